@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// From argv to a verb and its end.
+#pragma once
+
+#include "cli/verb.h"
+
+#include <span>
+#include <string>
+
+namespace rlock::cli {
+
+// Everything the verb has to tell CLI11, --help included.
+Act describe(const Verb& verb, CLI::App& app, bool& wants_help);
+
+// `args` without argv[0]. CLI11 hears of no verb but the one that was called: describing them all
+// would cost more than the lock.
+Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment,
+                        Signals& signals);
+
+}  // namespace rlock::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment as a value, so that what depends on it can be tested.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rlock::cli {
+
+class Environment {
+ public:
+  explicit Environment(std::vector<std::string> all) : m_all(std::move(all)) {}
+  static Environment ours();  // this process's
+
+  // Empty when unset: to a lock an empty variable means nothing either.
+  [[nodiscard]] std::string_view value(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& all() const { return m_all; }  // NAME=value
+
+ private:
+  std::vector<std::string> m_all;
+};
+
+}  // namespace rlock::cli

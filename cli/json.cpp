@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/json.h"
+
+#include "cli/show.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rlock::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;  // the order of the contract is the order people read in
+
+std::string one_line(const Json& json)
+{
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json or_null(std::int64_t number) { return number == 0 ? Json() : Json(number); }
+
+Json holder_json(const Holder& holder)
+{
+  const HolderInfo info = holder.info.value_or(HolderInfo{});
+  const auto since = iso_utc(info.since_ms);
+  return {{"owner", holder.owner.text()},
+          {"count", holder.count},
+          {"host", or_null(info.host)},
+          {"pid", or_null(info.pid)},
+          {"user", or_null(info.user)},
+          {"command", or_null(info.command)},
+          {"label", or_null(info.label)},
+          {"since", since ? Json(*since) : Json()},
+          {"lease_ms", or_null(info.lease.count())},
+          {"auto", holder.info ? Json(info.automatic) : Json()}};
+}
+
+// A free lock: 0. One that never expires: null.
+Json ttl_of(const LockState& state)
+{
+  if (!state.held()) {
+    return 0;
+  }
+  return state.ttl ? Json(state.ttl->count()) : Json();
+}
+
+// How the lock was taken from its holder, and who that was; or that it was not, and who has it now.
+struct Told {
+  bool broken;
+  Json how;
+  Json holder;
+};
+struct Teller {
+  Told operator()(const LetGo& end) const { return {true, "released", holder_json(end.holder)}; }
+  Told operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
+  Told operator()(const ForceChanged& end) const
+  {
+    return {false, nullptr, holder_json(end.holder)};
+  }
+  Told operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
+};
+
+}  // namespace
+
+std::string status_json(const LockState& state)
+{
+  Json holders = Json::array();
+  for (const Holder& holder : state.holders) {
+    holders.push_back(holder_json(holder));
+  }
+  return one_line({{"key", state.name.text()},
+                   {"held", state.held()},
+                   {"format", "redisson"},
+                   {"mode", "plain"},
+                   {"ttl_ms", ttl_of(state)},
+                   {"fence", state.fence == 0 ? Json() : Json(state.fence)},
+                   {"holders", holders},
+                   {"waiting", Json::array()}});
+}
+
+std::string ttl_json(const LockState& state)
+{
+  return one_line({{"key", state.name.text()}, {"ttl_ms", ttl_of(state)}});
+}
+
+std::string force_json(const LockName& name, const ForceEnd& end)
+{
+  const Told told = std::visit(Teller{}, end);
+  return one_line(
+      {{"key", name.text()}, {"broken", told.broken}, {"how", told.how}, {"holder", told.holder}});
+}
+
+std::string version_json(std::string_view version) { return one_line({{"version", version}}); }
+
+}  // namespace rlock::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scripts may rely on: one object per line, the field names of the contract, times in UTC ISO
+// 8601, durations in integer milliseconds, null for what nobody wrote.
+#pragma once
+
+#include "lock/store.h"
+#include "runner/force.h"
+
+#include <string>
+#include <string_view>
+
+namespace rlock::cli {
+
+// Each ends in a newline. Bytes that are not UTF-8 become U+FFFD.
+std::string status_json(const LockState& state);
+std::string ttl_json(const LockState& state);
+std::string force_json(const LockName& name, const ForceEnd& end);
+std::string version_json(std::string_view version);
+
+}  // namespace rlock::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/keys.h"
+
+#include <CLI/CLI.hpp>
+
+namespace rlock::cli {
+
+void describe_prefix(CLI::App& app, TypedKeys& typed)
+{
+  add_text(app, "--prefix", typed.prefix, "TEXT", "put before every key");
+}
+
+void describe_keys(CLI::App& app, TypedKeys& typed)
+{
+  add_texts(app, "-k,--key", typed.keys, "KEY", "the lock's name, which is the Redis key");
+  describe_prefix(app, typed);
+}
+
+Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
+                                         std::span<const std::string> operands)
+{
+  std::vector<std::string> keys = typed.keys;
+  keys.insert(keys.end(), operands.begin(), operands.end());
+  if (keys.empty()) {
+    return usage("no key: name the lock with -k KEY (try -k stock)");
+  }
+
+  std::vector<LockName> names;
+  for (const std::string& key : keys) {
+    if (key.empty()) {
+      return usage("--key: the key is empty (try -k stock)");
+    }
+    Result<LockName> name = LockName::parse(typed.prefix.value_or("") + key);
+    if (!name) {
+      return name.error();
+    }
+    names.push_back(*std::move(name));
+  }
+  return names;
+}
+
+Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands)
+{
+  Result<std::vector<LockName>> names = meant_keys(typed, operands);
+  if (!names) {
+    return names.error();
+  }
+  if (names->size() > 1) {
+    return usage("--key: given " + std::to_string(names->size()) +
+                 " times, but this version takes one here");
+  }
+  return names->front();
+}
+
+std::string meant_pattern(const TypedKeys& typed, std::string_view pattern)
+{
+  std::string glob;
+  for (const char c : typed.prefix.value_or("")) {
+    if (std::string_view("*?[]^\\").find(c) != std::string_view::npos) {
+      glob += '\\';
+    }
+    glob += c;
+  }
+  return glob + std::string(pattern);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which lock, or locks.
+#pragma once
+
+#include "cli/options.h"
+#include "lock/names.h"
+
+#include <span>
+
+namespace rlock::cli {
+
+struct TypedKeys {
+  std::vector<std::string> keys;
+  Text prefix;
+};
+
+void describe_prefix(CLI::App& app, TypedKeys& typed);
+void describe_keys(CLI::App& app, TypedKeys& typed);  // --key and --prefix
+
+// `operands` are keys too: `rlock status stock` is what everybody types first. Errors: Fault::usage
+// (none, or more than one for meant_key), and those of LockName::parse.
+Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
+                                         std::span<const std::string> operands);
+Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands);
+
+// The glob of all keys that match `pattern` after the prefix, in which nothing is special.
+std::string meant_pattern(const TypedKeys& typed, std::string_view pattern);
+
+}  // namespace rlock::cli

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+#include "cli/dispatch.h"
+#include "cli/output.h"
+#include "cli/wipe.h"
+
+#include <exception>
+
+#include <fcntl.h>
+
+namespace rlock::cli {
+namespace {
+
+// A closed 0, 1 or 2 would be the number of the next descriptor we open, and our messages would go
+// to the server. What is opened here fails like a closed one, and is closed again for the job.
+void occupy_standard_descriptors()
+{
+  for (const int fd : {0, 1, 2}) {
+    if (::fcntl(fd, F_GETFD) == -1) {
+      [[maybe_unused]] const int same =
+          ::open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    }
+  }
+}
+
+RunEnd failed(const Error& error)
+{
+  Log(Verbosity::normal).error(error.text);
+  return ended(exit_code_of(error.fault));
+}
+
+RunEnd end_of(std::span<char* const> argv)
+{
+  Signals signals;  // first of all: it notes what we inherited, while there is one thread
+  const std::vector<std::string> args(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  wipe_passwords(argv);
+
+  const Result<RunEnd> end = dispatch(args, Environment::ours(), signals);
+  const Result<Done> printed = finish_output();
+  if (!end) {
+    return failed(end.error());
+  }
+  return printed ? *end : failed(printed.error());
+}
+
+}  // namespace
+}  // namespace rlock::cli
+
+int main(int argc, char** argv)
+{
+  using namespace rlock;
+  RunEnd end = cli::ended(ExitCode::internal);
+  cli::occupy_standard_descriptors();
+  try {
+    end = cli::end_of({argv, static_cast<std::size_t>(argc)});
+  } catch (const std::exception& error) {
+    end = cli::failed({Fault::internal, std::string("internal error: ") + error.what()});
+  }
+  if (const auto* death = std::get_if<DieOf>(&end)) {
+    die_of(death->signal);
+  }
+  return std::get<ExitWith>(end).code;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace rlock::cli {
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+Result<Done> finish_output()
+{
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) {
+    return Done{};
+  }
+  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  return Error{Fault::os, "cannot write to standard output" + why};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/server.h"
+
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace rlock::cli {
+namespace {
+
+constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
+constexpr std::string_view default_url = "redis://127.0.0.1:6379";
+
+// The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
+Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, Fault fault)
+{
+  Result<Endpoint> endpoint = parse_url(url);
+  if (!endpoint) {
+    return Error{fault, source + ": " + endpoint.error().text};
+  }
+  return endpoint;
+}
+
+Result<Endpoint> meant_endpoint(const TypedServer& typed, const Environment& environment)
+{
+  if (typed.urls.size() > 1) {
+    return usage("--server: given " + std::to_string(typed.urls.size()) +
+                 " times, but this version takes one server");
+  }
+  if (!typed.urls.empty()) {
+    return endpoint_from(typed.urls.front(), "--server", Fault::usage);
+  }
+  for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
+    const std::string_view url = environment.value(name);
+    if (!url.empty()) {
+      return endpoint_from(url, name, Fault::config);
+    }
+  }
+  return parse_url(default_url);
+}
+
+Error unreadable(const std::string& path, const char* why)
+{
+  return {Fault::config,
+          "--password-file: cannot read a password from " + printable(path) + ": " + why};
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+Result<std::string> first_line_of(const std::string& path)
+{
+  const File file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (!file) {
+    return unreadable(path, std::strerror(errno));
+  }
+  std::string line;
+  for (int c = std::fgetc(file.get()); c != EOF && c != '\n'; c = std::fgetc(file.get())) {
+    line += static_cast<char>(c);
+  }
+  if (std::ferror(file.get()) != 0) {
+    return unreadable(path, std::strerror(errno));
+  }
+  if (line.ends_with('\r')) {
+    line.pop_back();
+  }
+  if (line.empty()) {
+    return unreadable(path, "its first line is empty");
+  }
+  return line;
+}
+
+Result<std::string> meant_password(const TypedServer& typed, const Environment& environment)
+{
+  if (typed.password_file) {
+    return first_line_of(*typed.password_file);
+  }
+  const std::string_view ours = environment.value("RLOCK_PASSWORD");
+  return std::string(ours.empty() ? environment.value("REDISCLI_AUTH") : ours);
+}
+
+}  // namespace
+
+void describe_server(CLI::App& app, TypedServer& typed)
+{
+  constexpr const char* group = "Server";
+  add_texts(app, "-S,--server", typed.urls, "URL",
+            "redis://[user[:password]@]host[:port][/db], unix:///path or local: "
+            "(else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)")
+      ->group(group);
+  add_text(app, "--server-timeout", typed.timeout, "DUR",
+           "for connecting and for every answer (5s)")
+      ->group(group);
+  add_text(app, "--password-file", typed.password_file, "FILE",
+           "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)")
+      ->group(group);
+}
+
+Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment)
+{
+  Result<Endpoint> endpoint = meant_endpoint(typed, environment);
+  if (!endpoint) {
+    return endpoint.error();
+  }
+  ServerSpec server;
+  server.endpoint = *std::move(endpoint);
+  if (typed.timeout) {
+    const Result<Millis> timeout = meant_duration(*typed.timeout, timeout_rule);
+    if (!timeout) {
+      return timeout.error();
+    }
+    server.timeout = *timeout;
+  }
+  // The private server is guarded by its directory and has no password.
+  const bool local = server.endpoint.kind == Endpoint::Kind::local;
+  if (server.endpoint.password.empty() && !local) {
+    Result<std::string> password = meant_password(typed, environment);
+    if (!password) {
+      return password.error();
+    }
+    server.endpoint.password = *std::move(password);
+  }
+  server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
+  return server;
+}
+
+Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment)
+{
+  const Result<ServerSpec> server = meant_server(typed, environment);
+  if (!server) {
+    return server.error();
+  }
+  auto clock = std::make_unique<BootClock>();
+  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, Stop::never());
+  if (!store) {
+    return store.error();
+  }
+  return OpenedStore{std::move(clock), *std::move(store), server->timeout};
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which server: what was typed, what the environment says, and what comes of both.
+#pragma once
+
+#include "cli/environment.h"
+#include "cli/options.h"
+#include "lock/open.h"
+
+#include <memory>
+
+namespace rlock::cli {
+
+struct TypedServer {
+  std::vector<std::string> urls;
+  Text timeout;
+  Text password_file;
+};
+
+void describe_server(CLI::App& app, TypedServer& typed);
+
+// -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins. The password is the one
+// in that URL, else --password-file, RLOCK_PASSWORD, REDISCLI_AUTH. Reads that file, no other.
+// Faults: usage (the arguments), config (the environment, the password file).
+Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment);
+
+// A store and what it needs to live, for the verbs that ask and print.
+struct OpenedStore {
+  std::unique_ptr<BootClock> clock;
+  std::unique_ptr<LockStore> store;
+  Millis timeout;
+  [[nodiscard]] Limit limit() const { return {clock->now() + timeout, Stop::never()}; }
+};
+Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment);
+
+}  // namespace rlock::cli

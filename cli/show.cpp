@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/show.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t columns = 5;
+using Row = std::array<std::string, columns>;
+
+std::optional<std::tm> utc(std::int64_t wall_ms)
+{
+  // ISO 8601 has four digits for the year.
+  constexpr std::int64_t year_10000_ms = 253'402'300'800'000;
+  if (wall_ms <= 0 || wall_ms >= year_10000_ms) {
+    return std::nullopt;
+  }
+  const std::time_t seconds = wall_ms / 1000;
+  std::tm parts{};
+  return gmtime_r(&seconds, &parts) == nullptr ? std::nullopt : std::optional(parts);
+}
+
+std::string formatted(const std::tm& parts, const char* format)
+{
+  char text[32];
+  return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+std::string who(const Holder& holder)
+{
+  if (!holder.info) {
+    return printable(holder.owner.text());
+  }
+  const HolderInfo& info = *holder.info;
+  return printable(info.user + "@" + info.host) + " (pid " + std::to_string(info.pid) + ")";
+}
+
+// Nothing for what is not known.
+std::string line(const char* label, const std::string& value)
+{
+  char padded[16];
+  std::snprintf(padded, sizeof padded, "  %-9s", label);
+  return value.empty() ? "" : padded + value + "\n";
+}
+
+std::string show_ttl(const LockState& state)
+{
+  if (!state.ttl) {
+    return "none: it never expires by itself";
+  }
+  const auto& info = state.holders.front().info;
+  const std::string left = show_roughly(*state.ttl);
+  if (!info) {
+    return left;
+  }
+  return left + (info->automatic ? ", renewed while the job runs" : ", not renewed");
+}
+
+std::string show_holder(const Holder& holder, std::int64_t now_ms)
+{
+  if (!holder.info) {
+    return line("holder", who(holder) + " (another client, of which no more is known)");
+  }
+  const HolderInfo& info = *holder.info;
+  return line("holder", who(holder)) + line("running", printable(info.command)) +
+         line("label", printable(info.label)) +
+         line("since", since_and_age(info.since_ms, now_ms)) +
+         line("token", printable(holder.owner.text()));
+}
+
+std::string age(const Holder& holder, std::int64_t now_ms)
+{
+  const bool known = holder.info && holder.info->since_ms > 0 && holder.info->since_ms <= now_ms;
+  return known ? show_roughly(Millis{now_ms - holder.info->since_ms}) : "-";
+}
+
+Row row_of(const LockState& state, std::int64_t now_ms)
+{
+  const Holder& holder = state.holders.front();
+  const std::string more =
+      state.holders.size() > 1 ? " +" + std::to_string(state.holders.size() - 1) : "";
+  const std::string command = holder.info ? printable(holder.info->command) : "";
+  return {printable(state.name.text()), who(holder) + more,
+          state.ttl ? show_roughly(*state.ttl) : "never", age(holder, now_ms),
+          command.empty() ? "-" : command};
+}
+
+// Characters, not bytes: UTF-8's continuation bytes take no column.
+std::size_t width(const std::string& text)
+{
+  const auto starts = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts));
+}
+
+std::string aligned(const std::vector<Row>& rows)
+{
+  std::array<std::size_t, columns> widest{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      widest[i] = std::max(widest[i], width(row[i]));
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i + 1 < columns; ++i) {
+      text += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
+    }
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> iso_utc(std::int64_t wall_ms)
+{
+  const std::optional<std::tm> parts = utc(wall_ms);
+  if (!parts) {
+    return std::nullopt;
+  }
+  char millis[8];
+  std::snprintf(millis, sizeof millis, ".%03dZ", static_cast<int>(wall_ms % 1000));
+  return formatted(*parts, "%Y-%m-%dT%H:%M:%S") + millis;
+}
+
+std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
+{
+  const std::optional<std::tm> parts = utc(since_ms);
+  if (!parts) {
+    return "";
+  }
+  const std::string moment = formatted(*parts, "%Y-%m-%d %H:%M:%S UTC");
+  if (since_ms > now_ms) {
+    return moment;
+  }
+  return moment + " (" + show_roughly(Millis{now_ms - since_ms}) + " ago)";
+}
+
+std::string show_status(const LockState& state, std::int64_t now_ms)
+{
+  const std::string key = printable(state.name.text());
+  if (!state.held()) {
+    return key + ": free\n";
+  }
+  std::string text = key + ": held\n";
+  for (const Holder& holder : state.holders) {
+    text += show_holder(holder, now_ms);
+    text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
+  }
+  text += line("ttl", show_ttl(state));
+  text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
+  return text;
+}
+
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
+{
+  std::vector<Row> rows;
+  for (const LockState& state : states) {
+    if (state.held()) {
+      rows.push_back(row_of(state, now_ms));
+    }
+  }
+  if (rows.empty()) {
+    return "";
+  }
+  rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "COMMAND"});
+  return aligned(rows);
+}
+
+}  // namespace rlock::cli

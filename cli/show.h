@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks as operators read them. What comes from the server is made safe to print.
+#pragma once
+
+#include "lock/store.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rlock::cli {
+
+// "2026-11-21T12:00:00.123Z"; nullopt for what is no moment of our era (0 is "nobody wrote it").
+std::optional<std::string> iso_utc(std::int64_t wall_ms);
+
+// "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the holder's clock is ahead of ours.
+std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
+
+// A paragraph: "stock: held" and what is known of it, or "stock: free".
+std::string show_status(const LockState& state, std::int64_t now_ms);
+
+// A table of held locks; empty when there are none.
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms);
+
+}  // namespace rlock::cli

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_force_unlock.h"
+
+#include "cli/json.h"
+#include "cli/output.h"
+#include "cli/show.h"
+#include "cli/verbs.h"
+#include "runner/identity.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr DurationRule grace_rule{"--grace", 0ms, std::chrono::hours{24}, "10s"};
+
+constexpr std::array<std::string_view, 2> examples{
+    "rlock force-unlock -k stock --yes",
+    "rlock force-unlock -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1 --grace 1m",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "the holder released it, or it was broken"},
+    ExitLine{"1", "it was free, or changed hands; nothing was done"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+struct Line {
+  std::string operator()(const LetGo& end) const { return "released by " + describe(end.holder); }
+  std::string operator()(const Broken& end) const
+  {
+    return "broken; it was held by " + describe(end.holder);
+  }
+  std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
+  std::string operator()(const ForceChanged& end) const
+  {
+    return "held by somebody else, " + describe(end.holder) + "; nothing was done";
+  }
+};
+
+Error unconfirmed(const Holder& holder)
+{
+  return usage("add --token " + printable(holder.owner.text()) +
+               " to take the lock from this holder, or --yes to take it from any");
+}
+
+Result<Millis> meant_grace(const TypedForce& typed)
+{
+  const Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
+  if (!grace || !typed.now) {
+    return grace;
+  }
+  if (typed.grace && *grace > 0ms) {
+    return usage("--now and --grace exclude each other (try --grace 10s alone)");
+  }
+  return Millis{0};
+}
+
+Result<RunEnd> tell(const MeantForce& meant, const ForceEnd& end)
+{
+  print(meant.json ? force_json(meant.name, end) : show_force(meant.name, end));
+  return ended(exit_code_of_force(end));
+}
+
+// `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
+// it was not shown to anybody.
+Result<RunEnd> take_from(const Holder& seen, const MeantForce& meant, const OpenedStore& opened)
+{
+  const ForceOrder order{
+      .name = meant.name,
+      .owner = meant.owner.value_or(seen.owner),
+      .by = who_am_i(),
+      .grace = meant.grace,
+      .server_timeout = opened.timeout,
+  };
+  const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, Stop::never());
+  if (!end) {
+    return end.error();
+  }
+  return tell(meant, *end);
+}
+
+Result<RunEnd> act(const TypedForce& typed, const Call& call)
+{
+  const Result<MeantForce> meant = meant_force(typed, call.operands);
+  if (!meant) {
+    return meant.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());
+  if (!state) {
+    return state.error();
+  }
+  if (!state->held()) {
+    return tell(*meant, ForceFree{});
+  }
+  const Holder& holder = state->holders.front();
+  Log(Verbosity::normal).notice(printable(meant->name.text()) + " is held by " + describe(holder));
+  if (!meant->confirmed) {
+    return unconfirmed(holder);
+  }
+  return take_from(holder, *meant, *opened);
+}
+
+Act describe_verb(CLI::App& app)
+{
+  auto typed = std::make_shared<TypedForce>();
+  describe_force(app, *typed);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+void describe_force(CLI::App& app, TypedForce& typed)
+{
+  describe_keys(app, typed.keys);
+  add_text(app, "--token", typed.token, "T",
+           "only if this is still the holder (status shows its token)");
+  add_flag(app, "--yes", typed.yes, "whoever holds it");
+  add_text(app, "--grace", typed.grace, "DUR",
+           "how long the holder has to stop its job and release (10s)");
+  add_flag(app, "--now", typed.now, "without grace: its job may still be running");
+  add_flag(app, "--json", typed.json, "one JSON object a line");
+  describe_server(app, typed.server);
+}
+
+Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands)
+{
+  Result<LockName> name = meant_key(typed.keys, operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<Millis> grace = meant_grace(typed);
+  if (!grace) {
+    return grace.error();
+  }
+  if (typed.token && typed.token->empty()) {
+    return usage("--token: the token is empty (rlock status shows it)");
+  }
+  return MeantForce{
+      .name = *std::move(name),
+      .owner = typed.token ? std::optional(Owner::of(*typed.token)) : std::nullopt,
+      .confirmed = typed.token || typed.yes,
+      .grace = *grace,
+      .json = typed.json,
+  };
+}
+
+std::string show_force(const LockName& name, const ForceEnd& end)
+{
+  return printable(name.text()) + ": " + std::visit(Line{}, end) + "\n";
+}
+
+ExitCode exit_code_of_force(const ForceEnd& end)
+{
+  const bool done = std::holds_alternative<LetGo>(end) || std::holds_alternative<Broken>(end);
+  return done ? ExitCode::ok : ExitCode::no;
+}
+
+const Verb force_unlock_verb{
+    .name = "force-unlock",
+    .summary = "make the holder stop and release, or take the lock away",
+    .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_run.h"
+
+#include "cli/verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis some = 1ms;
+constexpr Millis any_length = std::chrono::hours{10 * 366 * 24};  // parse_duration's own limit
+// A third of it has to be enough for a round trip, and the rest for killing the job.
+constexpr Millis shortest_ttl = 100ms;
+// The server remembers the fencing number for 30 days; a longer lease could see it start anew.
+constexpr Millis longest_ttl = std::chrono::hours{30 * 24};
+
+constexpr DurationRule wait_rule{"--wait", 0ms, any_length, "10s"};
+constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"};
+constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
+constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
+constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
+constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
+
+constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
+                                       Choice<Leftovers>{"wait", Leftovers::wait},
+                                       Choice<Leftovers>{"leave", Leftovers::leave}};
+constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop},
+                                     Choice<OnLost>{"warn", OnLost::warn}};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock run -k stock -- ./job.sh",
+    "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
+    "rlock run -S local: --key stock --lease 5m -w 10s -- sh -c 'make && make install'",
+};
+
+constexpr std::array exits{
+    ExitLine{"the job's own", "it ran; killed by a signal: rlock dies of the same one"},
+    usage_exit,
+    server_exit,
+    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
+    ExitLine{"75", "busy (or -E N)"},
+    refused_exit,
+    config_exit,
+    ExitLine{"121", "the lock was lost or taken by force while the job ran"},
+    ExitLine{"124", "stopped because its time was over (--max-runtime, a fixed --lease)"},
+    ExitLine{"126, 127", "the job cannot be executed, was not found"},
+};
+
+void describe_lease(CLI::App& app, TypedRun& typed)
+{
+  add_text(app, "--lease", typed.lease, "auto|DUR",
+           "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
+           "before it is over (auto)");
+  add_text(app, "--ttl", typed.ttl, "DUR",
+           "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  add_text(app, "--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
+  add_text(app, "--label", typed.label, "TEXT", "shown to operators");
+}
+
+void describe_job(CLI::App& app, TypedRun& typed)
+{
+  constexpr const char* group = "Job";
+  add_text(app, "--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR")->group(group);
+  add_text(app, "--signal", typed.signal, "SIG", "what stops the job (TERM)")->group(group);
+  add_text(app, "--kill-after", typed.kill_after, "DUR",
+           "from that signal to KILL; 0: KILL at once (5s)")
+      ->group(group);
+  add_text(app, "--leftovers", typed.leftovers, "stop|wait|leave",
+           "what becomes of processes that the job leaves behind (stop)")
+      ->group(group);
+}
+
+Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.wait) {
+    const Result<Millis> wait = meant_duration(*typed.wait, wait_rule);
+    if (!wait) {
+      return wait.error();
+    }
+    request.wait = *wait;
+  }
+  if (typed.no_wait && request.wait.value_or(0ms) > 0ms) {
+    return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
+  }
+  if (typed.no_wait) {
+    request.wait = 0ms;
+  }
+  if (typed.busy_code) {
+    const Result<int> code = meant_number(*typed.busy_code, busy_code_rule);
+    if (!code) {
+      return code.error();
+    }
+    request.busy_code = *code;
+  }
+  return Done{};
+}
+
+Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
+{
+  request.automatic = typed.lease.value_or("auto") == "auto";
+  if (!request.automatic && typed.ttl) {
+    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " +
+                 printable(*typed.lease) + " alone)");
+  }
+  const Text& typed_ttl = request.automatic ? typed.ttl : typed.lease;
+  if (typed_ttl) {
+    const Result<Millis> ttl =
+        meant_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
+    if (!ttl) {
+      return ttl.error();
+    }
+    request.ttl = *ttl;
+  }
+  if (typed.on_lost) {
+    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    if (!on_lost) {
+      return on_lost.error();
+    }
+    request.on_lost = *on_lost;
+  }
+  return Done{};
+}
+
+Result<Done> mean_times(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.max_runtime) {
+    const Result<Millis> limit = meant_duration(*typed.max_runtime, max_runtime_rule);
+    if (!limit) {
+      return limit.error();
+    }
+    request.max_runtime = *limit;
+  }
+  if (typed.kill_after) {
+    const Result<Millis> kill_after = meant_duration(*typed.kill_after, kill_after_rule);
+    if (!kill_after) {
+      return kill_after.error();
+    }
+    request.kill_after = *kill_after;
+  }
+  return Done{};
+}
+
+Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.signal) {
+    const std::optional<int> signal = signal_number(*typed.signal);
+    if (!signal) {
+      return usage("--signal: '" + printable(*typed.signal) +
+                   "' is not a signal (try --signal TERM)");
+    }
+    request.stop_signal = *signal;
+  }
+  if (typed.leftovers) {
+    const Result<Leftovers> leftovers =
+        meant_choice(*typed.leftovers, "--leftovers", leftovers_choices);
+    if (!leftovers) {
+      return leftovers.error();
+    }
+    request.leftovers = *leftovers;
+  }
+  return Done{};
+}
+
+Result<Verbosity> meant_verbosity(const TypedRun& typed)
+{
+  if (typed.quiet && typed.verbose) {
+    return usage("--quiet and --verbose exclude each other");
+  }
+  if (typed.quiet) {
+    return Verbosity::quiet;
+  }
+  return typed.verbose ? Verbosity::verbose : Verbosity::normal;
+}
+
+Result<RunEnd> act(const TypedRun& typed, const Call& call)
+{
+  const Result<Verbosity> verbosity = meant_verbosity(typed);
+  if (!verbosity) {
+    return verbosity.error();
+  }
+  const Result<RunRequest> request = meant_run(typed, call.operands, call.environment);
+  if (!request) {
+    return request.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(*verbosity);
+  return run(*request, {clock, rng, call.signals, log});
+}
+
+Act describe_verb(CLI::App& app)
+{
+  auto typed = std::make_shared<TypedRun>();
+  describe_run(app, *typed);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+void describe_run(CLI::App& app, TypedRun& typed)
+{
+  describe_keys(app, typed.keys);
+  add_flag(app, "-n,--no-wait,--nonblock,--nb", typed.no_wait,
+           "give up at once when the lock is busy");
+  add_text(app, "-w,--wait,--timeout", typed.wait, "DUR",
+           "give up after DUR; 0 is -n (wait for ever)");
+  add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  describe_lease(app, typed);
+  add_flag(app, "-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");
+  add_flag(app, "-v,--verbose", typed.verbose, "say what is done");
+  describe_job(app, typed);
+  describe_server(app, typed.server);
+}
+
+Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
+                             const Environment& environment)
+{
+  Result<LockName> name = meant_key(typed.keys, {});
+  if (!name) {
+    return name.error();
+  }
+  if (command.empty()) {
+    return usage("no command to run (try rlock run -k " + printable(name->text()) +
+                 " -- ./job.sh)");
+  }
+  Result<ServerSpec> server = meant_server(typed.server, environment);
+  if (!server) {
+    return server.error();
+  }
+
+  RunRequest request{
+      .server = *std::move(server),
+      .name = *std::move(name),
+      .wait = std::nullopt,
+      .label = typed.label.value_or(""),
+      .argv = command,
+      .environment = environment.all(),
+      .max_runtime = std::nullopt,
+  };
+  for (const auto mean : {mean_waiting, mean_lease, mean_times, mean_stopping}) {
+    const Result<Done> meant = mean(typed, request);
+    if (!meant) {
+      return meant.error();
+    }
+  }
+  return request;
+}
+
+const Verb run_verb{
+    .name = "run",
+    .summary = "run a command under a lock",
+    .synopsis = "-k KEY [OPTION...] [--] CMD [ARG...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::command,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

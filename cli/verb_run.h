@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock run: what was typed, and what it means.
+#pragma once
+
+#include "cli/keys.h"
+#include "cli/server.h"
+#include "cli/verb.h"
+
+namespace rlock::cli {
+
+struct TypedRun {
+  TypedKeys keys;
+  TypedServer server;
+  bool no_wait = false;
+  Text wait;
+  Text busy_code;
+  Text lease;
+  Text ttl;
+  Text max_runtime;
+  Text signal;
+  Text kill_after;
+  Text leftovers;
+  Text on_lost;
+  Text label;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+void describe_run(CLI::App& app, TypedRun& typed);
+
+Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
+                             const Environment& environment);
+
+}  // namespace rlock::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <memory>
+
+#ifndef RLOCK_VERSION
+#define RLOCK_VERSION "dev"
+#endif
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::array<std::string_view, 1> examples{"rlock version"};
+constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
+
+Act describe_verb(CLI::App& app)
+{
+  auto json = std::make_shared<bool>(false);
+  add_flag(app, "--json", *json, "one JSON object a line");
+  return [json](const Call&) -> Result<RunEnd> {
+    print(*json ? version_json(RLOCK_VERSION) : "rlock " RLOCK_VERSION "\n");
+    return ended(ExitCode::ok);
+  };
+}
+
+}  // namespace
+
+const Verb version_verb{
+    .name = "version",
+    .summary = "print the version",
+    .synopsis = "[--json]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::none,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

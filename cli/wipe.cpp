@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/wipe.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rlock::cli {
+
+void wipe_passwords(std::span<char* const> argv)
+{
+  for (char* word : argv) {
+    char* const scheme_end = std::strstr(word, "://");
+    // The last '@': a password typed without percent-encoding may contain others.
+    char* const at = scheme_end == nullptr ? nullptr : std::strrchr(scheme_end, '@');
+    if (at != nullptr) {
+      std::fill(scheme_end + 3, at, '*');
+    }
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file descriptor that closes itself. Move-only. Every descriptor rlock opens is CLOEXEC: whatever has
+// that flag is ours, and none of it reaches the job.
+#pragma once
+
+#include <utility>
+
+#include <unistd.h>
+
+namespace rlock {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : m_fd(fd) {}
+  Fd(Fd&& other) noexcept : m_fd(std::exchange(other.m_fd, -1)) {}
+  Fd& operator=(Fd&& other) noexcept
+  {
+    if (this != &other) {
+      reset();
+      m_fd = std::exchange(other.m_fd, -1);
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  [[nodiscard]] int get() const { return m_fd; }
+  explicit operator bool() const { return m_fd >= 0; }
+  void reset()
+  {
+    if (m_fd >= 0) {
+      ::close(std::exchange(m_fd, -1));
+    }
+  }
+
+ private:
+  int m_fd = -1;
+};
+
+}  // namespace rlock

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chance, brought in by constructor so that tests can repeat it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rlock {
+
+class Rng {
+ public:
+  virtual ~Rng() = default;
+  virtual std::uint64_t next() = 0;  // 64 random bits
+};
+
+// getrandom(2): two processes forked at the same instant never draw the same numbers.
+class SystemRng final : public Rng {
+ public:
+  std::uint64_t next() override;
+};
+
+// A random (version 4) UUID in lower case, RFC 9562.
+std::string random_uuid(Rng& rng);
+
+}  // namespace rlock

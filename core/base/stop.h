@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Stop what you are doing": a descriptor that becomes readable and stays so.
+//
+// A signalfd, an eventfd or a socket can be a Stop, so every wait in rlock is one poll over what it waits
+// for and this. Stop does not own the descriptor; whoever made it keeps it open for longer.
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace rlock {
+
+class Stop {
+ public:
+  static constexpr Stop never() { return Stop(-1); }
+  explicit constexpr Stop(int readable_fd) : m_fd(readable_fd) {}
+
+  [[nodiscard]] constexpr int fd() const { return m_fd; }  // -1: never; poll(2) ignores that
+  [[nodiscard]] bool requested() const;
+
+ private:
+  int m_fd;
+};
+
+// Asks another thread to stop. Thread-safe.
+class StopSource {
+ public:
+  StopSource();
+  void request();
+  [[nodiscard]] Stop token() const { return Stop(m_event.get()); }
+
+ private:
+  Fd m_event;
+};
+
+// How long something may take: no longer than `deadline`, and not at all once `stop` is readable.
+struct Limit {
+  Instant deadline;
+  Stop stop;
+};
+
+}  // namespace rlock

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <cstddef>
+
+namespace rlock {
+namespace {
+
+void append_hex(std::string& out, unsigned char byte)
+{
+  constexpr char digits[] = "0123456789abcdef";
+  out += "\\x";
+  out += digits[byte >> 4];
+  out += digits[byte & 15];
+}
+
+}  // namespace
+
+std::string printable(std::string_view text)
+{
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() &&
+                    static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
+                    static_cast<unsigned char>(text[i + 1]) <= 0x9f;
+    if (byte == '\n') {
+      out += "\\n";
+    } else if (byte == '\t') {
+      out += "\\t";
+    } else if (byte == '\\') {
+      out += "\\\\";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      append_hex(out, byte);
+    } else if (c1) {
+      append_hex(out, byte);
+      append_hex(out, static_cast<unsigned char>(text[++i]));
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace rlock

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that comes from elsewhere, made safe to print.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+// Control characters (C0, DEL and, in UTF-8, C1) as \n, \t or \xNN, a backslash doubled, so that a lock's name cannot
+// move the cursor or forge a log line.
+std::string printable(std::string_view text);
+
+}  // namespace rlock

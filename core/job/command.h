@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding what is to be executed, before the lock is taken for nothing.
+#pragma once
+
+#include "base/result.h"
+
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+// The path that execvp(3) would execute: `name` itself if it has a slash, else the first executable file
+// of that name in `path` (the value of PATH). Errors: not_found (127), not_executable (126).
+Result<std::string> find_command(const std::string& name, std::string_view path);
+
+}  // namespace rlock

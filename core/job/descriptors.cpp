@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/descriptors.h"
+
+#include "job/proc.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+std::vector<int> open_descriptors()
+{
+  std::vector<int> open = numbers_in("/proc/self/fd");
+  if (open.empty()) {  // no /proc: every number it could be
+    constexpr long sane = 65536;
+    open.resize(static_cast<std::size_t>(std::clamp(::sysconf(_SC_OPEN_MAX), 0L, sane)));
+    std::iota(open.begin(), open.end(), 0);
+  }
+  return open;
+}
+
+}  // namespace
+
+std::vector<int> close_own_descriptors(int keep)
+{
+  std::vector<int> inherited;
+  for (const int fd : open_descriptors()) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags < 0 || fd == keep) {
+      continue;
+    }
+    if ((flags & FD_CLOEXEC) != 0) {
+      ::close(fd);
+    } else if (fd > STDERR_FILENO) {
+      inherited.push_back(fd);
+    }
+  }
+  return inherited;
+}
+
+}  // namespace rlock

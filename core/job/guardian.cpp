@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/guardian.h"
+
+#include "base/log.h"
+#include "job/channel.h"
+#include "job/descriptors.h"
+#include "job/stopping.h"
+#include "job/tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// The death of a process whose parent is a daemon is told to nobody but that daemon.
+constexpr int look_again_ms = 250;
+
+timespec to_timespec(Instant when)
+{
+  const auto since = when.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  return {static_cast<time_t>(seconds.count()), static_cast<long>((since - seconds).count())};
+}
+
+// Due in time after a suspend too, unlike a timeout of poll(2).
+class Alarm {
+ public:
+  Alarm() : m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+  [[nodiscard]] int fd() const { return m_timer.get(); }
+
+  // Setting it anew also takes back that it was due.
+  void set(Instant due)
+  {
+    if (due == m_due) {
+      return;
+    }
+    m_due = due;
+    const Instant earliest{std::chrono::nanoseconds{1}};  // zero would mean never
+    const itimerspec once{{0, 0}, to_timespec(std::max(due, earliest))};
+    ::timerfd_settime(m_timer.get(), TFD_TIMER_ABSTIME, &once, nullptr);
+  }
+
+ private:
+  Fd m_timer;
+  Instant m_due{};
+};
+
+Fd open_child_deaths()
+{
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGCHLD);
+  return Fd(::signalfd(-1, &only, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+class Guardian {
+ public:
+  Guardian(const GuardianTask& task, const GatedJob& job)
+      : m_task(task), m_job(job), m_deaths(open_child_deaths()), m_tree(job.pid(), task.grouping)
+  {
+  }
+
+  [[nodiscard]] bool is_ready() const { return m_deaths && m_alarm.fd() >= 0; }
+
+  bool open_gate();
+  void guard();
+  [[nodiscard]] bool orphaned() const { return m_orphaned; }
+
+ private:
+  void wait();
+  void look_after_children();
+  void look_at_the_dead();
+  void obey();
+  void advance(const StopEvent& event);
+  void act(Act what);
+  void tell(const JobEvent& event) const { send_message(m_task.channel.get(), event); }
+
+  const GuardianTask& m_task;
+  const GatedJob& m_job;
+  BootClock m_clock;
+  Fd m_deaths;
+  Alarm m_alarm;
+  Tree m_tree;
+  StopState m_state;
+  bool m_main_ended = false;
+  bool m_orphaned = false;  // the runner went away before all was over
+};
+
+// Nothing starts on a dead lease, nor for a runner that is gone.
+bool Guardian::open_gate()
+{
+  pollfd runner{m_task.channel.get(), POLLIN, 0};
+  const bool gone = ::poll(&runner, 1, 0) == 1 && (runner.revents & POLLHUP) != 0;
+  const Instant now = m_clock.now();
+  if (gone || !may_start(m_task.spec, now, m_task.lifeline.valid_until())) {
+    return false;
+  }
+  m_job.let_go();
+  m_state = started(m_task.spec, now);
+  tell(Started{m_job.pid()});
+  return true;
+}
+
+void Guardian::guard()
+{
+  while (m_state.phase != Phase::over) {
+    wait();
+    look_after_children();  // first: who ended by itself was not stopped by what came meanwhile
+    obey();
+    advance(TimePassed{});
+  }
+}
+
+void Guardian::wait()
+{
+  m_alarm.set(next_look(m_task.spec, m_state, m_task.lifeline.valid_until()));
+  pollfd sources[] = {
+      {m_task.channel.get(), POLLIN, 0}, {m_deaths.get(), POLLIN, 0}, {m_alarm.fd(), POLLIN, 0}};
+  ::poll(sources, std::size(sources), m_main_ended ? look_again_ms : -1);
+}
+
+void Guardian::look_after_children()
+{
+  signalfd_siginfo death{};
+  const bool died = ::read(m_deaths.get(), &death, sizeof death) == sizeof death;
+  if (!died && !m_main_ended) {
+    return;
+  }
+  m_tree.reap();
+  const auto pause = m_tree.take_pause();
+  if (pause && m_task.grouping == Grouping::shared) {
+    tell(Paused{*pause});
+  }
+  if (m_tree.main_status()) {
+    look_at_the_dead();
+  }
+}
+
+void Guardian::look_at_the_dead()
+{
+  if (m_main_ended) {
+    if (m_tree.is_empty()) {
+      advance(TreeEmpty{});
+    }
+    return;
+  }
+  m_main_ended = true;
+  if (const auto error = m_job.exec_error()) {
+    m_state.phase = Phase::over;
+    tell(NotExecuted{*error});
+    return;
+  }
+  advance(MainEnded{m_tree.is_empty() ? Others::none : Others::some});
+}
+
+void Guardian::obey()
+{
+  const auto received = receive_message<Command>(m_task.channel.get());
+  if (std::holds_alternative<PeerGone>(received)) {
+    m_orphaned = m_state.phase != Phase::over;
+    advance(RunnerGone{});
+    return;
+  }
+  if (const auto* command = std::get_if<Command>(&received)) {
+    if (const auto* order = std::get_if<Order>(command)) {
+      advance(*order);
+    } else {
+      m_tree.forward(std::get<Forward>(*command).signal);
+    }
+  }
+}
+
+void Guardian::advance(const StopEvent& event)
+{
+  const StopStep step =
+      next_step(m_task.spec, m_state, event, m_clock.now(), m_task.lifeline.valid_until());
+  m_state = step.state;
+  act(step.act);
+}
+
+void Guardian::act(Act what)
+{
+  switch (what) {
+    case Act::nothing: return;
+    case Act::report_leftovers:
+    case Act::stop_leftovers:
+      tell(LeftBehind{static_cast<unsigned>(m_tree.alive().size())});
+      if (what == Act::report_leftovers) {
+        return;
+      }
+      [[fallthrough]];
+    case Act::signal: m_tree.stop(m_task.spec.stop_signal); return;
+    case Act::kill:
+      m_tree.kill_all();
+      advance(TreeEmpty{});
+      return;
+    case Act::finish:
+      tell(Ended{m_tree.main_status().value_or(0), m_state.why, m_state.killed});
+      return;
+  }
+}
+
+void block_everything()
+{
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+void take_out(pid_t job)
+{
+  ::kill(job, SIGKILL);
+  ::waitpid(job, nullptr, 0);
+}
+
+// The JobEvent that ends it all, if it ended before it began.
+std::optional<JobEvent> live(const GuardianTask& task, const GatedJob& job)
+{
+  Guardian guardian(task, job);
+  if (!guardian.is_ready()) {
+    const int error = errno;
+    take_out(job.pid());
+    return NotExecuted{error};
+  }
+  if (!guardian.open_gate()) {
+    take_out(job.pid());
+    return NotStarted{};
+  }
+  guardian.guard();
+  if (guardian.orphaned()) {
+    Log(Verbosity::normal).error("killed: the job was stopped with it");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void be_guardian(GuardianTask task)
+{
+  block_everything();
+  ::prctl(PR_SET_NAME, "rlock-guardian");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const std::vector<int> inherited = close_own_descriptors(task.channel.get());
+
+  std::optional<JobEvent> failure;
+  const auto job = GatedJob::fork(task.spec, task.signals, task.grouping, task.channel.get());
+  // Out of the runner's group, but not before the job was forked into it.
+  ::setpgid(0, 0);
+  for (const int fd : inherited) {
+    ::close(fd);
+  }
+  if (const int* error = std::get_if<int>(&job)) {
+    failure = NotExecuted{*error};
+  } else {
+    failure = live(task, std::get<GatedJob>(job));
+  }
+  if (failure) {
+    send_message(task.channel.get(), *failure);
+  }
+  ::_exit(0);
+}
+
+}  // namespace rlock

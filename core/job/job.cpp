@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/job.h"
+
+#include "job/channel.h"
+#include "job/guardian.h"
+#include "job/proc.h"
+#include "job/tree.h"
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+Error refused(const char* what)
+{
+  const std::string reason = std::generic_category().message(errno);
+  return {Fault::os, std::string("cannot start the job: ") + what + ": " + reason};
+}
+
+// Ctrl-Z reaches us as well as the job. Whether we stop is for the job to say, which may ignore it.
+void block_stops()
+{
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGTSTP);
+  ::pthread_sigmask(SIG_BLOCK, &only, nullptr);
+}
+
+}  // namespace
+
+Job::Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers)
+    : m_channel(std::move(channel)),
+      m_guardian(guardian),
+      m_terminal(std::move(terminal)),
+      m_strangers(std::move(strangers))
+{
+}
+
+Job::Job(Job&& other) noexcept
+    : m_channel(std::move(other.m_channel)),
+      m_guardian(std::exchange(other.m_guardian, 0)),
+      m_terminal(std::move(other.m_terminal)),
+      m_strangers(std::move(other.m_strangers))
+{
+}
+
+Job::~Job()
+{
+  m_channel.reset();
+  reap_guardian();
+}
+
+Result<Job> Job::start(const JobSpec& spec, const Signals& signals, Lifeline& lifeline)
+{
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return refused("socketpair");
+  }
+  Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  Terminal terminal;
+  if (terminal.is_ours()) {
+    block_stops();
+  }
+  std::vector<pid_t> strangers = own_children();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the orphans of a killed guardian come to us: take_over()
+
+  const pid_t guardian = ::fork();
+  if (guardian < 0) {
+    return refused("fork");
+  }
+  if (guardian == 0) {
+    const Grouping grouping = terminal.is_ours() ? Grouping::shared : Grouping::own;
+    be_guardian({spec, signals, lifeline, grouping, std::move(theirs)});
+  }
+  return Job(std::move(ours), guardian, std::move(terminal), std::move(strangers));
+}
+
+Result<std::optional<JobEvent>> Job::next()
+{
+  if (!m_channel) {
+    return std::optional<JobEvent>{};
+  }
+  const auto received = receive_message<JobEvent>(m_channel.get());
+  if (std::holds_alternative<NothingYet>(received)) {
+    return std::optional<JobEvent>{};
+  }
+  if (const auto* event = std::get_if<JobEvent>(&received)) {
+    note(*event);
+    return std::optional(*event);
+  }
+  m_channel.reset();
+  return std::optional<JobEvent>(GuardianGone{reap_guardian()});
+}
+
+// The guardian's own end is not waited for here: it has nothing left to do, and the runner has.
+void Job::note(const JobEvent& event)
+{
+  if (const auto* ended = std::get_if<Ended>(&event)) {
+    part(ended->wait_status);
+    return;
+  }
+  const bool never_ran =
+      std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event);
+  if (never_ran) {
+    part(std::nullopt);
+  }
+}
+
+void Job::part(std::optional<int> wait_status)
+{
+  m_channel.reset();
+  m_terminal.take_back();
+  if (wait_status && WIFSIGNALED(*wait_status)) {
+    m_terminal.restore_modes();
+  }
+}
+
+void Job::forward(int signal) { send_message(m_channel.get(), Command(Forward{signal})); }
+
+void Job::stop(Millis kill_after) { send_message(m_channel.get(), Command(Order{kill_after})); }
+
+void Job::take_over()
+{
+  if (m_guardian != 0) {
+    ::kill(m_guardian, SIGKILL);
+    reap_guardian();
+  }
+  Tree(m_strangers).kill_all();
+  part(SIGKILL);  // a wait status: died of it
+}
+
+// 0 when that was done before.
+int Job::reap_guardian()
+{
+  int status = 0;
+  if (m_guardian != 0) {
+    while (::waitpid(m_guardian, &status, 0) < 0 && errno == EINTR) {
+    }
+    m_guardian = 0;
+  }
+  return status;
+}
+
+}  // namespace rlock

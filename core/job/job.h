@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job, and the certainty that it is dead.
+//
+//   runner (us) ── guardian ── the job and all it starts
+//
+// The guardian is a process of its own so that the certainty survives a runner that is killed, stopped or
+// hung: it stops the job when the lifeline runs out, and kills it at once when the runner is gone. It is the
+// only one who signals the job. It is a child subreaper (prctl(2)), so what the job leaves behind becomes
+// its child; what called setsid(2) is a daemon started properly and is never touched.
+#pragma once
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "job/lifeline.h"
+#include "job/signals.h"
+#include "job/terminal.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rlock {
+
+enum class Leftovers { stop, wait, leave };  // processes the job leaves in its group when it ends
+
+struct JobSpec {
+  std::string path;                      // what find_command found
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // NAME=value, the whole of it
+  int stop_signal = SIGTERM;
+  Millis kill_after{5000};
+  Leftovers leftovers = Leftovers::stop;
+  std::optional<Millis> max_runtime;
+  // Before Lifeline::valid_until: when the stop signal is sent, and when KILL is.
+  Millis signal_lead{5000};
+  Millis kill_lead{500};
+};
+
+// Why the guardian stopped the job; none: it ended by itself.
+enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
+
+struct Started { pid_t pid; };
+struct NotExecuted { int error; };     // errno of execve, or of a fork before it: the job never ran
+struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
+struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z); only told in the foreground
+struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
+struct Ended {                         // all of it is dead and reaped, or left as asked
+  int wait_status;                     // of the main process, as waitpid(2) gives it
+  Stopped why;
+  bool killed;                         // KILL was needed
+};
+struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
+using JobEvent = std::variant<Started, NotExecuted, NotStarted, Paused, LeftBehind, Ended, GuardianGone>;
+
+// Used from the main thread only: the death of the thread that forked would be taken for the runner's.
+class Job {
+ public:
+  // Forks the guardian, which forks the job and lets it go if the lifeline allows. To be called while the process
+  // has one thread. `signals` and `lifeline` must outlive the job. Fault::os when fork is refused.
+  static Result<Job> start(const JobSpec& spec, const Signals& signals, Lifeline& lifeline);
+
+  // A job that is not over is killed and reaped: closing the channel is how the guardian hears of it.
+  ~Job();
+  Job(Job&& other) noexcept;
+  Job& operator=(Job&&) = delete;
+
+  // Readable: next() has something. -1 after the last event: NotExecuted, NotStarted, Ended, GuardianGone.
+  [[nodiscard]] int fd() const { return m_channel.get(); }
+  Result<std::optional<JobEvent>> next();  // nullopt: nothing now
+
+  void forward(int signal);       // to the job's group, as the user's own signal would
+  void stop(Millis kill_after);   // the stop signal now, KILL after that; a second call can only hasten it
+
+  // In the terminal's foreground the job shares our process group, so that Ctrl-C, Ctrl-Z, pagers and
+  // pipelines work as without us; elsewhere it leads a group of its own.
+  [[nodiscard]] bool in_foreground() const { return m_terminal.is_ours(); }
+
+  // The guardian is gone or hangs: kills it, and with our own hands everything it guarded, and reaps that.
+  void take_over();
+
+ private:
+  Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers);
+  void note(const JobEvent& event);
+  void part(std::optional<int> wait_status);
+  int reap_guardian();
+
+  Fd m_channel;
+  pid_t m_guardian;  // 0: reaped
+  Terminal m_terminal;
+  std::vector<pid_t> m_strangers;  // children we had before: whoever exec'ed us left them
+};
+
+}  // namespace rlock

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job's processes: all that descends from us and is in our session. What called setsid(2) is a daemon
+// and is never touched. Whoever uses this must be a child subreaper, else orphans get away.
+#pragma once
+
+#include "job/launch.h"
+#include "job/proc.h"
+
+#include <optional>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rlock {
+
+class Tree {
+ public:
+  Tree(pid_t main, Grouping grouping);                // `main`: our child, the job's first process
+  explicit Tree(std::vector<pid_t> spared_children);  // orphans; the children are not of the job
+
+  void reap();  // all that died. Never blocks
+  [[nodiscard]] std::optional<int> main_status() const { return m_status; }
+  std::optional<int> take_pause();  // the signal that stopped the main process since the last call
+
+  [[nodiscard]] std::vector<Process> alive() const;
+  [[nodiscard]] bool is_empty() const;
+
+  void forward(int signal) const;  // to the job's group
+  void stop(int signal) const;     // to all of it, and CONT: what is stopped would not act
+  void kill_all();                 // returns when all of it is dead and reaped
+
+ private:
+  [[nodiscard]] bool leads_group() const;
+  void wait_for_a_death(const std::vector<Process>& dying) const;
+
+  pid_t m_main = 0;   // 0: reaped, or never known
+  pid_t m_group = 0;  // 0: not known
+  Grouping m_grouping = Grouping::shared;
+  std::vector<pid_t> m_spared;
+  bool m_childless = false;
+  std::optional<int> m_status;
+  std::optional<int> m_pause;
+};
+
+}  // namespace rlock

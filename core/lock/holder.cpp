@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/holder.h"
+
+#include "base/text.h"
+#include "lock/store.h"
+
+#include <charconv>
+#include <cstddef>
+
+namespace rlock {
+namespace {
+
+constexpr std::size_t longest_command = 200;
+
+std::string escape(std::string_view value)
+{
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == '%' || byte == 0x7f) {
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::optional<unsigned char> hex_pair(std::string_view text)
+{
+  unsigned char byte = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), byte, 16);
+  const bool whole = failed == std::errc{} && end == text.data() + 2;
+  return whole ? std::optional{byte} : std::nullopt;
+}
+
+std::string unescape(std::string_view value)
+{
+  std::string out;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const auto byte = value[i] == '%' ? hex_pair(value.substr(i + 1, 2)) : std::nullopt;
+    out += byte ? static_cast<char>(*byte) : value[i];
+    i += byte ? 2 : 0;
+  }
+  return out;
+}
+
+std::int64_t number(std::string_view text)
+{
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// True when the name is one of ours.
+bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
+{
+  if (name == "host") {
+    info.host = unescape(value);
+  } else if (name == "pid") {
+    info.pid = number(value);
+  } else if (name == "user") {
+    info.user = unescape(value);
+  } else if (name == "command") {
+    info.command = unescape(value);
+  } else if (name == "label") {
+    info.label = unescape(value);
+  } else if (name == "since") {
+    info.since_ms = number(value);
+  } else if (name == "lease") {
+    info.lease = Millis{number(value)};
+  } else if (name == "auto") {
+    info.automatic = value == "1";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string encode(const HolderInfo& info)
+{
+  return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) +
+         "\nuser=" + escape(info.user) +
+         "\ncommand=" + escape(std::string_view(info.command).substr(0, longest_command)) +
+         "\nlabel=" + escape(info.label) + "\nsince=" + std::to_string(info.since_ms) +
+         "\nlease=" + std::to_string(info.lease.count()) + "\nauto=" + (info.automatic ? "1" : "0");
+}
+
+std::optional<HolderInfo> decode_holder(std::string_view text)
+{
+  HolderInfo info;
+  bool legible = false;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (const auto equals = line.find('='); equals != std::string_view::npos) {
+      legible |= set_field(info, line.substr(0, equals), line.substr(equals + 1));
+    }
+  }
+  return legible ? std::optional{info} : std::nullopt;
+}
+
+std::string describe(const Holder& holder)
+{
+  if (!holder.info) {
+    return printable(holder.owner.text());
+  }
+  const HolderInfo& info = *holder.info;
+  std::string text = info.user + "@" + info.host + " (pid " + std::to_string(info.pid) + ")";
+  if (!info.command.empty()) {
+    text += ", running " + info.command;
+  }
+  if (!info.label.empty()) {
+    text += " [" + info.label + "]";
+  }
+  return printable(text);
+}
+
+}  // namespace rlock

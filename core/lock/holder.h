@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a holder tells operators about itself. Kept beside the lock, written and refreshed by the same scripts.
+#pragma once
+
+#include "base/clock.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+struct HolderInfo {
+  std::string host;
+  std::int64_t pid = 0;
+  std::string user;
+  std::string command;        // cut to 200 bytes
+  std::string label;
+  std::int64_t since_ms = 0;  // wall clock of the holder's host, for people
+  Millis lease{0};
+  bool automatic = false;     // renewed until the job is over
+};
+
+// "name=value" lines, values percent-escaped: legible in redis-cli, and no JSON is needed in core.
+std::string encode(const HolderInfo& info);
+// What is missing or unreadable stays at its default; nullopt when nothing at all is legible.
+std::optional<HolderInfo> decode_holder(std::string_view text);
+
+}  // namespace rlock

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/names.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace rlock {
+namespace {
+
+constexpr std::size_t longest_name = 1024;
+
+bool is_control(char c)
+{
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+// Redisson, whose names we share, asks only whether there is a brace; the cluster asks for a whole pair with
+// something in it. Where they differ, the lock and its channel fall into two slots.
+bool splits_over_slots(std::string_view name)
+{
+  const auto open = name.find('{');
+  if (open == std::string_view::npos) {
+    return name.find('}') != std::string_view::npos;
+  }
+  const auto close = name.find('}', open);
+  return close == std::string_view::npos || close == open + 1;
+}
+
+std::string tagged(std::string_view prefix, const std::string& name)
+{
+  const bool has_tag = name.find('{') != std::string::npos;
+  return std::string(prefix) + (has_tag ? ":" + name : ":{" + name + "}");
+}
+
+}  // namespace
+
+Result<LockName> LockName::parse(std::string_view text)
+{
+  if (text.empty()) {
+    return Error{Fault::usage, "the key is empty (give the lock a name, such as --key stock)"};
+  }
+  if (text.size() > longest_name) {
+    return Error{Fault::usage, "the key has " + std::to_string(text.size()) + " bytes (" +
+                                   std::to_string(longest_name) + " at most)"};
+  }
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    return Error{Fault::usage, "the key \"" + printable(text) +
+                                   "\" has a control character in it (leave it out)"};
+  }
+  if (splits_over_slots(text)) {
+    return Error{Fault::config,
+                 "the key \"" + printable(text) +
+                     "\" has a brace that would split the lock over two cluster slots (use none, or a "
+                     "pair with something between, such as {stock}:eu)"};
+  }
+  return LockName(std::string(text));
+}
+
+LockKeys::LockKeys(const LockName& name)
+    : lock(name.text()),
+      fence(tagged("redisson_lock_token", lock)),
+      holder(tagged("rlock:holder", lock)),
+      force(tagged("rlock:force", lock)),
+      events(tagged("rlock:events", lock)),
+      fair_queue(tagged("redisson_lock_queue", lock)),
+      channel(tagged("redisson_lock__channel", lock)),
+      owner_channel(tagged("rlock:owner", lock) + ":")
+{
+}
+
+Owner Owner::fresh(Rng& rng, int pid) { return Owner(random_uuid(rng) + ":" + std::to_string(pid)); }
+
+}  // namespace rlock

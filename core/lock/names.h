@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of a lock and of its owner, as types that cannot be swapped.
+#pragma once
+
+#include "base/result.h"
+#include "base/rng.h"
+
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+// A lock's name: the Redis key itself, byte for byte, prefix included.
+class LockName {
+ public:
+  // Faults: usage (empty, over 1024 bytes, control characters), config (braces that would put the lock and
+  // its bookkeeping into two cluster slots, so that it could be taken but not released).
+  static Result<LockName> parse(std::string_view text);
+
+  [[nodiscard]] const std::string& text() const { return m_text; }
+  friend auto operator<=>(const LockName&, const LockName&) = default;
+
+ private:
+  explicit LockName(std::string text) : m_text(std::move(text)) {}
+  std::string m_text;
+};
+
+// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's RLock, the rest is
+// ours and may be lost without harm. All hash to the lock's own cluster slot.
+struct LockKeys {
+  explicit LockKeys(const LockName& name);
+
+  std::string lock;           // hash {owner: count}
+  std::string fence;          // string: the last fencing number given out
+  std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
+  std::string force;          // string: who asked whom to let go
+  std::string events;         // stream: what happened lately
+  std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
+  std::string channel;        // "0" when the lock is released
+  std::string owner_channel;  // prefix; followed by the owner: what a holder listens on
+};
+
+// Who holds: what the server compares. Never used by two acquisitions, unless one is nested in the other.
+class Owner {
+ public:
+  static Owner fresh(Rng& rng, int pid);  // "<uuid>:<pid>", as Redisson's dashboards split it
+  static Owner of(std::string text) { return Owner(std::move(text)); }  // read from a server, or a token
+
+  [[nodiscard]] const std::string& text() const { return m_text; }
+  friend bool operator==(const Owner&, const Owner&) = default;
+
+ private:
+  explicit Owner(std::string text) : m_text(std::move(text)) {}
+  std::string m_text;
+};
+
+}  // namespace rlock

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks on one Redis, in the layout of Redisson's RLock: the table of (mode × verb) → script over a Transport.
+#pragma once
+
+#include "lock/store.h"
+#include "wire/transport.h"
+
+#include <memory>
+
+namespace rlock {
+
+class RedisStore final : public LockStore {
+ public:
+  explicit RedisStore(std::unique_ptr<Transport> transport) : m_transport(std::move(transport)) {}
+
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<LockState> inspect(const LockName& name, const Limit& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
+  Result<std::unique_ptr<Listener>> listen(const LockName& name, const Owner& owner,
+                                           const Limit& limit) override;
+  Result<ForceAsk> ask(const LockName& name, const Owner& owner, std::string_view by, Millis grace,
+                       const Limit& limit) override;
+  Result<ForceBreak> break_lock(const LockName& name, const Owner& owner, std::string_view by,
+                                const Limit& limit) override;
+  void forget() override { m_transport->forget(); }
+
+ private:
+  std::unique_ptr<Transport> m_transport;
+};
+
+}  // namespace rlock

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where locks are kept. One try each, no waiting, over by the limit.
+//
+// An Error means "unknown": the request may have happened. Every request is safe to send again (same answer,
+// same state), and a failed acquire is followed by a release with the same owner.
+#pragma once
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "lock/holder.h"
+#include "lock/names.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace rlock {
+
+struct Exclusive {};
+using Mode = std::variant<Exclusive>;  // a kind of lock is an alternative here, its Lua files and its table rows
+
+struct LockSpec {
+  LockName name;
+  Mode mode;
+  Millis ttl;
+  HolderInfo who;
+};
+
+// A holder as the server shows it. `info` is missing for foreign clients, which tell nothing.
+struct Holder {
+  Owner owner;
+  std::int64_t count;
+  std::optional<HolderInfo> info;
+};
+
+// Who asked the holder to let go, in words for people ("alice@web1 (pid 71)").
+struct ForceRequest { std::string by; };
+
+struct Granted {
+  std::uint64_t fence;  // grows with every new holder
+  std::int64_t count;   // > 1 when nested
+};
+struct Busy {
+  std::optional<Millis> ttl;  // of the lock; missing: it has none
+  Holder holder;
+};
+using Attempt = std::variant<Granted, Busy>;
+
+struct Kept { std::optional<ForceRequest> forced; };  // ours, renewed; and whether somebody wants it
+struct NotOurs {
+  std::string what;                        // for people: "expired or deleted", "now held by …", "the key now holds a string"
+  std::optional<ForceRequest> forced;      // by whom it was broken, when it was
+};
+using Renewal = std::variant<Kept, NotOurs>;
+
+struct Released {};
+struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
+using Release = std::variant<Released, StillHeld, NotOurs>;
+
+struct LockState {
+  LockName name;
+  std::optional<Millis> ttl;    // missing: no expiry
+  std::uint64_t fence;          // the last number given out; 0: none
+  std::vector<Holder> holders;  // empty: free
+  [[nodiscard]] bool held() const { return !holders.empty(); }
+};
+
+struct ForceAsked { Holder holder; std::int64_t listening; };  // the holder, and how many heard it
+struct ForceBroken { Holder holder; };
+struct ForceFree {};                      // nobody holds it
+struct ForceChanged { Holder holder; };   // somebody else than the one named
+using ForceAsk = std::variant<ForceAsked, ForceFree, ForceChanged>;
+using ForceBreak = std::variant<ForceBroken, ForceFree, ForceChanged>;
+
+// Hears that something may have happened to a lock we hold. A hint: ask the store. Not thread-safe.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may have something
+  // Takes what has arrived without waiting. True: something was said. After an Error: drop it.
+  virtual Result<bool> heard(const Clock& clock) = 0;
+};
+
+// Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, Fault::config
+// means that the key holds something that is no such lock, and says what.
+class LockStore {
+ public:
+  virtual ~LockStore() = default;
+
+  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
+
+  // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.
+  virtual Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) = 0;
+
+  // From when this returns, whatever is said to the owner of a lock is heard.
+  virtual Result<std::unique_ptr<Listener>> listen(const LockName& name, const Owner& owner,
+                                                   const Limit& limit) = 0;
+
+  // force-unlock, step one: tells the holder, if it is `owner`, who wants the lock. Step two: takes it away.
+  virtual Result<ForceAsk> ask(const LockName& name, const Owner& owner, std::string_view by, Millis grace,
+                               const Limit& limit) = 0;
+  virtual Result<ForceBreak> break_lock(const LockName& name, const Owner& owner, std::string_view by,
+                                        const Limit& limit) = 0;
+
+  // Drops the connection, so that the next try starts on a fresh one.
+  virtual void forget() = 0;
+};
+
+// "alice@web1 (pid 71), running ./job.sh", or the bare owner id of a foreign client. Safe to print.
+std::string describe(const Holder& holder);
+
+}  // namespace rlock

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the job finds in its environment about the locks it runs under.
+#pragma once
+
+#include "base/clock.h"
+#include "lock/names.h"
+#include "wire/url.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlock {
+
+struct HeldLock {
+  const LockName& name;
+  const Owner& owner;
+  std::uint64_t fence;
+  Millis lease;
+  const Endpoint& server;
+};
+
+// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_LEASE_MS and RLOCK_SERVER set, and the lock appended to
+// RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
+std::vector<std::string> job_environment(std::vector<std::string> inherited, const HeldLock& lock);
+
+// The value of `name` in a list of NAME=value; empty when it is not there.
+std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name);
+
+}  // namespace rlock

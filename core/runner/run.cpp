@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/run.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "job/command.h"
+#include "lock/validity.h"
+#include "lock/waiting.h"
+#include "runner/environment.h"
+#include "runner/identity.h"
+#include "runner/supervision.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+RunEnd fail(const World& world, const Error& error)
+{
+  world.log.error(error.text);
+  return ExitWith{static_cast<int>(exit_code_of(error.fault))};
+}
+
+std::string joined(const std::vector<std::string>& words)
+{
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+LockSpec spec_of(const RunRequest& request)
+{
+  return {.name = request.name,
+          .mode = Exclusive{},
+          .ttl = request.ttl,
+          .who = {.host = host_name(),
+                  .pid = ::getpid(),
+                  .user = user_name(),
+                  .command = joined(request.argv),
+                  .label = request.label,
+                  .since_ms = wall_clock_ms(),
+                  .lease = request.ttl,
+                  .automatic = request.automatic}};
+}
+
+WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
+{
+  return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
+          .server_timeout = request.server.timeout};
+}
+
+// One line after a second, and one a minute from then on: silence looks like a hang, chatter like a fault.
+class WaitingLines {
+ public:
+  explicit WaitingLines(const RunRequest& request, const World& world)
+      : m_request(request), m_world(world), m_next(world.clock.now() + Millis{1000})
+  {
+  }
+  void operator()(const Busy& busy)
+  {
+    if (m_world.clock.now() >= m_next) {
+      m_world.log.notice("waiting for " + printable(m_request.name.text()) + ", held by " +
+                         describe(busy.holder));
+      m_next = m_world.clock.now() + Millis{60'000};
+    }
+  }
+
+ private:
+  const RunRequest& m_request;
+  const World& m_world;
+  Instant m_next;
+};
+
+RunEnd died_waiting(const World& world)
+{
+  const auto arrived = world.signals.take();
+  return DieOf{arrived ? arrived->number : SIGTERM};
+}
+
+RunEnd busy(const RunRequest& request, const World& world, const Busy& last)
+{
+  const bool waited = request.wait && request.wait->count() > 0;
+  world.log.notice(printable(request.name.text()) + " is busy" +
+                   (waited ? " after " + show(*request.wait) : "") + ", held by " + describe(last.holder));
+  return ExitWith{request.busy_code};
+}
+
+}  // namespace
+
+RunEnd run(const RunRequest& request, World world)
+{
+  const auto path = find_command(request.argv.front(), environment_value(request.environment, "PATH"));
+  if (!path) {
+    return fail(world, path.error());
+  }
+  world.signals.block();
+  auto store = open_store(request.server, world.clock, world.signals.stop());
+  if (!store) {
+    return store.error().fault == Fault::interrupted ? died_waiting(world) : fail(world, store.error());
+  }
+
+  const LockSpec spec = spec_of(request);
+  const Owner owner = Owner::fresh(world.rng, ::getpid());
+  const auto outcome = wait_and_acquire(**store, spec, owner, policy_of(request, world.clock), world.clock,
+                                        world.rng, world.signals.stop(), WaitingLines(request, world));
+  if (!outcome) {
+    return fail(world, outcome.error());
+  }
+  if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
+    return busy(request, world, timed_out->last);
+  }
+  if (std::holds_alternative<Interrupted>(*outcome)) {
+    return died_waiting(world);
+  }
+  return supervise(request, world, {.store = **store, .spec = spec, .owner = owner, .path = *path,
+                                    .taken = std::get<Taken>(*outcome)});
+}
+
+}  // namespace rlock

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of `rlock run`: acquire, run, watch, stop, release.
+#pragma once
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "job/job.h"
+#include "lock/open.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rlock {
+
+enum class OnLost { stop, warn };
+
+struct RunRequest {
+  ServerSpec server;
+  LockName name;
+  Millis ttl{30'000};
+  bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
+  std::optional<Millis> wait;    // missing: for ever; zero: not at all
+  int busy_code = 75;            // -E
+  std::string label;
+  OnLost on_lost = OnLost::stop;
+
+  std::vector<std::string> argv;                 // the job
+  std::vector<std::string> environment;          // NAME=value, ours; the job gets RLOCK_* on top
+  int stop_signal = SIGTERM;
+  Millis kill_after{5000};
+  Leftovers leftovers = Leftovers::stop;
+  std::optional<Millis> max_runtime;
+};
+
+// How rlock is to end: with a code of its own, the job's code, or the job's signal.
+struct ExitWith { int code; };
+struct DieOf { int signal; };
+using RunEnd = std::variant<ExitWith, DieOf>;
+
+// What the story needs of the world; all must outlive the call.
+struct World {
+  const Clock& clock;
+  Rng& rng;
+  Signals& signals;
+  const Log& log;
+};
+
+// To be called from main, while the process has one thread. Says on the log why it ends with a code of its own. When it
+// returns nothing of the job is left, and nothing of ours on the server that the ttl does not end.
+RunEnd run(const RunRequest& request, World world);
+
+}  // namespace rlock

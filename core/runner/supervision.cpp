@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/supervision.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "lock/validity.h"
+#include "runner/environment.h"
+#include "runner/verdict.h"
+#include "watch/watchdog.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+#include <poll.h>
+
+namespace rlock {
+namespace {
+
+// A short job pays two round trips and nothing else: no thread, no second connection.
+constexpr Millis unwatched{200};
+constexpr Millis kill_when_proven{900};  // "KILL within 1 s", with room for a busy machine
+
+Millis signal_lead(const RunRequest& request) { return std::min(request.kill_after, request.ttl / 6); }
+// Between KILL and the lease's end: the time a loaded machine needs to let a killed process die.
+Millis kill_lead(const RunRequest& request)
+{
+  return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+}
+
+JobSpec job_of(const RunRequest& request, const Tenure& tenure)
+{
+  return {.path = tenure.path,
+          .argv = request.argv,
+          .environment = job_environment(request.environment, {.name = request.name,
+                                                               .owner = tenure.owner,
+                                                               .fence = tenure.taken.grant.fence,
+                                                               .lease = request.ttl,
+                                                               .server = request.server.endpoint}),
+          .stop_signal = request.stop_signal,
+          .kill_after = request.kill_after,
+          .leftovers = request.leftovers,
+          .max_runtime = request.max_runtime,
+          .signal_lead = signal_lead(request),
+          .kill_lead = kill_lead(request)};
+}
+
+// One job under one lock, from the fork to the release.
+class Supervision {
+ public:
+  Supervision(const RunRequest& request, const World& world, const Tenure& tenure)
+      : m_request(request),
+        m_world(world),
+        m_tenure(tenure),
+        m_valid_until(valid_until(tenure.taken.sent_at, request.ttl)),
+        m_lifeline(warns_only() ? far_future : m_valid_until)
+  {
+  }
+
+  RunEnd run()
+  {
+    auto job = Job::start(job_of(m_request, m_tenure), m_world.signals, m_lifeline);
+    if (!job) {
+      release();
+      m_world.log.error(job.error().text);
+      return ExitWith{static_cast<int>(exit_code_of(job.error().fault))};
+    }
+    while (!m_early_end && !m_over) {
+      turn(*job);
+    }
+    if (m_watchdog) {
+      m_watchdog->stop();
+      m_verdict = m_watchdog->verdict();
+    }
+    const auto found_gone = release();
+    if (m_early_end) {
+      return *m_early_end;
+    }
+    const Ending end = ending({.job = m_ended,
+                               .verdict = m_verdict,
+                               .release = found_gone,
+                               .automatic = m_request.automatic},
+                              printable(m_request.name.text()));
+    if (!end.line.empty()) {
+      m_world.log.error(end.line);
+    }
+    return end.end;
+  }
+
+ private:
+  // A lost lock leaves the job alone; the end of a fixed lease does not.
+  [[nodiscard]] bool warns_only() const
+  {
+    return m_request.on_lost == OnLost::warn && m_request.automatic;
+  }
+
+  // Waits for the next event and acts on it.
+  void turn(Job& job)
+  {
+    const bool watched = m_watchdog != nullptr;
+    std::array<pollfd, 3> waits{
+        pollfd{.fd = m_world.signals.fd(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = job.fd(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = watched && !m_verdict ? m_watchdog->fd() : -1, .events = POLLIN, .revents = 0}};
+    const Instant now = m_world.clock.now();
+    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(watch_from(), overdue())));
+
+    if (waits[1].revents != 0) {
+      job_spoke(job);
+    }
+    if (waits[0].revents != 0 && !m_over) {
+      signal_came(job);
+    }
+    if (waits[2].revents != 0 && !m_over) {
+      watchdog_spoke(job);
+    }
+    if (!m_over && !m_early_end) {
+      time_passed(job);
+    }
+  }
+
+  [[nodiscard]] Instant watch_from() const
+  {
+    return m_watchdog ? far_future
+                      : m_tenure.taken.sent_at + std::min<Millis>(unwatched, m_request.ttl / 6);
+  }
+
+  // When a guardian that does its work must have finished.
+  [[nodiscard]] Instant overdue() const
+  {
+    const Instant end = m_lifeline.valid_until();
+    return end == far_future ? far_future : end - kill_lead(m_request) / 2;
+  }
+
+  void time_passed(Job& job)
+  {
+    const Instant now = m_world.clock.now();
+    if (now >= overdue()) {
+      job.take_over();
+      m_ended = Ended{.wait_status = SIGKILL, .why = Stopped::lifeline, .killed = true};
+      m_over = true;
+    } else if (now >= watch_from()) {
+      start_watchdog();
+    }
+  }
+
+  void start_watchdog()
+  {
+    m_watchdog = std::make_unique<Watchdog>(
+        m_tenure.store,
+        WatchOrder{.spec = m_tenure.spec,
+                   .owner = m_tenure.owner,
+                   .renews = m_request.automatic,
+                   .acquired_at = m_tenure.taken.sent_at,
+                   .kill_margin = signal_lead(m_request),
+                   .moved = [this](Instant until) {
+                     if (!warns_only()) {
+                       m_lifeline.move_to(until);
+                     }
+                   }},
+        m_world.clock, m_world.log);
+  }
+
+  void job_spoke(Job& job)
+  {
+    auto event = job.next();
+    if (!event) {
+      m_world.log.detail(event.error().text);
+      job.take_over();
+      m_over = true;
+    } else if (*event) {
+      std::visit([&](const auto& happened) { on(job, happened); }, **event);
+    }
+  }
+
+  void on(Job&, const Started&) {}
+  void on(Job&, const NotExecuted& failure)
+  {
+    const bool missing = failure.error == ENOENT;
+    m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
+                      std::strerror(failure.error));
+    m_early_end = ExitWith{static_cast<int>(missing ? ExitCode::not_found : ExitCode::not_executable)};
+  }
+  void on(Job&, const NotStarted&)
+  {
+    m_world.log.error("the lease of " + printable(m_request.name.text()) +
+                      " ran out before the job could start (give a longer --ttl or --lease)");
+    m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
+  }
+  // As if we were the job: the shell that waits for us sees us stop, and `fg` continues both.
+  void on(Job& job, const Paused&)
+  {
+    ::raise(SIGSTOP);
+    job.forward(SIGCONT);
+  }
+  void on(Job&, const LeftBehind& left)
+  {
+    const std::string count = std::to_string(left.count) + (left.count == 1 ? " process" : " processes");
+    switch (m_request.leftovers) {
+      case Leftovers::stop:
+        m_world.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)");
+        break;
+      case Leftovers::wait: m_world.log.detail("the job left " + count + " behind: waiting"); break;
+      case Leftovers::leave: break;
+    }
+  }
+  void on(Job&, const Ended& ended)
+  {
+    m_ended = ended;
+    m_over = true;
+  }
+  void on(Job& job, const GuardianGone&)
+  {
+    job.take_over();
+    m_over = true;
+  }
+
+  void signal_came(Job& job)
+  {
+    while (const auto signal = m_world.signals.take()) {
+      const bool had_by_job = signal->from_terminal && job.in_foreground();
+      if (!had_by_job) {
+        job.forward(signal->number);
+      }
+    }
+  }
+
+  void watchdog_spoke(Job& job)
+  {
+    m_verdict = m_watchdog->verdict();
+    if (!m_verdict) {
+      return;
+    }
+    const bool proven = std::holds_alternative<Gone>(*m_verdict);
+    const bool wanted = std::holds_alternative<Wanted>(*m_verdict);
+    if (m_request.on_lost == OnLost::warn && !wanted) {
+      m_world.log.notice("the lock " + printable(m_request.name.text()) +
+                         " was lost; the job goes on as --on-lost warn asks");
+    } else if (proven || wanted) {
+      job.stop(std::min(m_request.kill_after, kill_when_proven));
+    }  // unsure: the guardian acts by the lifeline
+  }
+
+  // Tries for as long as the lease would last, but no longer than one answer may take. What the lock turned
+  // out to be when it was not ours any more.
+  std::optional<NotOurs> release()
+  {
+    const Instant now = m_world.clock.now();
+    const Instant give_up = now + m_request.server.timeout;
+    std::string why;
+    while (m_world.clock.now() < give_up) {
+      const Millis each = std::max(m_request.server.timeout / 5, Millis{50});
+      const Instant by = std::min(m_world.clock.now() + each, give_up);
+      const auto released =
+          m_tenure.store.release(m_tenure.spec, m_tenure.owner, {.deadline = by, .stop = Stop::never()});
+      if (released) {
+        const auto* gone = std::get_if<NotOurs>(&*released);
+        return gone != nullptr ? std::optional{*gone} : std::nullopt;
+      }
+      why = released.error().text;
+      if (released.error().fault != Fault::unreachable && released.error().fault != Fault::unfit) {
+        break;
+      }
+      m_tenure.store.forget();
+      m_world.clock.sleep_until(std::min(m_world.clock.now() + Millis{50}, give_up), Stop::never());
+    }
+    m_world.log.notice("cannot release " + printable(m_request.name.text()) + ": " + why +
+                       " (it frees itself within " + show(m_request.ttl) + ")");
+    return std::nullopt;
+  }
+
+  const RunRequest& m_request;
+  const World& m_world;
+  const Tenure& m_tenure;
+  const Instant m_valid_until;
+  Lifeline m_lifeline;
+  std::unique_ptr<Watchdog> m_watchdog;  // uses m_lifeline: dies first
+  std::optional<Verdict> m_verdict;
+  std::optional<Ended> m_ended;
+  std::optional<RunEnd> m_early_end;  // the job never ran
+  bool m_over = false;
+};
+
+}  // namespace
+
+RunEnd supervise(const RunRequest& request, World world, const Tenure& tenure)
+{
+  return Supervision(request, world, tenure).run();
+}
+
+}  // namespace rlock

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/watchdog.h"
+
+#include "base/duration.h"
+#include "lock/validity.h"
+
+#include <algorithm>
+#include <array>
+
+#include <poll.h>
+
+namespace rlock {
+namespace {
+
+constexpr Millis listen_again_after{1000};
+constexpr Millis never{Millis::max() / 1'000'000 / 4};
+
+RenewalPolicy policy_of(const WatchOrder& order)
+{
+  RenewalPolicy policy = renewal_policy(order.spec.ttl, order.kill_margin);
+  if (!order.renews) {
+    policy.every = never;
+  }
+  return policy;
+}
+
+}  // namespace
+
+Watchdog::Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log)
+    : m_store(store),
+      m_order(std::move(order)),
+      m_policy(policy_of(m_order)),
+      m_clock(clock),
+      m_log(log),
+      m_state{.valid_until = valid_until(m_order.acquired_at, m_order.spec.ttl),
+              .last_kept = m_order.acquired_at,
+              .last_try = m_order.acquired_at},
+      m_listen_at(clock.now()),
+      m_thread([this] { watch(); })
+{
+}
+
+Watchdog::~Watchdog() { stop(); }
+
+void Watchdog::stop()
+{
+  if (m_thread.joinable()) {
+    m_stop.request();
+    m_thread.join();
+  }
+}
+
+std::optional<Verdict> Watchdog::verdict()
+{
+  const std::lock_guard guard(m_mutex);
+  return m_verdict;
+}
+
+void Watchdog::watch()
+{
+  std::optional<Verdict> verdict;
+  while (!verdict && !m_stop.token().requested()) {
+    const Instant now = m_clock.now();
+    const Step step = next_step(m_state, m_policy, now);
+    if (std::holds_alternative<Lost>(step)) {
+      verdict = Unsure{m_last_error.empty() ? "we were stopped or starved of time" : m_last_error};
+    } else if (const auto* renewal = std::get_if<Renew>(&step)) {
+      verdict = renew(renewal->deadline);
+    } else if (!m_listener && now >= m_listen_at) {
+      listen();
+      verdict = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
+    } else if (hint_before(std::get<Sleep>(step).until)) {
+      verdict = renew(m_clock.now() + m_policy.try_for);
+    }
+  }
+  if (verdict) {
+    const std::lock_guard guard(m_mutex);
+    m_verdict = std::move(verdict);
+    m_verdict_given.request();
+  }
+}
+
+// A fixed lease asks with a ttl of nothing: the server never shortens, so that only looks.
+std::optional<Verdict> Watchdog::renew(Instant deadline)
+{
+  LockSpec spec = m_order.spec;
+  spec.ttl = m_order.renews ? spec.ttl : Millis{0};
+
+  const Instant sent_at = m_clock.now();
+  const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
+  m_state.last_try = sent_at;
+  if (!renewal) {
+    m_last_error = renewal.error().text;
+    m_store.forget();
+    m_log.detail("cannot renew: " + m_last_error);
+    return std::nullopt;
+  }
+  if (const auto* lost = std::get_if<NotOurs>(&*renewal)) {
+    return lost->forced ? Gone{"force-unlocked by " + lost->forced->by} : Gone{lost->what};
+  }
+  m_state.last_kept = sent_at;
+  m_last_error.clear();
+  if (m_order.renews) {
+    m_state.valid_until = valid_until(sent_at, m_order.spec.ttl);
+    m_order.moved(m_state.valid_until);
+  }
+  const auto& forced = std::get<Kept>(*renewal).forced;
+  return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
+}
+
+// Failing to listen costs only speed: what is said is kept, and each renewal asks for it.
+void Watchdog::listen()
+{
+  const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
+  auto listener = m_store.listen(m_order.spec.name, m_order.owner, limit);
+  if (listener) {
+    m_listener = *std::move(listener);
+  } else {
+    m_listen_at = m_clock.now() + listen_again_after;
+    m_log.detail("cannot listen: " + listener.error().text);
+  }
+}
+
+// Waits until then, or until it is worth asking.
+bool Watchdog::hint_before(Instant until)
+{
+  const Instant wake = m_listener ? until : std::min(until, m_listen_at);
+  std::array<pollfd, 2> waits{
+      pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
+      pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
+  ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), wake));
+  if (waits[1].revents == 0) {
+    return false;
+  }
+  const auto heard = m_listener->heard(m_clock);
+  if (!heard) {
+    m_listener.reset();
+    m_listen_at = m_clock.now() + listen_again_after;
+    return true;  // whatever cut us off may have touched the lock as well
+  }
+  return *heard;
+}
+
+}  // namespace rlock

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a lease alive from a thread of its own, and says so when it is not any more.
+#pragma once
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "lock/store.h"
+#include "watch/renewal.h"
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+
+namespace rlock {
+
+struct Wanted { std::string by; };    // still ours, but somebody with the right to asks for it
+struct Gone { std::string why; };     // not ours any more: proven
+struct Unsure { std::string why; };   // no renewal got through, and the time to stop the job has come
+using Verdict = std::variant<Wanted, Gone, Unsure>;
+
+struct WatchOrder {
+  LockSpec spec;
+  Owner owner;
+  bool renews;               // false: a fixed lease, only watched
+  Instant acquired_at;       // when the granted request was sent
+  Millis kill_margin;
+  std::function<void(Instant)> moved;  // called from the thread with each new valid_until
+};
+
+// All network while holding is this thread's: from construction to stop() nobody else may use the store.
+class Watchdog {
+ public:
+  // `store`, `clock` and `log` must outlive it.
+  Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log);
+  ~Watchdog();  // stops
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // Readable as soon as there is a verdict. There is one at most, and the thread is done then.
+  [[nodiscard]] int fd() const { return m_verdict_given.token().fd(); }
+  std::optional<Verdict> verdict();
+
+  void stop();  // returns when the thread has ended; the store is the caller's again
+
+ private:
+  void watch();
+  std::optional<Verdict> renew(Instant deadline);
+  void listen();
+  bool hint_before(Instant until);
+
+  LockStore& m_store;
+  const WatchOrder m_order;
+  const RenewalPolicy m_policy;
+  const Clock& m_clock;
+  const Log& m_log;
+
+  // The thread's own.
+  RenewalState m_state;
+  std::unique_ptr<Listener> m_listener;
+  Instant m_listen_at;
+  std::string m_last_error;
+
+  std::mutex m_mutex;
+  std::optional<Verdict> m_verdict;  // guarded by m_mutex
+  StopSource m_verdict_given;
+  StopSource m_stop;
+  std::thread m_thread;  // last: it starts when everything else is there
+};
+
+}  // namespace rlock

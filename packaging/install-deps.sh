@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# install-deps.sh [tests]: installs through apt what building and trying rlock needs and is missing
+# here; with `tests` also what the tests need. Needs no rights when nothing is missing.
+set -eu
+
+if ! command -v apt-get >/dev/null; then
+  cat <<'END'
+There is no apt here, so nothing is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
+pkg-config, hiredis, CLI11 and nlohmann-json, then redis or valkey to talk to; its tests need doctest:
+  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel cli11-devel json-devel valkey \
+                      doctest-devel
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis cli11 nlohmann-json valkey doctest
+END
+  exit 0
+fi
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "no root and no sudo; somebody with rights has to run: $*" >&2
+    exit 1
+  fi
+}
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+packages='g++ cmake ninja-build pkgconf libhiredis-dev libcli11-dev nlohmann-json3-dev'
+if [ "${1:-}" = tests ]; then
+  packages="$packages doctest-dev procps util-linux"
+fi
+missing=''
+for package in $packages; do
+  is_installed "$package" || missing="$missing $package"
+done
+server=''
+if ! command -v redis-server >/dev/null && ! command -v valkey-server >/dev/null; then
+  server=redis-server
+fi
+if [ -z "$missing$server" ]; then
+  exit 0
+fi
+
+echo "installing:$missing $server"
+as_root apt-get -q update
+if [ -n "$server" ] && ! apt-cache show "$server" >/dev/null 2>&1; then
+  server=valkey-server
+fi
+# shellcheck disable=SC2086  # a list of words
+as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+  -o DPkg::Lock::Timeout=120 install $missing $server
+
+# The program was wanted, not a service on port 6379: rlock starts its own on a socket.
+if [ -n "$server" ] && [ -d /run/systemd/system ]; then
+  as_root systemctl disable --now "$server"
+fi

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job gets what rlock got, and nothing of rlock's.
+#include "support/job_runner.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string line_with(const std::string& text, const std::string& word)
+{
+  const std::size_t at = text.find(word);
+  return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+}
+
+}  // namespace
+
+TEST_CASE("inheritance: the user's descriptors, and no other")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    for (int fd = 3; fd < 100; ++fd) {
+      const int flags = ::fcntl(fd, F_GETFD);
+      if (flags >= 0) {
+        ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);  // whatever the test itself inherited
+      }
+    }
+    const Fd users(::open("/dev/null", O_RDONLY));
+    ::dup2(users.get(), 9);
+    ::fcntl(users.get(), F_SETFD, FD_CLOEXEC);
+    Stage stage(60s);
+    Job job = stage.start(script(dir,
+                                 "exec > $0/fds; for f in $(seq 0 99); do "
+                                 "[ -e /proc/$$/fd/$f ] && echo $f; done; :"));
+    return follow(job);
+  });
+  CHECK(story == "started; exit 0");
+  CHECK(contents(dir / "fds") == "0\n1\n2\n9\n");
+}
+
+TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    int ends[2];
+    if (::pipe(ends) != 0) {
+      return std::string("no pipe");
+    }
+    Stage stage(60s);
+    Job job = stage.start(script(dir, "exec " + std::to_string(ends[1]) + ">&- " +
+                                          std::to_string(ends[0]) +
+                                          "<&-; "
+                                          "echo 1 > $0/ready; sleep 60"));
+    ::close(ends[1]);
+    wait_until([&] { return !contents(dir / "ready").empty(); });
+    char byte = 0;
+    const bool eof = ::read(ends[0], &byte, 1) == 0;
+    job.stop(5s);
+    follow(job);
+    return std::string(eof ? "eof" : "more");
+  });
+  CHECK(story == "eof");
+}
+
+TEST_CASE("inheritance: mask and dispositions")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    sigset_t odd;
+    ::sigemptyset(&odd);
+    ::sigaddset(&odd, SIGUSR2);
+    ::sigprocmask(SIG_SETMASK, &odd, nullptr);
+    ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGCHLD, SIG_IGN);
+    Stage stage(60s);
+    JobSpec spec;
+    spec.path = "/bin/cp";
+    spec.argv = {"cp", "/proc/self/status", dir / "status"};
+    Job job = stage.start(spec);
+    return follow(job);
+  });
+  CHECK(story == "started; exit 0");
+  const std::string status = contents(dir / "status");
+  CHECK(line_with(status, "SigBlk") == "SigBlk:\t0000000000000800");  // USR2
+  CHECK(line_with(status, "SigIgn") == "SigIgn:\t0000000000010001");  // CHLD and HUP
+}
+
+TEST_CASE("signals: what was ignored when we started is not taken")
+{
+  const std::string story = in_runner([] {
+    ::signal(SIGHUP, SIG_IGN);
+    Signals signals;
+    signals.block();
+    ::raise(SIGHUP);
+    ::raise(SIGTERM);
+    const auto first = signals.take();
+    const auto second = signals.take();
+    return signal_name(first ? first->number : 0) + (first->from_terminal ? " tty" : "") +
+           (second ? " and more" : "");
+  });
+  CHECK(story == "TERM");
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job may end by itself, or not begin.
+#include "support/job_runner.h"
+
+#include <cerrno>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+
+TEST_CASE("job: the exit status is exact")
+{
+  const auto dir = make_temp_dir("job");
+  struct Row {
+    const char* text;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"exit 0", "started; exit 0"},
+      {"exit 1", "started; exit 1"},
+      {"exit 7", "started; exit 7"},
+      {"exit 255", "started; exit 255"},
+      {"kill -TERM $$", "started; died of TERM"},
+      {"kill -KILL $$", "started; died of KILL"},
+      {"ulimit -c 0; kill -SEGV $$", "started; died of SEGV"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(run(script(dir, row.text)) == row.expect);
+  }
+}
+
+TEST_CASE("job: what cannot be executed says why")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "");
+  spec.path = dir / "absent";
+  CHECK(run(spec) == "started; errno " + std::to_string(ENOENT));
+  std::ofstream(dir / "plain") << "echo\n";
+  spec.path = dir / "plain";
+  CHECK(run(spec) == "started; errno " + std::to_string(EACCES));
+}
+
+TEST_CASE("job: a script without #! is the shell's")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string path = dir / "bare";
+  std::ofstream(path) << "exit $1\n";
+  REQUIRE(::chmod(path.c_str(), 0755) == 0);
+  JobSpec spec = script(dir, "");
+  spec.path = path;
+  spec.argv = {"bare", "9"};
+  CHECK(run(spec) == "started; exit 9");
+}
+
+TEST_CASE("job: the gate stays shut on a lease that is over")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "touch $0/ran");
+  spec.signal_lead = Millis{5000};
+  CHECK(run(spec, Millis{5000}) == "not started");
+  CHECK(::access((dir / "ran").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("job: an ignored SIGCHLD loses no status")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    ::signal(SIGCHLD, SIG_IGN);
+    Stage stage(Millis{60000});
+    Job job = stage.start(script(dir, "exit 3"));
+    return follow(job);
+  });
+  CHECK(story == "started; exit 3");
+}
+
+TEST_CASE("job: nothing is left to be reaped")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    Stage stage(Millis{60000});
+    {
+      Job job = stage.start(script(dir, "sleep 0 & exit 3"));
+      follow(job);
+    }
+    return std::string(::waitpid(-1, nullptr, WNOHANG) < 0 ? "childless" : "a zombie");
+  });
+  CHECK(story == "childless");
+}
+
+TEST_CASE("die_of: the status is the signal's")
+{
+  for (const int signal : {SIGTERM, SIGINT, SIGKILL, SIGSEGV, SIGQUIT}) {
+    CAPTURE(signal);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      Signals signals;
+      signals.block();
+      die_of(signal);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    CHECK(status == signal);  // nothing else in it, so no core either
+  }
+}

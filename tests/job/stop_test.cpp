@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stopping a job that lives, and what the main process leaves.
+#include "support/job_runner.h"
+
+#include "base/clock.h"
+
+#include <doctest/doctest.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Starts the script, waits for its file `ready`, does `act`, and tells the rest.
+std::string story_of(const std::filesystem::path& dir, const JobSpec& spec,
+                     const std::function<void(Job&)>& act)
+{
+  return in_runner([&] {
+    Stage stage(60s);
+    Job job = stage.start(spec);
+    wait_until([&] { return !contents(dir / "ready").empty(); });
+    act(job);
+    return follow(job);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("stop: the signal is enough for most")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "echo 1 > $0/ready; exec sleep 60");
+  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "started; died of TERM by order");
+  spec.stop_signal = SIGINT;
+  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "started; died of INT by order");
+}
+
+TEST_CASE("stop: a job that is stopped acts on it")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = script(dir, "echo $$ > $0/ready; exec sleep 60");
+  const std::string story = story_of(dir, spec, [&](Job& job) {
+    ::kill(pid_from(dir / "ready"), SIGSTOP);
+    job.stop(5s);
+  });
+  CHECK(story == "started; died of TERM by order");
+}
+
+TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has ended")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = script(dir,
+                              "(trap '' TERM; sh -c 'echo $$ > $0/pid; exec sleep 60' $0) & "
+                              "trap 'exit 4' TERM; "
+                              "until [ -s $0/pid ]; do sleep 0.01; done; echo 1 > $0/ready; wait");
+  const std::string story = in_runner([&] {
+    Stage stage(60s);
+    Job job = stage.start(spec);
+    wait_until([&] { return !contents(dir / "ready").empty(); });
+    job.stop(100ms);
+    const std::string events = follow(job);
+    return events + (is_alive(pid_from(dir / "pid")) ? "; alive" : "");
+  });
+  CHECK(story == "started; exit 4 by order killed");
+}
+
+TEST_CASE("stop: a daemon is never touched")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = script(dir,
+                              "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & "
+                              "until [ -s $0/pid ]; do sleep 0.01; done; "
+                              "echo 1 > $0/ready; sleep 60");
+  const std::string story = story_of(dir, spec, [](Job& job) { job.stop(5s); });
+  const pid_t daemon = pid_from(dir / "pid");
+  CHECK(story == "started; died of TERM by order");
+  CHECK(is_alive(daemon));
+  ::kill(daemon, SIGKILL);
+}
+
+TEST_CASE("stop: a second order hastens")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = script(dir, "trap '' TERM; echo 1 > $0/ready; while :; do sleep 0.05; done");
+  const std::string story = story_of(dir, spec, [](Job& job) {
+    job.stop(60s);
+    job.stop(50ms);
+  });
+  CHECK(story == "started; died of KILL by order killed");
+}
+
+TEST_CASE("forward: the job's own affair")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = script(dir,
+                              "exec 2> /dev/null; trap 'exit 5' USR1; echo 1 > $0/ready; "
+                              "while :; do sleep 0.02; done");
+  CHECK(story_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "started; exit 5");
+}
+
+TEST_CASE("leftovers")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "sleep 0.2 & exit 6");
+  spec.kill_after = 5s;
+  SUBCASE("are stopped") { CHECK(run(spec) == "started; left 1; exit 6"); }
+  SUBCASE("are waited for")
+  {
+    spec.leftovers = Leftovers::wait;
+    CHECK(run(spec) == "started; left 1; exit 6");
+  }
+  SUBCASE("are left alone")
+  {
+    spec = script(dir, "sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6");
+    spec.leftovers = Leftovers::leave;
+    CHECK(run(spec) == "started; exit 6");
+    const pid_t left = pid_from(dir / "pid");
+    CHECK(is_alive(left));
+    ::kill(left, SIGKILL);
+  }
+  SUBCASE("that end at once are no leftovers")
+  {
+    CHECK(run(script(dir, "sleep 0.005 & exit 6")) == "started; exit 6");
+  }
+  SUBCASE("that do not listen are killed")
+  {
+    spec = script(dir,
+                  "(trap '' TERM; echo 1 > $0/up; sleep 60) & "
+                  "until [ -s $0/up ]; do sleep 0.01; done; exit 6");
+    spec.kill_after = 50ms;
+    CHECK(run(spec) == "started; left 1; exit 6 killed");
+  }
+}
+
+TEST_CASE("leftovers: a daemon that is about to be one is no leftover")
+{
+  const auto dir = make_temp_dir("job");
+  CHECK(run(script(dir, "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6")) ==
+        "started; exit 6");
+  const pid_t daemon = pid_from(dir / "pid");
+  CHECK(is_alive(daemon));
+  ::kill(daemon, SIGKILL);
+}
+
+TEST_CASE("max_runtime: stopped, and killed when that does not help")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "exec sleep 60");
+  spec.max_runtime = 50ms;
+  CHECK(run(spec) == "started; died of TERM by max_runtime");
+  spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
+  spec.max_runtime = 50ms;
+  spec.kill_after = 50ms;
+  CHECK(run(spec) == "started; died of KILL by max_runtime killed");
+}
+
+TEST_CASE("lifeline: stopped in time")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "exec sleep 60");
+  spec.signal_lead = 300ms;
+  spec.kill_lead = 100ms;
+  CHECK(run(spec, 500ms) == "started; died of TERM by lifeline");
+  spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
+  spec.signal_lead = 300ms;
+  spec.kill_lead = 100ms;
+  CHECK(run(spec, 500ms) == "started; died of KILL by lifeline killed");
+}
+
+TEST_CASE("lifeline: a job that is renewed lives on")
+{
+  const auto dir = make_temp_dir("job");
+  JobSpec spec = script(dir, "echo 1 > $0/ready; sleep 0.5; exit 8");
+  spec.signal_lead = 200ms;
+  spec.kill_lead = 100ms;
+  const std::string story = in_runner([&] {
+    Stage stage(400ms);
+    Job job = stage.start(spec);
+    wait_until([&] { return !contents(dir / "ready").empty(); });
+    stage.lifeline.move_to(far_future);
+    return follow(job);
+  });
+  CHECK(story == "started; exit 8");
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runner in the foreground of a terminal: a pseudo-terminal whose keys the test presses.
+#include "support/job_runner.h"
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class Keyboard {
+ public:
+  Keyboard() : m_master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC))
+  {
+    REQUIRE(::grantpt(m_master.get()) == 0);
+    REQUIRE(::unlockpt(m_master.get()) == 0);
+  }
+
+  // In a fresh process: a session of its own, as a login shell has it, and this its terminal.
+  void sit_down() const
+  {
+    ::setsid();
+    const int terminal = ::open(::ptsname(m_master.get()), O_RDWR);
+    ::ioctl(terminal, TIOCSCTTY, 0);
+    ::dup2(terminal, STDIN_FILENO);
+    ::close(terminal);
+  }
+
+  void press(char key) const { CHECK(::write(m_master.get(), &key, 1) == 1); }
+
+ private:
+  Fd m_master;
+};
+
+constexpr char ctrl_c = 3;
+constexpr char ctrl_z = 26;
+
+}  // namespace
+
+TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it without us")
+{
+  const auto dir = make_temp_dir("job");
+  const Keyboard keyboard;
+  const std::string story = in_runner([&] {
+    keyboard.sit_down();
+    Stage stage(60s);
+    Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
+    const pid_t pid = pid_from(dir / "ready");
+    std::string events = job.in_foreground() ? "foreground; " : "background; ";
+    events += ::getpgid(pid) == ::getpgrp() ? "one group; " : "its own group; ";
+    keyboard.press(ctrl_c);
+    events += follow(job);
+    const auto taken = stage.signals.take();
+    return events + (taken && taken->from_terminal ? "; so did we" : "");
+  });
+  CHECK(story == "foreground; one group; started; died of INT; so did we");
+}
+
+TEST_CASE("terminal: Ctrl-Z is told, and stops us only if we mirror it")
+{
+  const auto dir = make_temp_dir("job");
+  const Keyboard keyboard;
+  const std::string story = in_runner([&] {
+    keyboard.sit_down();
+    // A session leader's group is orphaned, and TSTP stops nobody there: so one level further down.
+    return in_runner([&] {
+      ::setpgid(0, 0);
+      ::signal(SIGTTOU, SIG_IGN);
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      ::signal(SIGTTOU, SIG_DFL);
+      Stage stage(60s);
+      Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
+      const pid_t pid = pid_from(dir / "ready");
+      std::string events = await(job) + "; ";
+      keyboard.press(ctrl_z);
+      events += await(job) + "; ";
+      ::kill(pid, SIGCONT);
+      job.forward(SIGTERM);
+      return events + follow(job);
+    });
+  });
+  CHECK(story == "started; paused by TSTP; died of TERM");
+}
+
+TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
+{
+  const auto dir = make_temp_dir("job");
+  const Keyboard keyboard;
+  const std::string story = in_runner([&] {
+    keyboard.sit_down();
+    return in_runner([&] {
+      ::setpgid(0, 0);
+      ::signal(SIGTTOU, SIG_IGN);
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      Stage stage(60s);
+      // With set -m the command has a group of its own; the terminal is given to it here.
+      Job job = stage.start(script(dir,
+                                   "stty -echo; set -m; "
+                                   "sh -c 'trap \"\" TERM; echo $$ > $0/ready; sleep 60' $0"));
+      const pid_t pid = pid_from(dir / "ready");
+      ::tcsetpgrp(STDIN_FILENO, ::getpgid(pid));
+      const bool lent = ::tcgetpgrp(STDIN_FILENO) != ::getpgrp();
+      job.stop(50ms);
+      const std::string events = follow(job);
+      termios modes{};
+      ::tcgetattr(STDIN_FILENO, &modes);
+      return events + (lent ? "; lent" : "") +
+             (::tcgetpgrp(STDIN_FILENO) == ::getpgrp() ? "; ours" : "; lost") +
+             ((modes.c_lflag & ECHO) != 0 ? "; echo" : "; no echo");
+    });
+  });
+  CHECK(story == "started; died of TERM by order killed; lent; ours; echo");
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every script of the plain lock, every row of its return table, on a real server: first what must not happen.
+#include "lua/scripts.h"
+#include "support/redis_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* fence = "redisson_lock_token:{k}";
+constexpr const char* holder = "rlock:holder:{k}";
+constexpr const char* force = "rlock:force:{k}";
+constexpr const char* events = "rlock:events:{k}";
+constexpr const char* fair = "redisson_lock_queue:{k}";
+constexpr const char* channel = "redisson_lock__channel:{k}";
+
+class Lock {
+ public:
+  explicit Lock(RedisOptions options = {}) : server(std::move(options)) {}
+
+  Reply eval(const Script& script, const Words& keys, const Words& args) const
+  {
+    Words words{"EVAL", std::string(script.source), std::to_string(keys.size())};
+    words.insert(words.end(), keys.begin(), keys.end());
+    words.insert(words.end(), args.begin(), args.end());
+    return server.command(words);
+  }
+  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000) const
+  {
+    return eval(scripts::exclusive_acquire, {"k", fence, holder},
+                {owner, hold, std::to_string(ttl), "host=h\npid=1", "2592000000"});
+  }
+  Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
+  Reply renew(const std::string& owner, int ttl = 30'000) const
+  {
+    return eval(scripts::exclusive_renew, {"k", holder, force}, {owner, std::to_string(ttl)});
+  }
+  Reply release(const std::string& owner, const std::string& hold) const
+  {
+    return eval(scripts::exclusive_release, {"k", holder, force, events, fair},
+                {owner, hold, channel, "600000"});
+  }
+  Reply release(const std::string& owner) const { return release(owner, owner); }
+  std::int64_t pttl(const std::string& key) const { return as_int(server.command({"PTTL", key})); }
+  std::int64_t count(const std::string& owner) const
+  {
+    const Reply held = server.command({"HGET", "k", owner});
+    return held.kind == Reply::Kind::nil ? 0 : std::stoll(held.text);
+  }
+
+  RedisServer server;
+};
+
+std::string word(const Reply& reply)
+{
+  CAPTURE(show(reply));
+  REQUIRE(reply.kind == Reply::Kind::array);
+  return reply.elements.at(0).text;
+}
+
+}  // namespace
+
+TEST_CASE("exclusive_acquire: a lock of somebody else is not touched")
+{
+  const Lock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  const Reply refused = lock.acquire("b");
+  CHECK(word(refused) == "busy");
+  CHECK(refused.elements.at(1).integer > 29'000);
+  CHECK(refused.elements.at(2).text == "a");
+  CHECK(refused.elements.at(3).integer == 1);
+  CHECK(refused.elements.at(4).text == "host=h\npid=1");
+  CHECK(lock.count("b") == 0);
+  CHECK(lock.count("a") == 1);
+}
+
+TEST_CASE("exclusive_acquire: what is no such lock is named and left alone")
+{
+  struct Row { const char* why; Words set_up; const char* what; };
+  const Row rows[] = {
+      {"a string", {"SET", "k", "x"}, "string"},
+      {"a list", {"RPUSH", "k", "x"}, "list"},
+      {"a read-write lock", {"HSET", "k", "mode", "read", "o", "1"}, "read-write lock"},
+      {"somebody's data", {"HSET", "k", "name", "bob"}, "hash that is no lock"},
+      {"Redisson's faster multi lock", {"HSET", "k", "h", "o", "h:o:lock_count", "1"}, "hash that is no lock"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const Lock lock;
+    lock.server.command(row.set_up);
+    const Reply refused = lock.acquire("a");
+    CHECK(word(refused) == "other");
+    CHECK(refused.elements.at(1).text == row.what);
+    CHECK(as_int(lock.server.command({"DBSIZE"})) == 1);
+    CHECK(lock.pttl("k") == -1);
+  }
+}
+
+TEST_CASE("exclusive_acquire: sent twice it counts once and gives the same number")
+{
+  const Lock lock;
+  const Reply first = lock.acquire("a");
+  const Reply again = lock.acquire("a");
+  CHECK(word(again) == "granted");
+  CHECK(again.elements.at(1).text == first.elements.at(1).text);
+  CHECK(again.elements.at(2).integer == 1);
+  CHECK(lock.count("a") == 1);
+
+  CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+  CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+  CHECK(lock.count("a") == 2);
+}
+
+TEST_CASE("exclusive_acquire: every key it writes has a ttl")
+{
+  const Lock lock;
+  lock.acquire("a");
+  for (const std::string& key : as_texts(lock.server.command({"KEYS", "*"}))) {
+    CAPTURE(key);
+    CHECK(lock.pttl(key) > 0);
+  }
+  CHECK(lock.pttl("k") <= 30'000);
+  CHECK(std::abs(lock.pttl("k") - lock.pttl(holder)) < 50);
+}
+
+TEST_CASE("exclusive_acquire: the fencing number grows, over a release, an expiry and a flush")
+{
+  const Lock lock;
+  std::uint64_t last = 0;
+  const auto grows = [&](const Reply& granted) {
+    const std::uint64_t number = std::stoull(granted.elements.at(1).text);
+    CHECK(number > last);
+    last = number;
+  };
+  grows(lock.acquire("a"));
+  lock.release("a");
+  grows(lock.acquire("b"));
+  lock.server.command({"DEL", "k"});
+  grows(lock.acquire("c"));
+  lock.server.command({"FLUSHALL"});
+  grows(lock.acquire("d"));
+  lock.server.command({"SET", fence, "9007199254740000"});  // ahead of every clock
+  lock.release("d");
+  grows(lock.acquire("e"));
+  CHECK(last == 9007199254740001);
+}
+
+TEST_CASE("exclusive_acquire: refused by a full memory, nothing of the lock is written")
+{
+  const Lock lock({.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+  const Reply refused = lock.acquire("a");
+  CHECK(refused.is_error());
+  CHECK(refused.text.find("OOM") != std::string::npos);
+  CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("exclusive_acquire: a missing right leaves no lock, whichever it is")
+{
+  for (const char* missing : {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl"}) {
+    CAPTURE(missing);
+    const Lock lock;
+    REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", missing}).is_error());
+    CHECK(lock.acquire("a").is_error());
+    lock.server.command({"ACL", "SETUSER", "default", "+@all"});
+    CHECK(as_int(lock.server.command({"EXISTS", "k"})) == 0);
+    for (const std::string& key : as_texts(lock.server.command({"KEYS", "*"}))) {
+      CAPTURE(key);
+      CHECK(lock.pttl(key) > 0);
+    }
+  }
+}
+
+TEST_CASE("exclusive_renew: never somebody else's, never what is gone, never another kind")
+{
+  const Lock lock;
+  CHECK(word(lock.renew("a")) == "lost");
+  CHECK(as_int(lock.server.command({"EXISTS", "k"})) == 0);
+
+  lock.acquire("b", "b", 5000);
+  const Reply taken = lock.renew("a");
+  CHECK(word(taken) == "lost");
+  CHECK(taken.elements.at(2).text == "b");
+  CHECK(lock.pttl("k") <= 5000);
+
+  lock.server.command({"SET", "k", "x"});
+  CHECK(word(lock.renew("a")) == "lost");
+  CHECK(lock.pttl("k") == -1);
+}
+
+TEST_CASE("exclusive_renew: pushes back, and never shortens")
+{
+  const Lock lock;
+  lock.acquire("a", "a", 1000);
+  CHECK(word(lock.renew("a", 20'000)) == "kept");
+  CHECK(lock.pttl("k") > 19'000);
+  CHECK(lock.pttl(holder) > 19'000);
+  CHECK(word(lock.renew("a", 500)) == "kept");
+  CHECK(lock.pttl("k") > 19'000);
+}
+
+TEST_CASE("exclusive_renew and release work when memory is full")
+{
+  const Lock lock;
+  lock.acquire("a");
+  lock.acquire("a", "inner");
+  lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK(word(lock.renew("a", 60'000)) == "kept");
+  CHECK(lock.pttl("k") > 30'000);
+  CHECK(word(lock.release("a", "inner")) == "still_held");
+  CHECK(lock.count("a") == 1);
+  CHECK(word(lock.release("a")) == "released");
+}
+
+TEST_CASE("exclusive_release: not ours, gone, another kind: untouched")
+{
+  const Lock lock;
+  CHECK(word(lock.release("a")) == "lost");
+  lock.acquire("b");
+  const Reply refused = lock.release("a");
+  CHECK(word(refused) == "lost");
+  CHECK(refused.elements.at(2).text == "b");
+  CHECK(lock.count("b") == 1);
+  lock.server.command({"SET", "k", "x"});
+  CHECK(word(lock.release("a")) == "lost");
+  CHECK(as_text(lock.server.command({"GET", "k"})) == "x");
+}
+
+TEST_CASE("exclusive_release: sent twice it answers the same, even when others came between")
+{
+  const Lock lock;
+  lock.acquire("a");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(word(lock.release("a")) == "released");
+  lock.acquire("b");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(lock.count("b") == 1);
+  CHECK(word(lock.release("b")) == "released");
+  CHECK(word(lock.release("a")) == "released");
+}
+
+TEST_CASE("exclusive_release: nested holds go in any order, each once")
+{
+  const Lock lock;
+  lock.acquire("a");
+  lock.acquire("a", "inner");
+  lock.acquire("a", "innermost");
+  CHECK(word(lock.release("a")) == "still_held");
+  CHECK(word(lock.release("a")) == "still_held");
+  CHECK(lock.count("a") == 2);
+  CHECK(word(lock.release("a", "innermost")) == "still_held");
+  CHECK(lock.count("a") == 1);
+  CHECK(word(lock.release("a", "innermost")) == "still_held");
+  CHECK(lock.count("a") == 1);
+  CHECK(word(lock.release("a", "inner")) == "released");
+  CHECK(word(lock.release("a", "inner")) == "released");
+  CHECK(as_int(lock.server.command({"EXISTS", "k", holder})) == 0);
+}
+
+TEST_CASE("exclusive_release: without its bookkeeping a lock is still let go")
+{
+  const Lock lock;
+  lock.acquire("a");
+  lock.server.command({"DEL", holder});
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(as_int(lock.server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("exclusive_inspect: free, held, something else")
+{
+  const Lock lock;
+  const Words keys{"k", fence, holder};
+  CHECK(word(lock.eval(scripts::exclusive_inspect, keys, {})) == "free");
+  const Reply granted = lock.acquire("a");
+  const Reply held = lock.eval(scripts::exclusive_inspect, keys, {});
+  CHECK(word(held) == "held");
+  CHECK(held.elements.at(1).text == granted.elements.at(1).text);
+  CHECK(held.elements.at(3).text == "a");
+  lock.server.command({"SET", "k", "x"});
+  CHECK(word(lock.eval(scripts::exclusive_inspect, keys, {})) == "other");
+}
+
+TEST_CASE("exclusive_ask and break: only the owner that was meant")
+{
+  const Lock lock;
+  const auto ask = [&](const std::string& owner) {
+    return lock.eval(scripts::exclusive_ask, {"k", holder, force},
+                     {owner, "eve@h", "1000", "rlock:owner:{k}:" + owner});
+  };
+  const auto take_away = [&](const std::string& owner) {
+    return lock.eval(scripts::exclusive_break, {"k", holder, force, events, fair},
+                     {owner, "eve@h", "1000", "rlock:owner:{k}:" + owner, channel});
+  };
+  CHECK(word(ask("a")) == "free");
+  CHECK(word(take_away("a")) == "free");
+  lock.acquire("b");
+  CHECK(word(ask("a")) == "changed");
+  CHECK(word(take_away("a")) == "changed");
+  CHECK(lock.count("b") == 1);
+  CHECK(as_int(lock.server.command({"EXISTS", force})) == 0);
+
+  CHECK(word(ask("b")) == "asked");
+  CHECK(lock.renew("b").elements.at(1).text == "b\neve@h");
+  CHECK(word(take_away("b")) == "broken");
+  CHECK(lock.count("b") == 0);
+  CHECK(lock.renew("b").elements.at(4).text == "b\neve@h");
+  for (const std::string& key : as_texts(lock.server.command({"KEYS", "*"}))) {
+    CAPTURE(key);
+    CHECK(lock.pttl(key) > 0);
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every exit code, and that nothing is left on the server.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+Finished run_on(const RedisServer& server, std::vector<std::string> words, const ProcessOptions& options = {})
+{
+  words.insert(words.begin(), {"run", "-S", server.url()});
+  return run_rlock(std::move(words), options);
+}
+
+bool nothing_left(const RedisServer& server)
+{
+  return as_texts(server.command({"KEYS", "rlock:holder:*"})).empty() &&
+         as_int(server.command({"EXISTS", "k"})) == 0;
+}
+
+bool one_line(const std::string& text)
+{
+  return text.starts_with("rlock: ") && std::count(text.begin(), text.end(), '\n') == 1;
+}
+
+}  // namespace
+
+TEST_CASE("exit codes: the job's own, exactly, and not a word")
+{
+  const RedisServer server;
+  for (const int code : {0, 1, 7, 64, 121, 255}) {
+    CAPTURE(code);
+    const Finished end = run_on(server, {"-k", "k", "--", "sh", "-c", "exit " + std::to_string(code)});
+    CHECK(end.code == code);
+    CHECK(end.err == "");
+    CHECK(nothing_left(server));
+  }
+}
+
+TEST_CASE("exit codes: a job that died of a signal takes rlock along by the same one")
+{
+  const RedisServer server;
+  for (const int signal : {SIGTERM, SIGKILL, SIGSEGV, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGPIPE}) {
+    CAPTURE(signal);
+    const Finished end = run_on(server, {"-k", "k", "--", "sh", "-c", "kill -" + std::to_string(signal) + " $$"});
+    CHECK(end.code == -1);
+    CHECK(end.signal == signal);
+    CHECK(nothing_left(server));
+  }
+}
+
+TEST_CASE("exit codes: 126 and 127 are told before the lock is taken")
+{
+  const RedisServer server;
+  const std::filesystem::path dir = make_temp_dir("commands");
+  std::ofstream(dir / "plain") << "echo no\n";
+  struct Row { std::string command; int code; };
+  for (const Row& row : {Row{"no-such-command-at-all", 127}, Row{(dir / "missing").string(), 127},
+                         Row{(dir / "plain").string(), 126}, Row{dir.string(), 126}}) {
+    CAPTURE(row.command);
+    const Finished end = run_on(server, {"-k", "k", "--", row.command});
+    CHECK(end.code == row.code);
+    CHECK(one_line(end.err));
+    CHECK(as_int(server.command({"DBSIZE"})) == 0);
+  }
+}
+
+TEST_CASE("exit codes: 126 and 127 that only exec can tell, and the lock is released")
+{
+  const RedisServer server;
+  const std::filesystem::path script = make_temp_dir("commands") / "script";
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const Finished end = run_on(server, {"-k", "k", "--", script.string()});
+  CHECK(end.code == 127);
+  CHECK(one_line(end.err));
+  CHECK(nothing_left(server));
+}
+
+TEST_CASE("exit codes: 75 or the one asked for when it is busy")
+{
+  const RedisServer server;
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
+
+  const Finished at_once = run_on(server, {"-k", "k", "-n", "--", "true"});
+  CHECK(at_once.code == 75);
+  CHECK(at_once.err.find("k is busy, held by ") != std::string::npos);
+  CHECK(one_line(at_once.err));
+  CHECK(run_on(server, {"-k", "k", "-w", "0", "--", "true"}).code == 75);
+  CHECK(run_on(server, {"-k", "k", "-w", "0.2", "-E", "0", "--", "true"}).code == 0);
+  CHECK(run_on(server, {"-k", "k", "-n", "-E", "201", "-q", "--", "true"}).err == "");
+  CHECK(as_int(server.command({"HLEN", "k"})) == 1);
+}
+
+TEST_CASE("exit codes: 69 when nobody is there, with a line that mentions local:")
+{
+  const std::filesystem::path nowhere = make_temp_dir("nowhere") / "redis.sock";
+  for (const std::string& url : {std::string("redis://127.0.0.1:1"), "unix://" + nowhere.string()}) {
+    CAPTURE(url);
+    const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--", "echo", "ran"});
+    CHECK(end.code == 69);
+    CHECK(end.out == "");
+    CHECK(one_line(end.err));
+    CHECK(end.err.find("local:") != std::string::npos);
+    CHECK(end.err.find(url) != std::string::npos);
+  }
+}
+
+TEST_CASE("exit codes: 69 when the server cannot now, and the job did not run")
+{
+  RedisServer server({.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+  const Finished full = run_on(server, {"-k", "k", "--", "echo", "ran"});
+  CHECK(full.code == 69);
+  CHECK(one_line(full.err));
+  CHECK(full.out == "");
+
+  server.stop_signal();
+  const Finished silent = run_on(server, {"--server-timeout", "300ms", "-k", "k", "--", "echo", "ran"});
+  server.cont();
+  CHECK(silent.code == 69);
+  CHECK(one_line(silent.err));
+  CHECK(silent.out == "");
+}
+
+TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is never shown")
+{
+  const RedisServer server({.password = "hunter2"});
+  const std::string path = server.socket_path().string();
+  CHECK(run_on(server, {"-k", "k", "--", "true"}).code == 77);
+  const Finished wrong = run_rlock({"run", "-S", "unix://:wrong-secret@" + path, "-k", "k", "--", "true"});
+  CHECK(wrong.code == 77);
+  CHECK(one_line(wrong.err));
+  CHECK(wrong.err.find("wrong-secret") == std::string::npos);
+  CHECK(run_rlock({"run", "-S", "unix://:hunter2@" + path, "-k", "k", "--", "true"}).code == 0);
+  CHECK(run_on(server, {"-k", "k", "--", "true"}, {.env = {{"REDISCLI_AUTH", "hunter2"}}}).code == 0);
+}
+
+TEST_CASE("exit codes: 78 when the key holds something else, and it is left alone")
+{
+  const RedisServer server;
+  struct Row { std::vector<std::string> set_up; const char* says; };
+  const Row rows[] = {{{"SET", "k", "x"}, "string"},
+                      {{"RPUSH", "k", "x"}, "list"},
+                      {{"HSET", "k", "mode", "write", "o:write", "1"}, "read-write lock"}};
+  for (const Row& row : rows) {
+    server.command({"FLUSHALL"});
+    server.command(row.set_up);
+    const Finished end = run_on(server, {"-k", "k", "--", "echo", "ran"});
+    CHECK(end.code == 78);
+    CHECK(one_line(end.err));
+    CHECK(end.err.find(row.says) != std::string::npos);
+    CHECK(end.out == "");
+    CHECK(as_int(server.command({"DBSIZE"})) == 1);
+  }
+}
+
+TEST_CASE("exit codes: 124 when --max-runtime is over")
+{
+  const RedisServer server;
+  const Finished end = run_on(server, {"-k", "k", "--max-runtime", "300ms", "--", "sleep", "30"});
+  CHECK(end.code == 124);
+  CHECK(one_line(end.err));
+  CHECK(nothing_left(server));
+}
+
+TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothing")
+{
+  const RedisServer server;
+  struct Row { const char* why; std::vector<std::string> words; int code; const char* names; };
+  const Row rows[] = {
+      {"no key", {"--", "true"}, 64, "--key"},
+      {"empty key", {"-k", "", "--", "true"}, 64, "key"},
+      {"huge key", {"-k", std::string(65'536, 'k'), "--", "true"}, 64, "65536"},
+      {"newline", {"-k", "a\nb", "--", "true"}, 64, "a\\nb"},
+      {"brace", {"-k", "{", "--", "true"}, 78, "brace"},
+      {"no command", {"-k", "k"}, 64, "command"},
+      {"no command after --", {"-k", "k", "--"}, 64, "command"},
+      {"empty command", {"-k", "k", "--", ""}, 127, ""},
+      {"zero ttl", {"-k", "k", "--ttl", "0", "--", "true"}, 64, "--ttl"},
+      {"negative wait", {"-k", "k", "-w", "-1", "--", "true"}, 64, "--wait"},
+      {"nonsense lease", {"-k", "k", "--lease", "soon", "--", "true"}, 64, "--lease"},
+      {"overflow", {"-k", "k", "--max-runtime", "99999999999999999999d", "--", "true"}, 64, "--max-runtime"},
+      {"bad signal", {"-k", "k", "--signal", "NOPE", "--", "true"}, 64, "--signal"},
+      {"bad choice", {"-k", "k", "--leftovers", "eat", "--", "true"}, 64, "--leftovers"},
+      {"bad code", {"-k", "k", "-E", "600", "--", "true"}, 64, "-E"},
+      {"unknown option", {"-k", "k", "--nope", "--", "true"}, 64, "--nope"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const Finished end = run_on(server, row.words);
+    CAPTURE(end.err);
+    CHECK(end.code == row.code);
+    CHECK(end.out == "");
+    CHECK(one_line(end.err));
+    CHECK(end.err.find(row.names) != std::string::npos);
+  }
+  CHECK(as_int(server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environment")
+{
+  for (const std::string& url : {std::string("nonsense"), std::string("redis://"), std::string("redis://h:0"),
+                                 std::string("redis://h:70000"), std::string("http://h"), std::string("unix://"),
+                                 std::string("redis://u:geheim@h:x")}) {
+    CAPTURE(url);
+    const Finished typed = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
+    CHECK(typed.code == 64);
+    CHECK(one_line(typed.err));
+    CHECK(typed.err.find("geheim") == std::string::npos);
+    const Finished found = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", url}}});
+    CHECK(found.code == 78);
+    CHECK(one_line(found.err));
+    CHECK(found.err.find("RLOCK_SERVER") != std::string::npos);
+    CHECK(found.err.find("geheim") == std::string::npos);
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of the literature: twenty tickets, sixty buyers, each reads, waits and writes.
+#include "support/redis_fixture.h"
+#include "support/seed.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int tickets = 20;
+constexpr int buyers = 60;
+
+// The ledger: how many are left, then a line for each buyer. One rename is the purchase, so that who is killed has
+// either bought or not.
+class TicketOffice {
+ public:
+  TicketOffice() : m_dir(make_temp_dir("tickets")) { std::ofstream(ledger()) << tickets << "\n"; }
+
+  [[nodiscard]] std::vector<std::string> purchase() const
+  {
+    return {"sh", "-c",
+            "cd " + m_dir.string() +
+                "; read n < ledger; rest=$(tail -n +2 ledger); sleep 0.02; "
+                "[ \"$n\" -gt 0 ] || exit 0; "
+                "{ echo $((n-1)); [ -z \"$rest\" ] || echo \"$rest\"; echo $$; } > new.$$; "
+                "mv new.$$ ledger; echo bought"};
+  }
+  [[nodiscard]] int left() const
+  {
+    int count = -1;
+    std::ifstream(ledger()) >> count;
+    return count;
+  }
+  [[nodiscard]] int sold() const
+  {
+    std::ifstream file(ledger());
+    int lines = -1;  // the first tells how many are left
+    for (std::string line; std::getline(file, line);) {
+      ++lines;
+    }
+    return lines;
+  }
+
+ private:
+  [[nodiscard]] std::filesystem::path ledger() const { return m_dir / "ledger"; }
+  std::filesystem::path m_dir;
+};
+
+// How many of the crowd went home with a ticket.
+int happy(const std::vector<Process>& crowd)
+{
+  return static_cast<int>(std::count_if(crowd.begin(), crowd.end(),
+                                        [](const Process& buyer) { return buyer.out() == "bought\n"; }));
+}
+
+std::vector<std::string> under_lock(const RedisServer& server, const std::vector<std::string>& job)
+{
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "tickets", "--ttl", "2s", "--"};
+  words.insert(words.end(), job.begin(), job.end());
+  return rlock_argv(words);
+}
+
+}  // namespace
+
+TEST_CASE("oversell: under the lock exactly twenty of sixty buyers get a ticket")
+{
+  const RedisServer server;
+  const TicketOffice office;
+  std::vector<Process> crowd;
+  for (int i = 0; i < buyers; ++i) {
+    crowd.emplace_back(under_lock(server, office.purchase()));
+  }
+  for (Process& buyer : crowd) {
+    CHECK(buyer.wait(60s) == Exit{.code = 0, .signal = 0});
+  }
+  CHECK(happy(crowd) == tickets);
+  CHECK(office.sold() == tickets);
+  CHECK(office.left() == 0);
+}
+
+TEST_CASE("oversell: the control, without the lock, sells more than there is")
+{
+  const TicketOffice office;
+  std::vector<Process> crowd;
+  for (int i = 0; i < buyers; ++i) {
+    crowd.emplace_back(office.purchase());
+  }
+  for (Process& buyer : crowd) {
+    buyer.wait(60s);
+  }
+  CHECK(happy(crowd) > tickets);
+}
+
+TEST_CASE("oversell: with a third of the buyers killed at random every ticket is sold once")
+{
+  const RedisServer server;
+  const TicketOffice office;
+  std::mt19937_64 random(seed());
+  std::vector<Process> crowd;
+  for (int i = 0; i < buyers; ++i) {
+    crowd.emplace_back(under_lock(server, office.purchase()));
+  }
+  for (std::size_t i = 0; i < crowd.size(); i += 3) {
+    std::this_thread::sleep_for(Millis(random() % 60));  // the moment is what is random here
+    crowd[i].signal(SIGKILL);
+  }
+  for (Process& buyer : crowd) {
+    buyer.wait(100s);
+  }
+  CHECK(office.sold() == tickets);
+  CHECK(office.left() == 0);
+  CHECK(happy(crowd) <= tickets);
+}

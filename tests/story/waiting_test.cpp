@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting ends when the lock is free, when time is over, or at once on a signal; and leaves nothing behind.
+#include "support/redis_fixture.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::vector<std::string> words_on(const RedisServer& server, std::vector<std::string> words)
+{
+  words.insert(words.begin(), {"run", "-S", server.url(), "-k", "k"});
+  return rlock_argv(std::move(words));
+}
+
+void take_as_somebody(const RedisServer& server, const std::string& ttl_ms)
+{
+  server.command({"HSET", "k", "somebody:1", "1"});
+  server.command({"PEXPIRE", "k", ttl_ms});
+}
+
+bool asked_for(const RedisServer& server)  // by somebody else than this test
+{
+  return as_text(server.command({"INFO", "commandstats"})).find("cmdstat_eval") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("waiting: a lock that expires is taken")
+{
+  const RedisServer server;
+  take_as_somebody(server, "400");
+  CHECK(Process(words_on(server, {"--", "true"})).wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("waiting: -w gives up in time")
+{
+  const RedisServer server;
+  take_as_somebody(server, "60000");
+  const auto from = std::chrono::steady_clock::now();
+  CHECK(Process(words_on(server, {"-w", "0.4", "--", "true"})).wait() == Exit{.code = 75, .signal = 0});
+  CHECK(std::chrono::steady_clock::now() - from >= 400ms);
+  CHECK(as_int(server.command({"DBSIZE"})) == 1);
+}
+
+TEST_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
+{
+  const RedisServer server;
+  take_as_somebody(server, "60000");
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    CAPTURE(signal);
+    server.command({"CONFIG", "RESETSTAT"});
+    Process waiter(words_on(server, {"--", "true"}));
+    wait_until([&] { return asked_for(server); }, "the waiter has asked");
+    waiter.signal(signal);
+    CHECK(waiter.wait(2s) == Exit{.code = -1, .signal = signal});
+    CHECK(as_int(server.command({"DBSIZE"})) == 1);
+  }
+}
+
+TEST_CASE("waiting: a server that goes away meanwhile is asked again")
+{
+  RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
+  take_as_somebody(server, "1500");
+  server.command({"CONFIG", "RESETSTAT"});
+  Process waiter(words_on(server, {"--", "echo", "ran"}));
+  wait_until([&] { return asked_for(server); }, "the waiter has asked");
+  server.kill_hard();
+  std::this_thread::sleep_for(200ms);
+  server.restart();
+  CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.out() == "ran\n");
+}
+
+TEST_CASE("waiting: a server that goes away and stays away is 69 when time is over")
+{
+  RedisServer server;
+  take_as_somebody(server, "60000");
+  server.command({"CONFIG", "RESETSTAT"});
+  Process waiter(words_on(server, {"-w", "1", "--", "true"}));
+  wait_until([&] { return asked_for(server); }, "the waiter has asked");
+  server.kill_hard();
+  CHECK(waiter.wait(5s) == Exit{.code = 69, .signal = 0});
+}
+
+TEST_CASE("waiting: after a second it says for whom")
+{
+  const RedisServer server;
+  take_as_somebody(server, "60000");
+  Process waiter(words_on(server, {"-w", "1.5", "--", "true"}));
+  CHECK(waiter.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(waiter.err().starts_with("rlock: waiting for k, held by somebody:1\n"));
+}

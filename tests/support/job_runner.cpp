@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/job_runner.h"
+
+#include "base/clock.h"
+#include "job/proc.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock::test {
+namespace {
+
+constexpr Millis patience{5000};
+
+std::string show_status(int status)
+{
+  return WIFEXITED(status) ? "exit " + std::to_string(WEXITSTATUS(status))
+                           : "died of " + signal_name(WTERMSIG(status));
+}
+
+std::string show_ended(const Ended& ended)
+{
+  const char* const reasons[] = {"", " by lifeline", " by max_runtime", " by order",
+                                 " by runner_gone"};
+  return show_status(ended.wait_status) + reasons[static_cast<int>(ended.why)] +
+         (ended.killed ? " killed" : "");
+}
+
+bool readable(int fd)
+{
+  pollfd wait{fd, POLLIN, 0};
+  return ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
+}
+
+}  // namespace
+
+std::string contents(const std::filesystem::path& file)
+{
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool wait_until(const std::function<bool()>& condition)
+{
+  for (Millis waited{0}; waited < patience; waited += Millis{10}) {
+    if (condition()) {
+      return true;
+    }
+    std::this_thread::sleep_for(Millis{10});
+  }
+  return condition();
+}
+
+pid_t pid_from(const std::filesystem::path& file)
+{
+  wait_until([&] { return contents(file).ends_with("\n"); });
+  return std::atoi(contents(file).c_str());
+}
+
+bool is_alive(pid_t pid)
+{
+  const auto process = parse_stat(contents("/proc/" + std::to_string(pid) + "/stat"));
+  return process && !process->is_zombie();
+}
+
+JobSpec script(const std::filesystem::path& dir, const std::string& text)
+{
+  JobSpec spec;
+  spec.path = "/bin/sh";
+  spec.argv = {"sh", "-c", text, dir};
+  spec.environment = {"PATH=/usr/bin:/bin"};
+  return spec;
+}
+
+std::string show(const JobEvent& event)
+{
+  struct Show {
+    std::string operator()(const Started&) const { return "started"; }
+    std::string operator()(const NotExecuted& e) const
+    {
+      return "errno " + std::to_string(e.error);
+    }
+    std::string operator()(const NotStarted&) const { return "not started"; }
+    std::string operator()(const Paused& e) const { return "paused by " + signal_name(e.signal); }
+    std::string operator()(const LeftBehind& e) const { return "left " + std::to_string(e.count); }
+    std::string operator()(const Ended& e) const { return show_ended(e); }
+    std::string operator()(const GuardianGone&) const { return "guardian gone"; }
+  };
+  return std::visit(Show{}, event);
+}
+
+std::string await(Job& job)
+{
+  while (job.fd() >= 0) {
+    if (!readable(job.fd())) {
+      return "silence";
+    }
+    if (const auto event = *job.next()) {
+      return show(*event);
+    }
+  }
+  return "";
+}
+
+std::string follow(Job& job)
+{
+  std::string story;
+  for (std::string event = await(job); !event.empty(); event = await(job)) {
+    story += (story.empty() ? "" : "; ") + event;
+    if (event == "silence") {
+      break;
+    }
+  }
+  return story;
+}
+
+Stage::Stage(Millis lease) : lifeline(BootClock().now() + lease) { signals.block(); }
+
+Job Stage::start(const JobSpec& spec) { return *Job::start(spec, signals, lifeline); }
+
+RunnerProcess::RunnerProcess(const std::function<std::string()>& body)
+{
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  m_story = Fd(ends[0]);
+  Fd ours(ends[1]);
+  m_pid = ::fork();
+  if (m_pid == 0) {
+    for (int signal = 1; signal < 32; ++signal) {
+      ::signal(signal, SIG_DFL);  // doctest's handlers are not for the job, nor SIGPIPE ignored
+    }
+    const std::string story = body();
+    const auto written = ::write(ours.get(), story.data(), story.size());
+    ::_exit(written < 0 ? 1 : 0);
+  }
+}
+
+RunnerProcess::~RunnerProcess()
+{
+  ::kill(m_pid, SIGKILL);
+  ::kill(m_pid, SIGCONT);
+  ::waitpid(m_pid, nullptr, 0);
+}
+
+std::string RunnerProcess::story()
+{
+  if (!readable(m_story.get())) {
+    return "hung";
+  }
+  char text[4096];
+  const ssize_t got = ::read(m_story.get(), text, sizeof text);
+  return got <= 0 ? "died" : std::string(text, static_cast<std::size_t>(got));
+}
+
+std::string in_runner(const std::function<std::string()>& body)
+{
+  return RunnerProcess(body).story();
+}
+
+std::string run(const JobSpec& spec, Millis lease)
+{
+  return in_runner([&] {
+    Stage stage(lease);
+    Job job = stage.start(spec);
+    return follow(job);
+  });
+}
+
+}  // namespace rlock::test

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the tests of core/job: a runner in a process of its own, whose story comes back as text.
+#pragma once
+
+#include "base/fd.h"
+#include "job/job.h"
+#include "support/temp_dir.h"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace rlock::test {
+
+std::string contents(const std::filesystem::path& file);
+bool wait_until(const std::function<bool()>& condition);  // 10 ms apart, 5 s at most
+pid_t pid_from(const std::filesystem::path& file);        // waits for a whole line with a number
+bool is_alive(pid_t pid);                                 // a zombie is not
+
+// `sh -c text dir`, so that the script finds the test's directory in $0.
+JobSpec script(const std::filesystem::path& dir, const std::string& text);
+
+// In the runner: what there is to know of a Job.
+std::string show(const JobEvent& event);
+std::string await(Job& job);   // the next event
+std::string follow(Job& job);  // all of them to the last, joined by "; "
+
+struct Stage {
+  Signals signals;
+  Lifeline lifeline;
+  explicit Stage(Millis lease);
+  Job start(const JobSpec& spec);
+};
+
+// Runs in a child and hands back what it returned; "died" or "hung" when it did not.
+class RunnerProcess {
+ public:
+  explicit RunnerProcess(const std::function<std::string()>& body);
+  ~RunnerProcess();
+  RunnerProcess(const RunnerProcess&) = delete;
+  RunnerProcess& operator=(const RunnerProcess&) = delete;
+  [[nodiscard]] pid_t pid() const { return m_pid; }
+  std::string story();
+
+ private:
+  pid_t m_pid;
+  Fd m_story;
+};
+
+std::string in_runner(const std::function<std::string()>& body);
+std::string run(const JobSpec& spec, Millis lease = Millis{60000});  // from start to last event
+
+}  // namespace rlock::test

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/process.h"
+
+#include "base/fd.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock::test {
+namespace {
+
+std::string slurp(const std::filesystem::path& path)
+{
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Fd open_file(const std::filesystem::path& path, int flags)
+{
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!fd) {
+    throw std::system_error(errno, std::generic_category(), path);
+  }
+  return fd;
+}
+
+std::vector<std::string> environment(const ProcessOptions& options)
+{
+  std::map<std::string, std::string> variables = clean_environment();
+  for (const auto& [name, value] : options.env) {
+    if (value) {
+      variables[name] = *value;
+    } else {
+      variables.erase(name);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : variables) {
+    lines.push_back(name + "=" + value);
+  }
+  return lines;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts)
+{
+  std::vector<char*> result;
+  for (std::string& text : texts) {
+    result.push_back(text.data());
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+// All that a child needs, made before the fork: after it only system calls are safe.
+struct Prepared {
+  char** argv;
+  char** envp;
+  const char* cwd;
+  std::array<int, 3> streams;
+  const ProcessOptions& options;
+};
+
+[[noreturn]] void become(const Prepared& prepared)
+{
+  const ProcessOptions& options = prepared.options;
+  ::prctl(PR_SET_PDEATHSIG, options.death_signal);
+  if (options.new_session || options.terminal >= 0) {
+    ::setsid();
+  }
+  if (options.terminal >= 0) {
+    ::ioctl(options.terminal, TIOCSCTTY, 0);
+  }
+  for (int stream = 0; stream < 3; ++stream) {
+    ::dup2(prepared.streams[static_cast<std::size_t>(stream)], stream);
+  }
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  for (const int fd : options.keep_fds) {
+    ::fcntl(fd, F_SETFD, 0);
+  }
+  for (int number = 1; number < NSIG; ++number) {
+    ::signal(number, SIG_DFL);
+  }
+  for (const int number : options.ignored_signals) {
+    ::signal(number, SIG_IGN);
+  }
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (const int number : options.blocked_signals) {
+    ::sigaddset(&blocked, number);
+  }
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  if (*prepared.cwd == '\0' || ::chdir(prepared.cwd) == 0) {
+    ::execvpe(prepared.argv[0], prepared.argv, prepared.envp);
+  }
+  const char* reason = std::strerror(errno);
+  const char* program = prepared.argv[0];
+  for (const char* part : {"cannot execute ", program, ": ", reason, "\n"}) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part, std::strlen(part));
+  }
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::string show(const Exit& exit)
+{
+  const bool killed = exit.signal != 0;
+  return killed ? "signal " + std::to_string(exit.signal) : "exit " + std::to_string(exit.code);
+}
+
+Process::Process(std::vector<std::string> argv, const ProcessOptions& options)
+    : m_argv(std::move(argv)), m_dir(make_temp_dir("process"))
+{
+  if (options.input) {
+    std::ofstream(m_dir / "in", std::ios::binary) << *options.input;
+  }
+  const Fd in = open_file(options.input ? m_dir / "in" : "/dev/null", O_RDONLY);
+  const Fd out = open_file(m_dir / "out", O_WRONLY | O_CREAT | O_APPEND);
+  const Fd err = open_file(m_dir / "err", O_WRONLY | O_CREAT | O_APPEND);
+
+  std::vector<std::string> variables = environment(options);
+  const std::vector<char*> arguments = pointers(m_argv);
+  const std::vector<char*> envp = pointers(variables);
+  const int tty = options.terminal;
+  const Prepared prepared{
+      .argv = const_cast<char**>(arguments.data()),
+      .envp = const_cast<char**>(envp.data()),
+      .cwd = options.cwd.c_str(),
+      .streams = tty >= 0 ? std::array{tty, tty, tty} : std::array{in.get(), out.get(), err.get()},
+      .options = options,
+  };
+
+  m_pid = ::fork();
+  if (m_pid < 0) {
+    throw std::system_error(errno, std::generic_category(), "fork");
+  }
+  if (m_pid == 0) {
+    become(prepared);
+  }
+}
+
+Process::Process(Process&& other) noexcept
+    : m_argv(std::move(other.m_argv)),
+      m_dir(std::move(other.m_dir)),
+      m_pid(std::exchange(other.m_pid, -1)),
+      m_exit(other.m_exit)
+{
+}
+
+Process& Process::operator=(Process&& other) noexcept
+{
+  if (this != &other) {
+    kill_and_reap();
+    m_argv = std::move(other.m_argv);
+    m_dir = std::move(other.m_dir);
+    m_pid = std::exchange(other.m_pid, -1);
+    m_exit = other.m_exit;
+  }
+  return *this;
+}
+
+Process::~Process() { kill_and_reap(); }
+
+void Process::kill_and_reap()
+{
+  if (m_pid > 0 && !m_exit) {
+    ::kill(m_pid, SIGKILL);
+    ::waitpid(m_pid, nullptr, 0);
+  }
+}
+
+void Process::signal(int number) const
+{
+  if (m_pid > 0 && !m_exit) {
+    ::kill(m_pid, number);
+  }
+}
+
+bool Process::running()
+{
+  int status = 0;
+  if (m_pid > 0 && !m_exit && ::waitpid(m_pid, &status, WNOHANG) == m_pid) {
+    m_exit = WIFSIGNALED(status) ? Exit{.code = -1, .signal = WTERMSIG(status)}
+                                 : Exit{.code = WEXITSTATUS(status), .signal = 0};
+  }
+  return m_pid > 0 && !m_exit;
+}
+
+Exit Process::wait(Millis timeout)
+{
+  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  while (running()) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      std::string command;
+      for (const std::string& word : m_argv) {
+        command += word + " ";
+      }
+      FAIL(command << "is not over after " << timeout.count() << " ms\n"
+                   << "out: " << out() << "\nerr: " << err());
+    }
+    std::this_thread::sleep_for(Millis(1));
+  }
+  return *m_exit;
+}
+
+std::string Process::out() const { return slurp(m_dir / "out"); }
+std::string Process::err() const { return slurp(m_dir / "err"); }
+
+std::vector<std::string> rlock_argv(std::vector<std::string> args)
+{
+  args.insert(args.begin(), RLOCK_BINARY);
+  return args;
+}
+
+Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options)
+{
+  Process rlock(rlock_argv(std::move(args)), options);
+  const Exit exit = rlock.wait(std::chrono::seconds(60));
+  return {.code = exit.code, .signal = exit.signal, .out = rlock.out(), .err = rlock.err()};
+}
+
+std::map<std::string, std::string> clean_environment()
+{
+  std::map<std::string, std::string> variables;
+  for (char** variable = ::environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    const auto equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (!name.starts_with("RLOCK_") && name != "REDIS_URL" && name != "REDISCLI_AUTH") {
+      variables[name] = text.substr(equals + 1);
+    }
+  }
+  variables["XDG_RUNTIME_DIR"] = home_dir();
+  variables["XDG_CONFIG_HOME"] = home_dir();
+  return variables;
+}
+
+}  // namespace rlock::test

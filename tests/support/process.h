@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process with its streams in files, and rlock as one.
+#pragma once
+
+#include "base/clock.h"
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rlock::test {
+
+struct ProcessOptions {
+  // On top of clean_environment; nullopt: unset.
+  std::map<std::string, std::optional<std::string>> env;
+  std::filesystem::path cwd;         // empty: ours
+  std::optional<std::string> input;  // nullopt: /dev/null
+  int terminal = -1;  // a pty's slave: the streams and the controlling terminal of a new session
+  bool new_session = false;
+  std::vector<int> keep_fds;         // inherited under the same numbers; nothing else is
+  std::vector<int> ignored_signals;  // every other signal has its default
+  std::vector<int> blocked_signals;
+  int death_signal = 0;  // what it gets when the thread that started it ends (prctl(2)); 0: nothing
+};
+
+struct Exit {
+  int code = -1;   // -1: it died of a signal
+  int signal = 0;  // 0: it exited
+  friend bool operator==(const Exit&, const Exit&) = default;
+};
+std::string show(const Exit& exit);  // "exit 75", "signal 9"
+
+// Started by the constructor; killed and reaped by the destructor if it still runs. Move-only.
+// A command that cannot be executed ends with 127 and a line in err().
+class Process {
+ public:
+  explicit Process(std::vector<std::string> argv, const ProcessOptions& options = {});
+  Process(Process&&) noexcept;
+  Process& operator=(Process&&) noexcept;
+  ~Process();
+
+  [[nodiscard]] pid_t pid() const { return m_pid; }
+  void signal(int number) const;  // nothing once it has been reaped
+  bool running();
+
+  // Fails the test case, with the command and both streams, when it is not over in time.
+  Exit wait(Millis timeout = std::chrono::seconds(10));
+
+  // What it has written so far. Empty on a terminal.
+  [[nodiscard]] std::string out() const;
+  [[nodiscard]] std::string err() const;
+
+ private:
+  void kill_and_reap();
+
+  std::vector<std::string> m_argv;
+  std::filesystem::path m_dir;  // the files of its streams
+  pid_t m_pid = -1;
+  std::optional<Exit> m_exit;
+};
+
+struct Finished {
+  int code;
+  int signal;
+  std::string out;
+  std::string err;
+};
+
+// The built rlock, to its end.
+Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options = {});
+std::vector<std::string> rlock_argv(std::vector<std::string> args);  // for a Process of one's own
+
+// Ours without all that steers rlock: no RLOCK_*, REDIS_URL, REDISCLI_AUTH; XDG_RUNTIME_DIR and
+// XDG_CONFIG_HOME are private, the same for all of one test case.
+std::map<std::string, std::string> clean_environment();
+
+}  // namespace rlock::test

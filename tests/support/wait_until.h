@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for a condition instead of for a time.
+#pragma once
+
+#include "base/clock.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace rlock::test {
+
+// Asks every 10 ms. When `timeout` is over the test case fails and says what was awaited.
+template <typename Predicate>
+void wait_until(Predicate&& holds, const std::string& what,
+                Millis timeout = std::chrono::seconds(10))
+{
+  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() >= give_up) {
+      FAIL("waited " << timeout.count() << " ms in vain until " << what);
+    }
+    std::this_thread::sleep_for(Millis(10));
+  }
+}
+
+}  // namespace rlock::test

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include "cli/suggest.h"
+#include "cli/verbs.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+namespace rlock::cli {
+namespace {
+
+bool contains(const std::string& text, std::string_view part)
+{
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("help: the overview names every verb and shows its first example")
+{
+  const std::string text = overview();
+  for (const Verb* verb : all_verbs()) {
+    CHECK(contains(text, "\n  " + std::string(verb->name) + " "));
+    CHECK(contains(text, verb->summary));
+    CHECK(contains(text, verb->examples.front()));
+  }
+}
+
+TEST_CASE("help: every verb has all its parts and fits a terminal")
+{
+  for (const Verb* verb : all_verbs()) {
+    const std::string text = help_of(*verb);
+    CAPTURE(text);
+    CHECK(text.starts_with("rlock " + std::string(verb->name) + ": "));
+    CHECK(contains(text, "\nUsage: rlock " + std::string(verb->name) + " "));
+    CHECK(contains(text, "  -h, --help                show this and exit\n"));
+    CHECK(contains(text, "\nExamples:\n  rlock " + std::string(verb->name)));
+    CHECK(contains(text, "\nExit codes:\n"));
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      CHECK_MESSAGE(line.size() <= 88, line);
+    }
+  }
+}
+
+TEST_CASE("help: the options of run are those of the contract")
+{
+  const std::string text = help_of(run_verb);
+  for (const char* option : {
+           "\n  -k, --key KEY ",
+           "\n  --prefix TEXT ",
+           "\n  -n, --no-wait, --nonblock, --nb\n",
+           "\n  -w, --wait, --timeout DUR\n",
+           "\n  -E, --conflict-exit-code N\n",
+           "\n  --lease auto|DUR ",
+           "\n  --ttl DUR ",
+           "\n  --max-runtime DUR ",
+           "\n  --signal SIG ",
+           "\n  --kill-after DUR ",
+           "\n  --leftovers stop|wait|leave\n",
+           "\n  --on-lost stop|warn ",
+           "\n  --label TEXT ",
+           "\n  -q, --quiet ",
+           "\n  -v, --verbose ",
+           "\n  -S, --server URL ",
+           "\n  --server-timeout DUR ",
+           "\n  --password-file FILE ",
+       }) {
+    CHECK_MESSAGE(contains(text, option), option << " in\n" << text);
+  }
+}
+
+TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else with the list")
+{
+  CHECK(*find_verb("run") == &run_verb);
+  CHECK(find_verb("stauts").error().text == "unknown verb 'stauts' (did you mean 'status'?)");
+  CHECK(find_verb("unlock").error().text == "unknown verb 'unlock' (rlock help lists them)");
+  CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
+  CHECK(find_verb(std::string(100'000, 'r')).error().fault == Fault::usage);
+}
+
+}  // namespace rlock::cli

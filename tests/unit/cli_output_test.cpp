@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/json.h"
+#include "cli/show.h"
+#include "cli/verb_force_unlock.h"
+
+#include <doctest/doctest.h>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::int64_t noon = 1'795'262'400'123;  // 2026-11-21T12:00:00.123Z
+
+LockName name(const char* text) { return *LockName::parse(text); }
+
+Holder ours()
+{
+  return {Owner::of("8743c9c0:1"), 1,
+          HolderInfo{.host = "web1",
+                     .pid = 71,
+                     .user = "alice",
+                     .command = "./job.sh",
+                     .label = "",
+                     .since_ms = noon,
+                     .lease = Millis{30'000},
+                     .automatic = true}};
+}
+
+LockState held() { return {name("stock"), Millis{28'400}, 1'732'190'400'123'456, {ours()}}; }
+LockState foreign() { return {name("java"), std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}}; }
+LockState vacant() { return {name("free"), std::nullopt, 0, {}}; }
+
+constexpr const char* ours_json =
+    R"({"owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","command":"./job.sh",)"
+    R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true})";
+
+}  // namespace
+
+TEST_CASE("time: in UTC, to the millisecond, and nothing for what is no time")
+{
+  CHECK(iso_utc(noon) == "2026-11-21T12:00:00.123Z");
+  CHECK(iso_utc(1) == "1970-01-01T00:00:00.001Z");
+  CHECK(iso_utc(253'402'300'799'999) == "9999-12-31T23:59:59.999Z");
+  CHECK_FALSE(iso_utc(253'402'300'800'000));
+  CHECK_FALSE(iso_utc(0));
+  CHECK_FALSE(iso_utc(-1));
+  CHECK(since_and_age(noon, noon + 303'000) == "2026-11-21 12:00:00 UTC (5m 3s ago)");
+  CHECK(since_and_age(noon, noon - 1) == "2026-11-21 12:00:00 UTC");
+  CHECK(since_and_age(0, noon).empty());
+}
+
+TEST_CASE("json: the names that scripts rely on")
+{
+  CHECK(status_json(held()) ==
+        R"({"key":"stock","held":true,"format":"redisson","mode":"plain","ttl_ms":28400,)"
+        R"("fence":1732190400123456,"holders":[)" +
+            std::string(ours_json) + R"(],"waiting":[]})" + "\n");
+  CHECK(status_json(vacant()) ==
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","ttl_ms":0,)"
+        R"("fence":null,"holders":[],"waiting":[]})"
+        "\n");
+  CHECK(status_json(foreign()) ==
+        R"({"key":"java","held":true,"format":"redisson","mode":"plain","ttl_ms":null,)"
+        R"("fence":null,"holders":[{"owner":"uuid:1","count":2,"host":null,"pid":null,)"
+        R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
+        R"("waiting":[]})"
+        "\n");
+  CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
+  CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
+  CHECK(ttl_json(foreign()) == "{\"key\":\"java\",\"ttl_ms\":null}\n");
+  CHECK(version_json("1.2.3") == "{\"version\":\"1.2.3\"}\n");
+}
+
+TEST_CASE("json: bytes that are not UTF-8 do not stop it")
+{
+  LockState state = vacant();
+  state.name = name("a\xff");
+  CHECK(ttl_json(state) == "{\"key\":\"a\xef\xbf\xbd\",\"ttl_ms\":0}\n");
+}
+
+TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
+{
+  struct Row {
+    ForceEnd end;
+    std::string json;
+    const char* begins;
+    ExitCode code;
+  };
+  const std::string holder = ours_json;
+  const Row rows[] = {
+      {LetGo{ours()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ",
+       ExitCode::ok},
+      {Broken{ours()}, R"("broken":true,"how":"broken","holder":)" + holder,
+       "stock: broken; it was held by ", ExitCode::ok},
+      {ForceChanged{ours()}, R"("broken":false,"how":null,"holder":)" + holder,
+       "stock: held by somebody else, ", ExitCode::no},
+      {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing",
+       ExitCode::no},
+  };
+  for (const Row& row : rows) {
+    CHECK(force_json(name("stock"), row.end) == R"({"key":"stock",)" + row.json + "}\n");
+    CHECK(show_force(name("stock"), row.end).starts_with(row.begins));
+    CHECK(exit_code_of_force(row.end) == row.code);
+  }
+}
+
+TEST_CASE("status: in words")
+{
+  CHECK(show_status(held(), noon + 303'000) ==
+        "stock: held\n"
+        "  holder   alice@web1 (pid 71)\n"
+        "  running  ./job.sh\n"
+        "  since    2026-11-21 12:00:00 UTC (5m 3s ago)\n"
+        "  token    8743c9c0:1\n"
+        "  ttl      28s, renewed while the job runs\n"
+        "  fence    1732190400123456\n");
+  CHECK(show_status(foreign(), noon) ==
+        "java: held\n"
+        "  holder   uuid:1 (another client, of which no more is known)\n"
+        "  count    2\n"
+        "  ttl      none: it never expires by itself\n");
+  CHECK(show_status(vacant(), noon) == "free: free\n");
+}
+
+TEST_CASE("list: a table of what is held, aligned by character")
+{
+  LockState accented = held();
+  accented.name = name("caf\xc3\xa9");
+  CHECK(show_list({accented, vacant(), foreign()}, noon + 60'000) ==
+        "KEY   HOLDER               TTL    AGE  COMMAND\n"
+        "caf\xc3\xa9  alice@web1 (pid 71)  28s    1m   ./job.sh\n"
+        "java  uuid:1               never  -    -\n");
+  CHECK(show_list({vacant()}, noon).empty());
+}
+
+TEST_CASE("what comes from the server cannot move the cursor")
+{
+  LockState state = held();
+  state.holders[0].info->command = "\x1b[2J\n";
+  state.holders[0].info->user = "\x1b";
+  for (const std::string& text : {show_status(state, noon), show_list({state}, noon)}) {
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find("\\x1b[2J\\n") != std::string::npos);
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_run.h"
+
+#include "base/duration.h"
+#include "cli/verb_force_unlock.h"
+#include "cli/words.h"
+
+#include <doctest/doctest.h>
+#include <CLI/CLI.hpp>
+
+namespace rlock::cli {
+namespace {
+
+using Args = std::vector<std::string>;
+
+Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& environment)
+{
+  TypedRun typed;
+  CLI::App app;
+  app.name("run");
+  app.set_help_flag();
+  describe_run(app, typed);
+  const Result<Words> words = cut(app, args, Operands::command);
+  if (!words) {
+    return words.error();
+  }
+  const Result<Done> parsed = parse(app, *words);
+  if (!parsed) {
+    return parsed.error();
+  }
+  return meant_run(typed, words->operands, Environment(environment));
+}
+
+// `-k k`, the options, `-- true`: the error, with its exit code before it.
+std::string error_of(Args options)
+{
+  options.insert(options.begin(), {"-k", "k"});
+  options.insert(options.end(), {"--", "true"});
+  const auto request = request_of(options, {});
+  if (request) {
+    return "none";
+  }
+  const int code = static_cast<int>(exit_code_of(request.error().fault));
+  return std::to_string(code) + " " + request.error().text;
+}
+
+RunRequest request_with(Args options)
+{
+  options.insert(options.begin(), {"-k", "k"});
+  options.insert(options.end(), {"--", "true"});
+  return *request_of(options, {});
+}
+
+}  // namespace
+
+TEST_CASE("run: the defaults of the contract")
+{
+  const RunRequest request = request_with({});
+  CHECK(request.name.text() == "k");
+  CHECK(request.server.endpoint.shown() == "redis://127.0.0.1:6379");
+  CHECK(request.server.timeout == Millis{5000});
+  CHECK(request.automatic);
+  CHECK(request.ttl == Millis{30'000});
+  CHECK_FALSE(request.wait.has_value());
+  CHECK(request.busy_code == 75);
+  CHECK_FALSE(request.max_runtime.has_value());
+  CHECK(request.stop_signal == SIGTERM);
+  CHECK(request.kill_after == Millis{5000});
+  CHECK(request.leftovers == Leftovers::stop);
+  CHECK(request.on_lost == OnLost::stop);
+  CHECK(request.argv == Args{"true"});
+}
+
+TEST_CASE("run: every option has its meaning")
+{
+  CHECK(request_with({"--prefix", "eu:"}).name.text() == "eu:k");
+  CHECK(request_with({"-n"}).wait == Millis{0});
+  CHECK(request_with({"--nb"}).wait == Millis{0});
+  CHECK(request_with({"-w", "0"}).wait == Millis{0});
+  CHECK(request_with({"-n", "-w0"}).wait == Millis{0});
+  CHECK(request_with({"--timeout=1.5s"}).wait == Millis{1500});
+  CHECK(request_with({"-E", "0"}).busy_code == 0);
+  CHECK(request_with({"-E255"}).busy_code == 255);
+  CHECK(request_with({"--ttl", "100ms"}).ttl == Millis{100});
+  CHECK(request_with({"--lease", "auto", "--ttl", "1m"}).ttl == Millis{60'000});
+  CHECK(request_with({"--max-runtime", "1h"}).max_runtime == Millis{3'600'000});
+  CHECK(request_with({"--kill-after", "0"}).kill_after == Millis{0});
+  CHECK(request_with({"--signal", "SIGINT"}).stop_signal == SIGINT);
+  CHECK(request_with({"--signal", "15"}).stop_signal == SIGTERM);
+  CHECK(request_with({"--leftovers", "leave"}).leftovers == Leftovers::leave);
+  CHECK(request_with({"--on-lost=warn"}).on_lost == OnLost::warn);
+  CHECK(request_with({"--label", "nightly"}).label == "nightly");
+
+  const RunRequest fixed = request_with({"--lease", "5m"});
+  CHECK_FALSE(fixed.automatic);
+  CHECK(fixed.ttl == Millis{300'000});
+}
+
+TEST_CASE("run: what cannot be meant is 64, names the option and shows a good value")
+{
+  struct Row {
+    Args options;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {{"-w", "-1"}, "64 --wait: '-1' is not a duration (try --wait 10s)"},
+      {{"-w", ""}, "64 --wait: '' is not a duration (try --wait 10s)"},
+      {{"-w", "99999999999999999999"},
+       "64 --wait: '99999999999999999999' is not a duration (try --wait 10s)"},
+      {{"-n", "-w", "1"}, "64 --no-wait and --wait exclude each other (try -w 10s alone)"},
+      {{"-E", "-1"},
+       "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
+      {{"-E", "256"},
+       "64 --conflict-exit-code: '256' is not a number from 0 to 255 (try --conflict-exit-code "
+       "75)"},
+      {{"-E", "7x"},
+       "64 --conflict-exit-code: '7x' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
+      {{"--ttl", "0"}, "64 --ttl: '0' is too short, at least 100ms (try --ttl 30s)"},
+      {{"--ttl", "31d"}, "64 --ttl: '31d' is too long, at most 30d (try --ttl 30s)"},
+      {{"--lease", "0"},
+       "64 --lease: '0' is too short, at least 100ms (try --lease auto or --lease 5m)"},
+      {{"--lease", "soon"},
+       "64 --lease: 'soon' is not a duration (try --lease auto or --lease 5m)"},
+      {{"--lease", "5m", "--ttl", "1m"},
+       "64 --ttl is for --lease auto: a fixed lease is its own ttl (try --lease 5m alone)"},
+      {{"--max-runtime", "0"},
+       "64 --max-runtime: '0' is too short, at least 1ms (try --max-runtime 1h)"},
+      {{"--kill-after", "x"}, "64 --kill-after: 'x' is not a duration (try --kill-after 5s)"},
+      {{"--signal", "FOO"}, "64 --signal: 'FOO' is not a signal (try --signal TERM)"},
+      {{"--leftovers", "eat"}, "64 --leftovers: 'eat' is none of stop, wait, leave"},
+      {{"--on-lost", ""}, "64 --on-lost: '' is none of stop, warn"},
+      {{"-k", "other"}, "64 --key: given 2 times, but this version takes one here"},
+      {{"--shared"}, "64 unknown option '--shared' (rlock help run lists them)"},
+      {{"--server-timeout", "0"},
+       "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},
+  };
+  for (const Row& row : rows) {
+    CHECK(error_of(row.options) == row.expect);
+  }
+}
+
+TEST_CASE("run: the key and the command are needed, and the key must be one")
+{
+  CHECK(request_of({"true"}, {}).error().text ==
+        "no key: name the lock with -k KEY (try -k stock)");
+  CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
+  CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == Fault::usage);
+  CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == Fault::config);
+  CHECK(request_of({"-k", "k"}, {}).error().text ==
+        "no command to run (try rlock run -k k -- ./job.sh)");
+}
+
+TEST_CASE("run: the job's words and environment arrive as they were")
+{
+  const auto request = request_of({"-k", "k", "echo", "-n", "", "--", "hi"}, {"A=1", "B="});
+  CHECK(request->argv == Args{"echo", "-n", "", "--", "hi"});
+  CHECK(request->environment == Args{"A=1", "B="});
+}
+
+TEST_CASE("force-unlock: only a holder that was named or shown, and what grace it has")
+{
+  const auto meant = [](Text token, Text grace, bool now) {
+    TypedForce typed;
+    typed.keys.keys = {"k"};
+    typed.token = std::move(token);
+    typed.grace = std::move(grace);
+    typed.now = now;
+    return meant_force(typed, {});
+  };
+  CHECK_FALSE(meant({}, {}, false)->confirmed);
+  CHECK(meant("a:1", {}, false)->confirmed);
+  CHECK(meant("a:1", {}, false)->owner == Owner::of("a:1"));
+  CHECK(meant({}, {}, false)->grace == Millis{10'000});
+  CHECK(meant({}, "0", false)->grace == Millis{0});
+  CHECK(meant({}, {}, true)->grace == Millis{0});
+  CHECK(meant({}, "0", true)->grace == Millis{0});
+  CHECK(meant({}, "1s", true).error().fault == Fault::usage);
+  CHECK(meant({}, "-1", false).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
+  CHECK(meant("", {}, false).error().fault == Fault::usage);
+}
+
+}  // namespace rlock::cli

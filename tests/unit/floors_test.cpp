@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may include whom: each module its own headers and those of the floors below it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+// Beginnings of what stands in the quotes or brackets.
+using Allowed = std::vector<std::string_view>;
+
+// An include without a slash is the standard library's or the system's.
+const std::map<std::string, Allowed> floors = {
+    {"core/base", {"base/", "sys/"}},
+    {"core/wire", {"wire/", "base/", "hiredis/", "openssl/", "sys/", "netinet/", "arpa/"}},
+    {"core/lock", {"lock/", "wire/", "base/", "lua/scripts.h", "sys/"}},
+    {"core/watch", {"watch/", "lock/", "base/", "sys/"}},
+    {"core/job", {"job/", "base/", "sys/", "linux/"}},
+    {"core/runner", {"runner/", "job/", "watch/", "lock/", "wire/", "base/", "sys/"}},
+    {"cli", {"cli/", "runner/", "lock/", "wire/url.h", "base/", "CLI/", "nlohmann/", "sys/"}},
+};
+
+// The includes that no entry of `allowed` begins, as "file:line includes what".
+std::vector<std::string> trespasses(const fs::path& file, const Allowed& allowed)
+{
+  static const std::regex include(R"(^\s*#\s*include\s*[<"]([^>"]*/[^>"]*)[>"].*)");
+  std::vector<std::string> found;
+  std::ifstream source(file);
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    std::smatch match;
+    if (!std::regex_match(line, match, include)) {
+      continue;
+    }
+    const std::string what = match[1];
+    const auto begins_it = [&](std::string_view start) { return what.starts_with(start); };
+    if (std::none_of(allowed.begin(), allowed.end(), begins_it)) {
+      found.push_back(file.string() + ":" + std::to_string(number) + " includes " + what);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("floors: no module includes from above or beside")
+{
+  const fs::path root = RLOCK_SOURCE_DIR;
+  for (const auto& [module, allowed] : floors) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / module)) {
+      if (entry.path().extension() == ".h" || entry.path().extension() == ".cpp") {
+        for (const std::string& trespass : trespasses(entry.path(), allowed)) {
+          FAIL_CHECK(trespass);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("floors: every module has its floor")
+{
+  const fs::path core = fs::path(RLOCK_SOURCE_DIR) / "core";
+  for (const fs::directory_entry& entry : fs::directory_iterator(core)) {
+    if (entry.is_directory()) {
+      const std::string module = "core/" + entry.path().filename().string();
+      CHECK_MESSAGE(floors.contains(module), module);
+    }
+  }
+}

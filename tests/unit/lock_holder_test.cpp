@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/holder.h"
+#include "lock/store.h"
+
+#include <doctest/doctest.h>
+
+using namespace rlock;
+
+namespace {
+
+const HolderInfo everything{.host = "web1",
+                            .pid = 71,
+                            .user = "alice",
+                            .command = "./job.sh --rate=5%\nx",
+                            .label = "",
+                            .since_ms = 1'790'000'000'123,
+                            .lease = Millis{30'000},
+                            .automatic = true};
+
+}  // namespace
+
+TEST_CASE("holder info: comes back as it was written")
+{
+  const auto back = decode_holder(encode(everything));
+  REQUIRE(back);
+  CHECK(back->host == everything.host);
+  CHECK(back->pid == everything.pid);
+  CHECK(back->user == everything.user);
+  CHECK(back->command == everything.command);
+  CHECK(back->label == everything.label);
+  CHECK(back->since_ms == everything.since_ms);
+  CHECK(back->lease == everything.lease);
+  CHECK(back->automatic);
+}
+
+TEST_CASE("holder info: what somebody else wrote there does no harm")
+{
+  CHECK_FALSE(decode_holder(""));
+  CHECK_FALSE(decode_holder("nonsense"));
+  CHECK_FALSE(decode_holder(std::string("\0\xff\n\n=\n", 7)));
+  const auto partly = decode_holder("pid=many\nhost=a%zz%4\nlease=\nnew=1");
+  REQUIRE(partly);
+  CHECK(partly->pid == 0);
+  CHECK(partly->host == "a%zz%4");
+}
+
+TEST_CASE("holder info: a long command is cut, not refused")
+{
+  HolderInfo info = everything;
+  info.command = std::string(100'000, 'x');
+  CHECK(decode_holder(encode(info))->command.size() == 200);
+}
+
+TEST_CASE("describe: in words, and safe to print")
+{
+  const Holder ours{.owner = Owner::of("u:1"), .count = 1, .info = everything};
+  CHECK(describe(ours) == "alice@web1 (pid 71), running ./job.sh --rate=5%\\nx");
+  const Holder foreign{.owner = Owner::of("uuid:\x1b[1m"), .count = 1, .info = std::nullopt};
+  CHECK(describe(foreign) == "uuid:\\x1b[1m");
+}

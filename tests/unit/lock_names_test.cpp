@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/names.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+
+TEST_CASE("lock name: what is refused, and with which code")
+{
+  struct Row { const char* why; std::string text; const char* expect; };
+  const Row rows[] = {
+      {"plain", "stock", "ok"},
+      {"any bytes that print", "größe:1/2 ü", "ok"},
+      {"a tag of its own", "a{b}c", "ok"},
+      {"the first pair counts", "a{b}{c}", "ok"},
+      {"the longest", std::string(1024, 'k'), "ok"},
+      {"empty", "", "usage"},
+      {"too long", std::string(1025, 'k'), "usage"},
+      {"a newline", "a\nb", "usage"},
+      {"a zero byte", std::string("a\0b", 3), "usage"},
+      {"an open brace: acquired but never released on a cluster", "a{b", "config"},
+      {"a closing brace alone", "a}b", "config"},
+      {"an empty tag", "x{}y", "config"},
+      {"one brace", "{", "config"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const auto name = LockName::parse(row.text);
+    const std::string got = name                                   ? "ok"
+                            : name.error().fault == Fault::usage   ? "usage"
+                            : name.error().fault == Fault::config  ? "config"
+                                                                   : "other";
+    CHECK(got == row.expect);
+    if (!name) {
+      CHECK(name.error().text.find('\n') == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("lock keys: Redisson's names, byte for byte, and ours beside them")
+{
+  const LockKeys plain(*LockName::parse("stock"));
+  CHECK(plain.lock == "stock");
+  CHECK(plain.channel == "redisson_lock__channel:{stock}");
+  CHECK(plain.fence == "redisson_lock_token:{stock}");
+  CHECK(plain.holder == "rlock:holder:{stock}");
+
+  const LockKeys tagged(*LockName::parse("a{b}c"));
+  CHECK(tagged.channel == "redisson_lock__channel:a{b}c");
+  CHECK(tagged.owner_channel == "rlock:owner:a{b}c:");
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/renewal.h"
+
+#include "lock/validity.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Instant t0{};
+constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .kill_margin = 5s};
+
+std::string ms_since_start(Instant when)
+{
+  return std::to_string(std::chrono::duration_cast<Millis>(when - t0).count());
+}
+
+std::string shown(const Step& step)
+{
+  if (const auto* sleep = std::get_if<Sleep>(&step)) {
+    return "sleep " + ms_since_start(sleep->until);
+  }
+  if (const auto* renew = std::get_if<Renew>(&step)) {
+    return "renew by " + ms_since_start(renew->deadline);
+  }
+  return "lost";
+}
+
+// Plays a watchdog against a server that answers at once but is away in [from, until).
+bool survives_outage(Millis ttl, Millis from, Millis until)
+{
+  const RenewalPolicy plan = renewal_policy(ttl, ttl / 6);
+  RenewalState lease{.valid_until = valid_until(t0, ttl), .last_kept = t0, .last_try = t0};
+  Instant now = t0;
+  while (now < t0 + 3 * ttl) {
+    const Step step = next_step(lease, plan, now);
+    if (std::holds_alternative<Lost>(step)) {
+      return false;
+    }
+    if (const auto* sleep = std::get_if<Sleep>(&step)) {
+      now = sleep->until;
+      continue;
+    }
+    lease.last_try = now;
+    const bool away = now >= t0 + from && now < t0 + until;
+    if (away) {  // hangs until its own deadline, the worst way to be away
+      const Instant gave_up = std::get<Renew>(step).deadline;
+      const bool back_in_time = gave_up > t0 + until;
+      now = back_in_time ? t0 + until : gave_up;
+      if (!back_in_time) {
+        continue;
+      }
+    }
+    lease.last_kept = lease.last_try;
+    lease.valid_until = valid_until(lease.last_kept, ttl);
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("renewal: a 30 s lease, step by step")
+{
+  const RenewalState healthy{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0};
+  const RenewalState failing{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0 + 12s};
+
+  struct Row { const char* why; RenewalState lease; Millis now; const char* expect; };
+  const Row rows[] = {
+      {"just granted", healthy, 0s, "sleep 10000"},
+      {"due to the millisecond", healthy, 10s, "renew by 12000"},
+      {"retries come sooner", failing, 12500ms, "sleep 13000"},
+      {"a late retry still counts", failing, 24999ms, "renew by 25000"},
+      {"no time left to kill", failing, 25s, "lost"},
+      {"woken from suspend", healthy, 1h, "lost"},
+      {"the attempt ends where the margin begins", failing, 24s, "renew by 25000"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(shown(next_step(row.lease, policy, t0 + row.now)) == row.expect);
+  }
+}
+
+TEST_CASE("renewal: a server that is away for 0.45 ttl is survived, whenever it goes")
+{
+  for (const Millis ttl : {1000ms, 3000ms, 30'000ms}) {
+    for (Millis from = 0ms; from < ttl; from += ttl / 200) {
+      CAPTURE(ttl.count());
+      CAPTURE(from.count());
+      CHECK(survives_outage(ttl, from, from + ttl * 45 / 100));
+    }
+  }
+}
+
+TEST_CASE("renewal: a server that is away for half a ttl and more from the worst moment is not")
+{
+  CHECK_FALSE(survives_outage(3000ms, 999ms, 999ms + 1600ms));
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/url.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+
+namespace {
+
+std::string told(const char* url)
+{
+  const auto endpoint = parse_url(url);
+  if (!endpoint) {
+    CHECK(endpoint.error().fault == Fault::usage);
+    return "error: " + endpoint.error().text;
+  }
+  return endpoint->shown() + " user=" + endpoint->user + " password=" + endpoint->password;
+}
+
+}  // namespace
+
+TEST_CASE("url: what is meant by each good form")
+{
+  struct Row {
+    const char* why;
+    const char* url;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"port and db by default", "redis://db1", "redis://db1:6379 user= password="},
+      {"a slash alone is db 0", "redis://db1/", "redis://db1:6379 user= password="},
+      {"all of it", "redis://ann:pw@db1:7000/3", "redis://db1:7000/3 user=ann password=pw"},
+      {"password without a user", "redis://:pw@db1", "redis://db1:6379 user= password=pw"},
+      {"user without a password", "redis://ann@db1", "redis://db1:6379 user=ann password="},
+      {"percent-decoded", "redis://a%40b:p%2Fw%3a@db1", "redis://db1:6379 user=a@b password=p/w:"},
+      {"a colon in the password", "redis://a:b:c@db1", "redis://db1:6379 user=a password=b:c"},
+      {"an @ in the password", "redis://a:b@c@db1", "redis://db1:6379 user=a password=b@c"},
+      {"IPv4", "redis://127.0.0.1:6380", "redis://127.0.0.1:6380 user= password="},
+      {"IPv6", "redis://[::1]", "redis://[::1]:6379 user= password="},
+      {"IPv6, port, db", "redis://[fe80::1%eth0]:1/2",
+       "redis://[fe80::1%eth0]:1/2 user= password="},
+      {"the greatest port and db", "redis://h:65535/2147483647",
+       "redis://h:65535/2147483647 user= password="},
+      {"unix socket", "unix:///run/redis.sock", "unix:///run/redis.sock user= password="},
+      {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4",
+       "unix:///r.sock?db=4 user=ann password=pw"},
+      {"an odd path reads back", "unix:///a%3fb%25@c", "unix:///a%3Fb%25%40c user= password="},
+      {"local", "local:", "local: user= password="},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(told(row.url) == row.expect);
+  }
+}
+
+TEST_CASE("url: what is shown leads to the same place again")
+{
+  for (const char* url : {"redis://db1:7000/3", "redis://[::1]:6379",
+                          "unix:///a%3Fb%25%40c%23%20d?db=4", "unix:///tmp/%C3%A9", "local:"}) {
+    const auto endpoint = parse_url(url);
+    REQUIRE(endpoint);
+    CHECK(endpoint->shown() == url);
+  }
+}
+
+TEST_CASE("url: what is refused, and why")
+{
+  struct Row {
+    const char* url;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"", "knows no such scheme"},
+      {"db1:6379", "good ones: redis://host:6379/0, unix:///path/to/socket, local:"},
+      {"://x", "knows no such scheme"},
+      {"http://db1", "knows no such scheme"},
+      {"local:x", "nothing may follow local:"},
+      {"rediss://db1", "rediss:// is not supported yet"},
+      {"redis+sentinel://a:1,b:2/m", "redis+sentinel:// is not supported yet"},
+      {"redis+cluster://a:1", "redis+cluster:// is not supported yet"},
+      {"redis://", "the host is missing"},
+      {"redis://:6379", "the host is missing"},
+      {"redis://ann:pw@", "the host is missing"},
+      {"redis://[]:1", "the host is missing"},
+      {"redis://[::1", "IPv6"},
+      {"redis://[db1]", "IPv6"},
+      {"redis://::1", "IPv6 address needs brackets"},
+      {"redis://[::1]x", "the port must be 1 to 65535"},
+      {"redis://db 1", "no such host name"},
+      {"redis://h:", "the port must be 1 to 65535"},
+      {"redis://h:0", "the port must be 1 to 65535"},
+      {"redis://h:65536", "the port must be 1 to 65535"},
+      {"redis://h:-1", "the port must be 1 to 65535"},
+      {"redis://h:+1", "the port must be 1 to 65535"},
+      {"redis://h:1x", "the port must be 1 to 65535"},
+      {"redis://h/x", "only a db number may follow"},
+      {"redis://h/-1", "only a db number may follow"},
+      {"redis://h/1/", "only a db number may follow"},
+      {"redis://h/2147483648", "only a db number may follow"},
+      {"redis://h/1?x=y", "only a db number may follow"},
+      {"redis://a%4:b@h", "must be written %25"},
+      {"redis://a:%zz@h", "must be written %25"},
+      {"redis://h\n", "control character"},
+      {"unix://", "the path must be absolute"},
+      {"unix:///", "the path must be absolute"},
+      {"unix://tmp/x", "the path must be absolute"},
+      {"unix:///a%00b", "control characters"},
+      {"unix:///a?db=", "only ?db=N may follow"},
+      {"unix:///a?x=1", "only ?db=N may follow"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.url);
+    const std::string text = told(row.url);
+    CAPTURE(text);
+    CHECK(text.starts_with("error: bad server URL '"));
+    CHECK(text.find(row.says) != std::string::npos);
+    CHECK(text.find('\n') == std::string::npos);
+  }
+  const std::string deep = "unix:///" + std::string(107, 'x');
+  CHECK(told(deep.c_str()).find("107 bytes at most") != std::string::npos);
+}
+
+TEST_CASE("url: an error never quotes what stands before the @")
+{
+  for (const char* url :
+       {"redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1", "redis://:hush%@h",
+        "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
+        "rediss://:hush@h", "redis://ann:hush@h\x01", "local:hush@h"}) {
+    CAPTURE(url);
+    const std::string text = told(url);
+    CHECK(text.starts_with("error: "));
+    CHECK(text.find("hush") == std::string::npos);
+    CHECK(text.find("ann") == std::string::npos);
+  }
+}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/server.h"
 
-
 #include <CLI/CLI.hpp>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runner and guardian say to each other over a SOCK_SEQPACKET pair: one value, one message. Both
-// are the same program, forked, so the bytes of the value are the message.
+// What runner and guardian say to each other over a SOCK_SEQPACKET pair: one value, one message.
+// Both are the same program, forked, so the bytes of the value are the message.
 #pragma once
 
 #include "job/job.h"

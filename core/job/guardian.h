@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process between runner and job (see job.h). One thread, no descriptor but its own, and deaf to
-// every signal that can be blocked: service managers signal all of a service's processes at once.
+// The process between runner and job (see job.h). One thread, no descriptor but its own, and deaf
+// to every signal that can be blocked: service managers signal all of a service's processes at
+// once.
 #pragma once
 
 #include "base/fd.h"

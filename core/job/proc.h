@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as /proc shows them. Nothing here is a snapshot: between two reads anybody may fork or die,
-// so whoever wants to be sure asks again.
+// Processes as /proc shows them. Nothing here is a snapshot: between two reads anybody may fork or
+// die, so whoever wants to be sure asks again.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,12 @@ struct Process {
   [[nodiscard]] bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
 
-// The beginning of /proc/PID/stat; the command's name may hold anything, ") " and newlines included.
+// The beginning of /proc/PID/stat; the command's name may hold anything, ") " and newlines
+// included.
 std::optional<Process> parse_stat(std::string_view line);
 
-// The entries of a directory that are numbers: processes, threads, descriptors. Empty if unreadable.
+// The entries of a directory that are numbers: processes, threads, descriptors. Empty if
+// unreadable.
 std::vector<int> numbers_in(const char* directory);
 
 // Our own children, whichever of our threads has them. Costs one system call when there are none.

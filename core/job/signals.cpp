@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::array for_the_job{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// PIPE: a reader that went away is an error of write(2). TTOU, TTIN: so is a terminal that is not ours.
+// PIPE: a reader that went away is an error of write(2). TTOU, TTIN: so is a terminal that is not
+// ours.
 constexpr std::array never_for_us{SIGPIPE, SIGTTOU, SIGTTIN};
 
 struct Named {

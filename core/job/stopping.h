@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the guardian stops the job, how, and why: decisions only, so that every unlucky schedule is a
-// row in a table.
+// When the guardian stops the job, how, and why: decisions only, so that every unlucky schedule is
+// a row in a table.
 #pragma once
 
 #include "base/clock.h"

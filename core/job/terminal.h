@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal that we were started in the foreground of, as it was then. A job that made groups of its
-// own (a shell) and was killed leaves it in the hands of the dead, with echo off perhaps.
+// The terminal that we were started in the foreground of, as it was then. A job that made groups of
+// its own (a shell) and was killed leaves it in the hands of the dead, with echo off perhaps.
 #pragma once
 
 #include "base/fd.h"

@@ -62,8 +62,8 @@ void Tree::reap()
 
 std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
-// A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and may
-// not have been seen. A dead child of somebody else's is gone.
+// A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
+// may not have been seen. A dead child of somebody else's is gone.
 std::vector<Process> Tree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
@@ -127,8 +127,8 @@ void Tree::kill_all()
   }
 }
 
-// Of a child, because the kernel tells us of no other. What is dying below somebody else is looked at
-// again a little later; it comes to us if its parent dies too.
+// Of a child, because the kernel tells us of no other. What is dying below somebody else is looked
+// at again a little later; it comes to us if its parent dies too.
 void Tree::wait_for_a_death(const std::vector<Process>& dying) const
 {
   const pid_t self = ::getpid();

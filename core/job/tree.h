@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job's processes: all that descends from us and is in our session. What called setsid(2) is a daemon
-// and is never touched. Whoever uses this must be a child subreaper, else orphans get away.
+// The job's processes: all that descends from us and is in our session. What called setsid(2) is a
+// daemon and is never touched. Whoever uses this must be a child subreaper, else orphans get away.
 #pragma once
 
 #include "job/launch.h"

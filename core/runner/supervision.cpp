@@ -22,7 +22,7 @@ namespace {
 
 // A short job pays two round trips and nothing else: no thread, no second connection.
 constexpr Millis unwatched{200};
-constexpr Millis kill_when_proven{900};  // "KILL within 1 s", with room for a busy machine
+constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
 Millis signal_lead(const RunRequest& request) { return std::min(request.kill_after, request.ttl / 6); }
 // Between KILL and the lease's end: the time a loaded machine needs to let a killed process die.

@@ -16,7 +16,8 @@ struct Rule {
   std::string_view advice;
 };
 
-constexpr std::string_view missing_rule = "rlock acl prints the rule that is missing";
+constexpr std::string_view missing_rule = "ACL GETUSER there shows what this user may do";
+constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
 
 constexpr Rule rules[] = {
     {"LOADING", Fault::unfit, "wait until it has loaded its data"},
@@ -29,14 +30,14 @@ constexpr Rule rules[] = {
     {"CLUSTERDOWN", Fault::unfit, "see CLUSTER INFO there"},
     {"TRYAGAIN", Fault::unfit, "its slots are being moved; try again"},
     {"ERR max number of clients", Fault::unfit, "raise maxclients there"},
-    {"NOAUTH", Fault::refused, "give the password in the URL, RLOCK_PASSWORD or --password-file"},
+    {"NOAUTH", Fault::refused, give_password},
+    // what a request of more than a few words meets before it meets NOAUTH
+    {"ERR Protocol error: unauthenticated", Fault::refused, give_password},
     {"WRONGPASS", Fault::refused, "check the user and the password"},
     {"NOPERM", Fault::refused, missing_rule},
-    {"ERR The user executing the script can't", Fault::refused,
-     missing_rule},
+    {"ERR The user executing the script can't", Fault::refused, missing_rule},
     {"ERR ACL failure in script", Fault::refused, missing_rule},
-    {"The user executing the script can't", Fault::refused,
-     missing_rule},
+    {"The user executing the script can't", Fault::refused, missing_rule},
     {"DENIED", Fault::refused, "it is in protected mode; set a password there"},
     {"WRONGTYPE", Fault::config,
      "the key holds something that is no such lock; choose another key"},
@@ -54,8 +55,8 @@ bool begins_with_words(std::string_view text, std::string_view words)
 
 bool is_code_letter(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Redis 6.2 puts an error inside a script behind where it happened, `...: @user_script: 1: -CODE ...`,
-// and a denial there has no code at all. Only such a text is searched: others may quote a key.
+// Redis 6.2 puts an error inside a script behind its place, `...: @user_script: 1: -CODE text`, and
+// a denial there has no code at all. Only such a text is searched: others may quote a key.
 std::string_view unwrapped(std::string_view text)
 {
   if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {

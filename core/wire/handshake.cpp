@@ -55,13 +55,14 @@ Error login_failed(const Reply& reply, const std::string& where)
   if (error.fault == Fault::unfit) {
     return error;
   }
-  return {Fault::refused, where + " refused the user or password (check the URL, RLOCK_PASSWORD "
-                                  "or --password-file)"};
+  return {Fault::refused, where +
+                              " refused the user or password (check the URL, RLOCK_PASSWORD "
+                              "or --password-file)"};
 }
 
 Error select_failed(const Reply& reply, const Endpoint& endpoint)
 {
-  const Error error = error_from_reply(reply.text, endpoint.shown());
+  Error error = error_from_reply(reply.text, endpoint.shown());
   const bool no_such_db = error.fault == Fault::config || error.fault == Fault::internal;
   if (!no_such_db) {
     return error;

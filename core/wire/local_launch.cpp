@@ -40,6 +40,7 @@ struct Plan {
 std::vector<char*> pointers_to(std::vector<std::string>& strings)
 {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& each : strings) {
     pointers.push_back(each.data());
   }
@@ -76,7 +77,7 @@ std::vector<std::string> server_environment()
 {
   std::vector<std::string> variables;
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "TZ"}) {
-    if (const char* value = std::getenv(name)) {
+    if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe): nobody sets any
       variables.push_back(std::string(name) + "=" + value);
     }
   }
@@ -104,8 +105,10 @@ void close_range_if_any(int first, int last)
 
 void take_default_signals()
 {
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
   for (int number = 1; number < NSIG; ++number) {
-    std::signal(number, SIG_DFL);
+    ::sigaction(number, &by_default, nullptr);
   }
   sigset_t none;
   sigemptyset(&none);
@@ -166,7 +169,7 @@ bool is_program(const std::string& path)
 
 Result<std::string> find_server_program()
 {
-  const char* const path = std::getenv("PATH");
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets any
   for (const std::string_view name : {"redis-server", "valkey-server"}) {
     std::string_view rest = path == nullptr ? "" : path;
     while (!rest.empty()) {

@@ -74,7 +74,7 @@ TEST_CASE("inheritance: mask and dispositions")
     sigset_t odd;
     ::sigemptyset(&odd);
     ::sigaddset(&odd, SIGUSR2);
-    ::sigprocmask(SIG_SETMASK, &odd, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &odd, nullptr);
     ::signal(SIGHUP, SIG_IGN);
     ::signal(SIGCHLD, SIG_IGN);
     Stage stage(60s);

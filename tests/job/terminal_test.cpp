@@ -29,6 +29,7 @@ class Keyboard {
   void sit_down() const
   {
     ::setsid();
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): this process has one thread
     const int terminal = ::open(::ptsname(m_master.get()), O_RDWR);
     ::ioctl(terminal, TIOCSCTTY, 0);
     ::dup2(terminal, STDIN_FILENO);

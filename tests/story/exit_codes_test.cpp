@@ -179,7 +179,7 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
   const RedisServer server;
   struct Row { const char* why; std::vector<std::string> words; int code; const char* names; };
   const Row rows[] = {
-      {"no key", {"--", "true"}, 64, "--key"},
+      {"no key", {"--", "true"}, 64, "-k KEY"},
       {"empty key", {"-k", "", "--", "true"}, 64, "key"},
       {"huge key", {"-k", std::string(65'536, 'k'), "--", "true"}, 64, "65536"},
       {"newline", {"-k", "a\nb", "--", "true"}, 64, "a\\nb"},
@@ -193,7 +193,7 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
       {"overflow", {"-k", "k", "--max-runtime", "99999999999999999999d", "--", "true"}, 64, "--max-runtime"},
       {"bad signal", {"-k", "k", "--signal", "NOPE", "--", "true"}, 64, "--signal"},
       {"bad choice", {"-k", "k", "--leftovers", "eat", "--", "true"}, 64, "--leftovers"},
-      {"bad code", {"-k", "k", "-E", "600", "--", "true"}, 64, "-E"},
+      {"bad code", {"-k", "k", "-E", "600", "--", "true"}, 64, "--conflict-exit-code"},
       {"unknown option", {"-k", "k", "--nope", "--", "true"}, 64, "--nope"},
   };
   for (const Row& row : rows) {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operator who was woken types.
+#include "support/redis_fixture.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+Finished on(const RedisServer& server, std::vector<std::string> words)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words));
+}
+
+Process holding(const RedisServer& server, std::vector<std::string> options, std::vector<std::string> job)
+{
+  std::vector<std::string> words{"run", "-S", server.url()};
+  words.insert(words.end(), options.begin(), options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), job.begin(), job.end());
+  return Process(rlock_argv(words));
+}
+
+void wait_for_lock(const RedisServer& server, const std::string& key)
+{
+  wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, key + " is held");
+}
+
+bool somebody_listens(const RedisServer& server)
+{
+  return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+}
+
+}  // namespace
+
+TEST_CASE("status: who holds it, as JSON with the names that scripts rely on")
+{
+  const RedisServer server;
+  Process holder = holding(server, {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
+  wait_for_lock(server, "stock");
+
+  const Finished told = on(server, {"status", "-k", "stock", "--json"});
+  CHECK(told.code == 0);
+  const json state = json::parse(told.out);
+  CHECK(state.at("key") == "stock");
+  CHECK(state.at("held") == true);
+  CHECK(state.at("ttl_ms") > 20'000);
+  CHECK(state.at("fence") > 1'700'000'000'000'000);
+  const json& who = state.at("holders").at(0);
+  CHECK(who.at("pid") == holder.pid());
+  CHECK(who.at("command") == "sleep 60");
+  CHECK(who.at("label") == "nightly");
+  CHECK(who.at("lease_ms") == 30'000);
+  CHECK(who.at("auto") == true);
+  CHECK(who.at("count") == 1);
+  CHECK(who.at("since").get<std::string>().ends_with("Z"));
+  CHECK(state.at("waiting").empty());
+
+  const Finished text = on(server, {"status", "-k", "stock"});
+  CHECK(text.out.find("sleep 60") != std::string::npos);
+  CHECK(on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
+}
+
+TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is")
+{
+  const RedisServer server;
+  CHECK(on(server, {"status", "-k", "free"}).code == 1);
+  const Finished ttl = on(server, {"ttl", "-k", "free"});
+  CHECK(ttl.code == 1);
+  CHECK(ttl.out == "0\n");
+
+  server.command({"HSET", "java", "uuid:7", "2"});
+  server.command({"PEXPIRE", "java", "20000"});
+  const json state = json::parse(on(server, {"status", "-k", "java", "--json"}).out);
+  CHECK(state.at("holders").at(0).at("owner") == "uuid:7");
+  CHECK(state.at("holders").at(0).at("count") == 2);
+  CHECK(state.at("holders").at(0).at("host").is_null());
+  CHECK(std::stoi(on(server, {"ttl", "-k", "java"}).out) > 15'000);
+}
+
+TEST_CASE("status: what a server says cannot move the cursor")
+{
+  const RedisServer server;
+  server.command({"HSET", "k", "evil\x1b[2J\n", "1"});
+  server.command({"PEXPIRE", "k", "20000"});
+  const Finished told = on(server, {"status", "-k", "k"});
+  CHECK(told.out.find('\x1b') == std::string::npos);
+  CHECK(told.out.find("\\x1b[2J\\n") != std::string::npos);
+}
+
+TEST_CASE("list: the locks among everything else")
+{
+  const RedisServer server;
+  server.command({"SET", "a:string", "x"});
+  server.command({"HSET", "a:hash", "name", "bob"});
+  server.command({"HSET", "a:java", "uuid:7", "1"});
+  server.command({"PEXPIRE", "a:java", "20000"});
+  Process holder = holding(server, {"-k", "a:ours"}, {"sleep", "60"});
+  wait_for_lock(server, "a:ours");
+  Process other = holding(server, {"-k", "b:ours"}, {"sleep", "60"});
+  wait_for_lock(server, "b:ours");
+
+  const Finished told = on(server, {"list", "a:*", "--json"});
+  CHECK(told.code == 0);
+  std::vector<std::string> keys;
+  for (std::size_t from = 0; from < told.out.size(); from = told.out.find('\n', from) + 1) {
+    keys.push_back(json::parse(told.out.substr(from, told.out.find('\n', from) - from)).at("key"));
+  }
+  CHECK(keys == std::vector<std::string>{"a:java", "a:ours"});
+  CHECK(on(server, {"list", "z:*"}).out.find("ours") == std::string::npos);
+}
+
+TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
+{
+  const RedisServer server;
+  Process holder = holding(server, {"-k", "stock"}, {"sleep", "60"});
+  wait_for_lock(server, "stock");
+  CHECK(on(server, {"force-unlock", "-k", "stock"}).code == 64);
+  CHECK(on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
+  CHECK(holder.running());
+  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  CHECK(on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
+}
+
+TEST_CASE("force-unlock: the holder stops its job within a second, says by whom, and releases")
+{
+  const RedisServer server;
+  Process holder = holding(server, {"-k", "stock"}, {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
+  wait_for_lock(server, "stock");
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+
+  const auto from = std::chrono::steady_clock::now();
+  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
+  CHECK(forced.code == 0);
+  CHECK(json::parse(forced.out).at("how") == "released");
+  CHECK(json::parse(forced.out).at("holder").at("pid") == holder.pid());
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(std::chrono::steady_clock::now() - from < 3s);  // the job ignores TERM; the lease is 30 s
+  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+}
+
+TEST_CASE("force-unlock: a holder so young that it does not listen yet still hears of it")
+{
+  const RedisServer server;
+  Process holder = holding(server, {"-k", "stock"}, {"sleep", "60"});
+  wait_for_lock(server, "stock");
+  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
+  CHECK(json::parse(forced.out).at("how") == "released");
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("force-unlock: a holder that does not answer is broken, and learns by whom when it wakes")
+{
+  const RedisServer server;
+  Process holder = holding(server, {"-k", "stock", "--ttl", "20s"}, {"sleep", "60"});
+  wait_for_lock(server, "stock");
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  holder.signal(SIGSTOP);
+  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--grace", "300ms", "--json"});
+  CHECK(forced.code == 0);
+  CHECK(json::parse(forced.out).at("how") == "broken");
+  CHECK(as_int(server.command({"EXISTS", "stock"})) == 0);
+  holder.signal(SIGCONT);
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+}
+
+TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
+{
+  const RedisServer server;
+  server.command({"HSET", "java", "uuid:7", "1"});
+  server.command({"PEXPIRE", "java", "20000"});
+  const Finished forced = on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
+  CHECK(forced.code == 0);
+  CHECK(json::parse(forced.out).at("how") == "broken");
+  CHECK(as_int(server.command({"EXISTS", "java"})) == 0);
+}

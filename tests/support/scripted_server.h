@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server that says what a test has it say, down to the byte and the pause, on a unix socket.
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/stop.h"
+#include "wire/connection.h"
+#include "wire/url.h"
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace rlock::test {
+
+inline const BootClock real_clock;
+constexpr Millis plenty{10'000};  // for what is expected to come at once
+
+Limit within(Millis time, Stop stop = Stop::never());
+
+// One connection as the server's script sees it.
+class Peer {
+ public:
+  Peer(Fd socket, const std::atomic<bool>& over) : m_socket(std::move(socket)), m_over(over) {}
+
+  bool say(std::string_view text) const;      // false: the client hung up
+  std::string hear(std::size_t count) const;  // so many bytes, fewer if the client hangs up
+  bool lasts(Millis time) const;  // false, and early, once the client is gone or the test over
+
+ private:
+  Fd m_socket;
+  const std::atomic<bool>& m_over;
+};
+
+class ScriptedServer {
+ public:
+  // The script is run for each connection, one after the other, on a thread of its own.
+  explicit ScriptedServer(std::function<void(const Peer&)> script);
+  ~ScriptedServer();
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  [[nodiscard]] const Endpoint& endpoint() const { return m_endpoint; }
+  [[nodiscard]] Connection connect() const;
+
+ private:
+  [[nodiscard]] Fd accept_one() const;
+
+  Fd m_listener;
+  Endpoint m_endpoint;
+  std::atomic<bool> m_over = false;
+  std::thread m_thread;
+};
+
+}  // namespace rlock::test

@@ -42,7 +42,7 @@ LockSpec spec_of(const RunRequest& request)
           .who = {.host = host_name(),
                   .pid = ::getpid(),
                   .user = user_name(),
-                  .command = joined(request.argv),
+                  .command = without_secrets(joined(request.argv)),
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,

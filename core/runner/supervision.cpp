@@ -31,6 +31,18 @@ Millis kill_lead(const RunRequest& request)
   return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
 }
 
+Fault exec_fault(int error)
+{
+  switch (error) {
+    case ENOENT: return Fault::not_found;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE: return Fault::os;
+    default: return Fault::not_executable;
+  }
+}
+
 JobSpec job_of(const RunRequest& request, const Tenure& tenure)
 {
   return {.path = tenure.path,
@@ -179,10 +191,9 @@ class Supervision {
   void on(Job&, const Started&) {}
   void on(Job&, const NotExecuted& failure)
   {
-    const bool missing = failure.error == ENOENT;
     m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
                       std::strerror(failure.error));
-    m_early_end = ExitWith{static_cast<int>(missing ? ExitCode::not_found : ExitCode::not_executable)};
+    m_early_end = ExitWith{static_cast<int>(exit_code_of(exec_fault(failure.error)))};
   }
   void on(Job&, const NotStarted&)
   {

@@ -67,32 +67,34 @@ std::string show_ttl(const LockState& state)
 std::string show_holder(const Holder& holder, std::int64_t now_ms)
 {
   if (!holder.info) {
-    return line("holder", printable(holder.owner.text()) + " (another client, of which no more is known)");
+    return line("holder", who(holder.owner, {}) + " (another client, of which no more is known)");
   }
   const HolderInfo& info = *holder.info;
-  return line("holder", who(holder.owner, info)) + line("running", printable(info.command)) +
+  return line("holder", who(holder.owner, holder.info)) + line("running", printable(info.command)) +
          line("label", printable(info.label)) +
          line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
 }
 
-// "1  bob@web2 (pid 72), running ./job.sh, since …"
-std::string show_waiter(const Waiter& waiter, std::size_t place, std::int64_t now_ms)
+// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh"
+std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
 {
   const HolderInfo info = waiter.info.value_or(HolderInfo{});
   const std::string command = printable(info.command);
   const std::string since = since_and_age(info.since_ms, now_ms);
-  return std::to_string(place) + "  " + who(waiter.owner, waiter.info) +
-         (command.empty() ? "" : ", running " + command) +
-         (since.empty() ? "" : ", since " + since);
+  return who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
+         (command.empty() ? "" : ", running " + command);
 }
 
 std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
 {
   const std::size_t shown = std::min(waiting.size(), waiters_shown);
+  const std::size_t column = std::to_string(shown).size() + 2;
   std::string text;
   for (std::size_t i = 0; i < shown; ++i) {
-    text += line(i == 0 ? "waiting" : "", show_waiter(waiting[i], i + 1, now_ms));
+    std::string place = std::to_string(i + 1);
+    place.resize(column, ' ');
+    text += line(i == 0 ? "waiting" : "", place + show_waiter(waiting[i], now_ms));
   }
   const std::size_t more = waiting.size() - shown;
   return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");

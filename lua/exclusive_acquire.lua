@@ -76,6 +76,9 @@ if redis.call('EXISTS', QUEUE) == 0 then
   return {'granted', grant(OWNER, INFO, TTL), 1}
 end
 local waiter, fence = hand_over(OWNER, INFO, TTL)
+if waiter then
+  note('#took')
+end
 if waiter == OWNER then
   return {'granted', fence, 1}
 end

@@ -6,7 +6,8 @@
 --   KEYS[4]  who asked whom to let go: string "owner\nby"
 --   KEYS[5]  what happened lately: stream
 --   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
---   KEYS[7]  what waiters tell about themselves: hash {owner: info, #: hand-overs so far}
+--   KEYS[7]  what waiters tell about themselves: hash {owner: info}; of us all: "#turn", hand-overs so far,
+--            "#left" and "#took", when we last left the lock to foreign clients and had it again
 --   KEYS[8]  there while a free lock is left to foreign clients for a moment: string
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   ARGV[1]  owner
@@ -20,6 +21,7 @@ local YOUNG = 250000              -- us after arrival during which a waiter may 
 local WAITING = 30000             -- ms without a look from any waiter until the queue is forgotten
 local FENCE_MEMORY = 2592000000   -- ms without use until a fencing number is forgotten: 30 days
 local NOTE_MEMORY = 600000        -- ms that a release is remembered, longer than anybody repeats one
+local LONGEST_DEBT = 1000000      -- us for which we keep a lock from foreign clients that kept it from us
 local RESERVATION = 10            -- ms that a free lock is left to foreign clients
 
 local function now()
@@ -104,13 +106,25 @@ local function look_in(ms)
   end
 end
 
--- Every third time a lock for which we queue is left to the foreign clients that wait for it, if there are
--- any: a queue that is never empty would starve them. `ears` is how many of those who listen on the lock's
--- channel are ours.
-local function is_foreign_turn(ears)
-  local turn = redis.call('HINCRBY', WAITERS, '#', 1)
+-- Notes a moment that concerns us all.
+local function note(event)
+  redis.call('HSET', WAITERS, event, string.format('%.0f', now()))
   redis.call('PEXPIRE', WAITERS, WAITING)
-  return turn % 3 == 0 and redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] > ears
+end
+
+-- Every third time a lock for which we queue is left to the foreign clients that wait for it, if there are
+-- any: a queue that is never empty would starve them. But they starve us as well, for who has just unlocked
+-- may lock again before any message arrives; so after such a spell we keep it for as long as they had it, a
+-- second at most. `ears` is how many of those who listen on the lock's channel are ours.
+local function is_foreign_turn(ears)
+  local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
+  redis.call('PEXPIRE', WAITERS, WAITING)
+  if turn % 3 ~= 0 or redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears then
+    return false
+  end
+  local left = tonumber(redis.call('HGET', WAITERS, '#left')) or 0
+  local took = tonumber(redis.call('HGET', WAITERS, '#took')) or 0
+  return left == 0 or now() - took >= math.min(took - left, LONGEST_DEBT)
 end
 
 -- For a lock that has just been deleted: to the next of ours, or to whoever else waits for it. Messages come
@@ -118,6 +132,7 @@ end
 local function pass_on(ears)
   if redis.call('EXISTS', QUEUE) == 1 then
     if is_foreign_turn(ears) then
+      note('#left')
       redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
       look_in(RESERVATION)
     elseif hand_over() then

@@ -32,7 +32,7 @@ if state ~= 'held' or owner ~= OWNER then
     if state == 'free' and redis.call('EXISTS', RESERVED) == 0 then
       hand_over()
     else
-      look_in(0)  -- who is first now watches for all
+      tell_first('look 0')  -- who is first now watches for all
     end
     return {'left'}
   end
@@ -48,9 +48,11 @@ if count > 1 then
   return {'still_held', redis.call('HINCRBY', LOCK, OWNER, -1)}
 end
 if KEEP > 0 then
+  local info = redis.call('HGET', HOLDER, OWNER) or ''
+  redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=1$', 'auto=0')))  -- nobody renews it any more
   redis.call('PEXPIRE', HOLDER, KEEP)
   redis.call('PEXPIRE', LOCK, KEEP)
-  look_in(KEEP)
+  tell_first('look ' .. KEEP)
   return {'released'}
 end
 redis.call('DEL', LOCK, HOLDER, FORCE)

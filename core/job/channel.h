@@ -4,6 +4,7 @@
 #pragma once
 
 #include "job/job.h"
+#include "job/launch.h"
 #include "job/stopping.h"
 
 #include <cerrno>
@@ -17,7 +18,10 @@ namespace rlock {
 struct Forward {
   int signal;
 };
-using Command = std::variant<Forward, Order>;  // from the runner; the guardian answers in JobEvents
+struct Go {
+  LateValue value;
+};
+using Command = std::variant<Go, Forward, Order>;  // from the runner; the guardian answers in JobEvents
 
 struct NothingYet {};
 struct PeerGone {};

@@ -75,7 +75,7 @@ class Guardian {
 
   [[nodiscard]] bool is_ready() const { return m_deaths && m_alarm.fd() >= 0; }
 
-  bool open_gate();
+  bool open_gate(const LateValue& value);
   void guard();
   [[nodiscard]] bool orphaned() const { return m_orphaned; }
 
@@ -100,7 +100,7 @@ class Guardian {
 };
 
 // Nothing starts on a dead lease, nor for a runner that is gone.
-bool Guardian::open_gate()
+bool Guardian::open_gate(const LateValue& value)
 {
   pollfd runner{m_task.channel.get(), POLLIN, 0};
   const bool gone = ::poll(&runner, 1, 0) == 1 && (runner.revents & POLLHUP) != 0;
@@ -108,9 +108,8 @@ bool Guardian::open_gate()
   if (gone || !may_start(m_task.spec, now, m_task.lifeline.valid_until())) {
     return false;
   }
-  m_job.let_go();
+  m_job.let_go(value);
   m_state = started(m_task.spec, now);
-  tell(Started{m_job.pid()});
   return true;
 }
 
@@ -177,8 +176,8 @@ void Guardian::obey()
   if (const auto* command = std::get_if<Command>(&received)) {
     if (const auto* order = std::get_if<Order>(command)) {
       advance(*order);
-    } else {
-      m_tree.forward(std::get<Forward>(*command).signal);
+    } else if (const auto* forward = std::get_if<Forward>(command)) {
+      m_tree.forward(forward->signal);
     }
   }
 }
@@ -220,6 +219,23 @@ void block_everything()
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
+// What the runner says when the lock is ours; nullopt when it goes away instead.
+std::optional<LateValue> await_go(int channel)
+{
+  for (;;) {
+    pollfd runner{channel, POLLIN, 0};
+    ::poll(&runner, 1, -1);
+    const auto received = receive_message<Command>(channel);
+    if (std::holds_alternative<PeerGone>(received)) {
+      return std::nullopt;
+    }
+    const auto* command = std::get_if<Command>(&received);
+    if (const auto* go = command != nullptr ? std::get_if<Go>(command) : nullptr) {
+      return go->value;
+    }
+  }
+}
+
 void take_out(pid_t job)
 {
   ::kill(job, SIGKILL);
@@ -235,7 +251,8 @@ std::optional<JobEvent> live(const GuardianTask& task, const GatedJob& job)
     take_out(job.pid());
     return NotExecuted{error};
   }
-  if (!guardian.open_gate()) {
+  const auto value = await_go(task.channel.get());
+  if (!value || !guardian.open_gate(*value)) {
     take_out(job.pid());
     return NotStarted{};
   }

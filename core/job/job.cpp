@@ -57,7 +57,7 @@ Job::~Job()
   reap_guardian();
 }
 
-Result<Job> Job::start(const JobSpec& spec, const Signals& signals, Lifeline& lifeline)
+Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& lifeline)
 {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -122,6 +122,8 @@ void Job::part(std::optional<int> wait_status)
     m_terminal.restore_modes();
   }
 }
+
+void Job::go(std::string_view late_value) { send_message(m_channel.get(), Command(Go{LateValue(late_value)})); }
 
 void Job::forward(int signal) { send_message(m_channel.get(), Command(Forward{signal})); }
 

@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,6 +32,7 @@ struct JobSpec {
   std::string path;                      // what find_command found
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value, the whole of it
+  std::string late_variable;             // one more, whose value only go() knows; empty: none
   int stop_signal = SIGTERM;
   Millis kill_after{5000};
   Leftovers leftovers = Leftovers::stop;
@@ -43,7 +45,6 @@ struct JobSpec {
 // Why the guardian stopped the job; none: it ended by itself.
 enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
-struct Started { pid_t pid; };
 struct NotExecuted { int error; };     // errno of execve, or of a fork before it: the job never ran
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z); only told in the foreground
@@ -54,14 +55,18 @@ struct Ended {                         // all of it is dead and reaped, or left 
   bool killed;                         // KILL was needed
 };
 struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
-using JobEvent = std::variant<Started, NotExecuted, NotStarted, Paused, LeftBehind, Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, Paused, LeftBehind, Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
  public:
-  // Forks the guardian, which forks the job and lets it go if the lifeline allows. To be called while the process
-  // has one thread. `signals` and `lifeline` must outlive the job. Fault::os when fork is refused.
-  static Result<Job> start(const JobSpec& spec, const Signals& signals, Lifeline& lifeline);
+  // Forks the guardian, which forks the job, which waits at its gate: all that can be done before the lock is
+  // ours. To be called while the process has one thread. `signals` and `lifeline` must outlive the job.
+  // Fault::os when fork is refused.
+  static Result<Job> prepare(const JobSpec& spec, const Signals& signals, Lifeline& lifeline);
+
+  // Lets it go, if the lifeline allows; else NotStarted is next. The value of late_variable: 31 bytes at most.
+  void go(std::string_view late_value = {});
 
   // A job that is not over is killed and reaped: closing the channel is how the guardian hears of it.
   ~Job();

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,12 @@ struct Image {
   std::vector<char*> argv;
   std::vector<char*> environment;
   std::vector<char*> shell_argv;  // for a script without #!, as execvp(3) does it
+  std::string late;               // "NAME=" and room for the value; in the environment already
 };
 
 Image image_of(const JobSpec& spec)
 {
-  Image image{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}};
+  Image image{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
   image.shell_argv = {const_cast<char*>(shell), pointer(spec.path)};
   for (std::size_t i = 1; i < image.argv.size(); ++i) {
     image.shell_argv.push_back(image.argv[i]);
@@ -50,18 +52,30 @@ Image image_of(const JobSpec& spec)
   return image;
 }
 
+// Apart from the rest, because the environment points into it: the image moves no more after this.
+void make_room_for_late(Image& image, const JobSpec& spec)
+{
+  if (!spec.late_variable.empty()) {
+    image.late = spec.late_variable + "=" + std::string(LateValue::size, '\0');
+    image.environment.insert(image.environment.end() - 1, image.late.data());
+  }
+}
+
 // From here on only what signal-safety(7) allows.
-[[noreturn]] void become_the_job(const Image& image, const Signals& signals, Grouping grouping,
+[[noreturn]] void become_the_job(Image& image, std::size_t name_length, const Signals& signals, Grouping grouping,
                                  int gate, pid_t parent)
 {
   if (grouping == Grouping::own) {
     ::setpgid(0, 0);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  char go = 0;
+  LateValue value;
   // A parent that died before prctl sends no signal any more.
-  if (::getppid() != parent || ::read(gate, &go, 1) != 1) {
+  if (::getppid() != parent || ::read(gate, &value, sizeof value) != sizeof value) {
     ::_exit(1);
+  }
+  if (!image.late.empty()) {
+    std::memcpy(image.late.data() + name_length + 1, value.c_str(), LateValue::size);
   }
   signals.restore();
   ::execve(image.path, image.argv.data(), image.environment.data());
@@ -84,7 +98,8 @@ std::variant<GatedJob, int> GatedJob::fork(const JobSpec& spec, const Signals& s
   }
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
-  const Image image = image_of(spec);
+  Image image = image_of(spec);
+  make_room_for_late(image, spec);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
@@ -93,7 +108,7 @@ std::variant<GatedJob, int> GatedJob::fork(const JobSpec& spec, const Signals& s
   if (pid == 0) {
     ::close(foreign);
     ::close(ours.get());
-    become_the_job(image, signals, grouping, theirs.get(), parent);
+    become_the_job(image, spec.late_variable.size(), signals, grouping, theirs.get(), parent);
   }
   if (grouping == Grouping::own) {
     ::setpgid(pid, pid);  // by both, since either may be first
@@ -101,10 +116,9 @@ std::variant<GatedJob, int> GatedJob::fork(const JobSpec& spec, const Signals& s
   return GatedJob(pid, std::move(ours));
 }
 
-void GatedJob::let_go() const
+void GatedJob::let_go(const LateValue& value) const
 {
-  const char go = 1;
-  ::send(m_gate.get(), &go, sizeof go, MSG_NOSIGNAL);
+  ::send(m_gate.get(), &value, sizeof value, MSG_NOSIGNAL);
 }
 
 std::optional<int> GatedJob::exec_error() const

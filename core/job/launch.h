@@ -6,12 +6,27 @@
 #include "job/job.h"
 #include "job/signals.h"
 
+#include <array>
+#include <cstddef>
 #include <optional>
+#include <string_view>
 #include <variant>
 
 #include <sys/types.h>
 
 namespace rlock {
+
+// What becomes known at the last moment, in the size that every message can carry.
+class LateValue {
+ public:
+  LateValue() = default;
+  explicit LateValue(std::string_view text) { text.copy(m_text.data(), m_text.size() - 1); }
+  [[nodiscard]] const char* c_str() const { return m_text.data(); }
+  static constexpr std::size_t size = 32;
+
+ private:
+  std::array<char, size> m_text{};
+};
 
 enum class Grouping { own, shared };  // it leads a group of its own, or stays in the forker's
 
@@ -24,7 +39,7 @@ class GatedJob {
                                           Grouping grouping, int foreign);
 
   [[nodiscard]] pid_t pid() const { return m_pid; }
-  void let_go() const;
+  void let_go(const LateValue& value) const;
   [[nodiscard]] std::optional<int> exec_error() const;  // to be asked when it has ended
 
  private:

@@ -13,17 +13,41 @@ namespace {
 
 constexpr Millis longest_rest{10'000};
 constexpr Millis after_failure{500};
+constexpr Millis least_answer_time{40};
+
+bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
 
 struct Watching {
   LockStore& store;
   const LockName& name;
   const Owner ears;  // nobody speaks to it, but listening needs a name
   Millis server_timeout;
+  std::optional<Instant> until;
   const Clock& clock;
   Stop stop;
   std::unique_ptr<Listener> listener;
+  bool server_was_there = false;
 
-  [[nodiscard]] Limit limit() const { return {.deadline = clock.now() + server_timeout, .stop = stop}; }
+  // The first answer gets its full time whatever the patience; later ones no longer than that.
+  [[nodiscard]] Limit limit() const
+  {
+    const Instant now = clock.now();
+    const Instant full = now + server_timeout;
+    const bool bounded = until && server_was_there;
+    return {.deadline = bounded ? std::clamp(*until, std::min(now + least_answer_time, full), full) : full,
+            .stop = stop};
+  }
+
+  // A connection that was cut while we slept says nothing about the lock: the second try tells.
+  Result<LockState> look()
+  {
+    auto state = store.inspect(name, limit());
+    if (!state && may_pass(state.error().fault) && server_was_there) {
+      state = store.inspect(name, limit());
+    }
+    server_was_there = server_was_there || state;
+    return state;
+  }
 
   // False where it could not be had; then we look more often.
   bool listen()
@@ -50,31 +74,34 @@ struct Watching {
   }
 };
 
-bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
-
 }  // namespace
 
 Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
                                 Millis server_timeout, const Clock& clock, Rng& rng, Stop stop)
 {
-  Watching watching{store, name, Owner::fresh(rng, ::getpid()), server_timeout, clock, stop, nullptr};
-  bool was_there = false;
+  Watching watching{.store = store,
+                    .name = name,
+                    .ears = Owner::fresh(rng, ::getpid()),
+                    .server_timeout = server_timeout,
+                    .until = until,
+                    .clock = clock,
+                    .stop = stop,
+                    .listener = nullptr};
   for (;;) {
     const bool had_ears = watching.listener != nullptr;
-    const auto state = store.inspect(name, watching.limit());
+    const auto state = watching.look();
     if (state && !state->held()) {
       return Freedom::free;
     }
     if (stop.requested()) {
       return Freedom::interrupted;
     }
-    if (!state && (!may_pass(state.error().fault) || !was_there)) {
+    if (!state && (!may_pass(state.error().fault) || !watching.server_was_there)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {
       return state ? Result(Freedom::time_over) : Result<Freedom>(state.error());
     }
-    was_there = true;
     const bool hears = state && watching.listen();
     if (hears && !had_ears) {
       continue;  // it may have become free before we listened

@@ -8,7 +8,7 @@
 namespace rlock {
 namespace {
 
-// "look MS" means: not before that. Everything else is worth asking at once.
+// "look MS" means: not before that. Everything else but "next" is worth asking at once.
 Millis delay_of(std::string_view text)
 {
   constexpr std::string_view look = "look ";
@@ -18,6 +18,16 @@ Millis delay_of(std::string_view text)
     std::from_chars(text.data(), text.data() + text.size(), ms);
   }
   return Millis{std::clamp<std::int64_t>(ms, 0, 10'000)};
+}
+
+void take_in(Hint& hint, std::string_view text)
+{
+  if (text == "next") {
+    hint.next = true;
+  } else {
+    const Millis in = delay_of(text);
+    hint.look_in = hint.look_in ? std::min(*hint.look_in, in) : in;
+  }
 }
 
 class SubscribedListener final : public Listener {
@@ -34,9 +44,9 @@ class SubscribedListener final : public Listener {
 
   [[nodiscard]] int fd() const override { return m_subscription.fd(); }
 
-  Result<std::optional<Hint>> heard(const Clock& clock) override
+  Result<Hint> heard(const Clock& clock) override
   {
-    std::optional<Hint> hint;
+    Hint hint;
     for (;;) {
       const auto message = m_subscription.next({.deadline = clock.now(), .stop = Stop::never()});
       if (!message) {
@@ -45,8 +55,7 @@ class SubscribedListener final : public Listener {
       if (!*message) {
         return hint;
       }
-      const Millis in = delay_of((*message)->text);
-      hint = Hint{hint ? std::min(hint->in, in) : in};
+      take_in(hint, (*message)->text);
     }
   }
 

@@ -23,6 +23,12 @@ LockState state_of(const LockName& name, const Answer& answer)
   return state;
 }
 
+// Our own hashes beside a lock look like one at times.
+bool is_bookkeeping(const std::string& key)
+{
+  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters:");
+}
+
 }  // namespace
 
 Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
@@ -53,7 +59,9 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     }
     cursor = page->elements[0].text;
     for (const Reply& key : page->elements[1].elements) {
-      keys.push_back(key.text);
+      if (!is_bookkeeping(key.text)) {
+        keys.push_back(key.text);
+      }
     }
   } while (cursor != "0");
 

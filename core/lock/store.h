@@ -91,8 +91,11 @@ struct ForceChanged { Holder holder; };   // somebody else than the one named
 using ForceAsk = std::variant<ForceAsked, ForceFree, ForceChanged>;
 using ForceBreak = std::variant<ForceBroken, ForceFree, ForceChanged>;
 
-// What was said to an owner, taken together: worth asking the store, in a moment or at once. A hint, no more.
-struct Hint { Millis in; };
+// What was said to an owner, taken together. No more than hints.
+struct Hint {
+  std::optional<Millis> look_in;  // it is worth asking the store, then
+  bool next = false;              // the owner is first in line now
+};
 
 // Hears what is said to one owner: that the lock was handed to it, that somebody wants it, that it is worth
 // looking. Not thread-safe.
@@ -101,7 +104,7 @@ class Listener {
   virtual ~Listener() = default;
   [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may have something
   // Takes what has arrived, without waiting. After an Error: drop it.
-  virtual Result<std::optional<Hint>> heard(const Clock& clock) = 0;
+  virtual Result<Hint> heard(const Clock& clock) = 0;
   // From when this returns, also that the lock has become free or was deleted, which only foreign clients
   // and the end of a queue say aloud. Again and again does no harm.
   virtual Result<Done> hear_releases(const Limit& limit) = 0;

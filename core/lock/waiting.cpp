@@ -19,6 +19,8 @@ constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
 constexpr Millis deaf_pause{200};       // between tries where listening is not possible
+constexpr Millis patience_with_barging{300};
+constexpr Millis insistence{50};
 constexpr int stale_grants = 3;
 
 bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
@@ -105,11 +107,32 @@ class Approach {
     m_ticket = busy.ticket;
     m_must_hear_releases = busy.place == 0 && busy.holder && !busy.holder->info;
     m_look_at = sent_at + rest_after(busy, m_rng);
+    m_is_first = busy.place == 0;
+    insist(sent_at);
     m_onlooker.refused(busy);
     if (!m_policy.patient || time_is_over()) {
       return std::optional<WaitOutcome>{TimedOut{busy}};
     }
     return std::optional<WaitOutcome>{};
+  }
+
+  // A foreign client that has just unlocked may lock again before the word of it reaches us. Who loses to such
+  // for a while asks every millisecond for a moment: one of these questions falls in between.
+  void insist(Instant now)
+  {
+    const bool lost_race = m_was_told && m_must_hear_releases;
+    m_was_told = false;
+    if (!m_must_hear_releases) {
+      m_losing_since.reset();
+    } else if (lost_race && !m_losing_since) {
+      m_losing_since = now;
+    } else if (m_losing_since && now - *m_losing_since > patience_with_barging) {
+      m_insist_until = now + insistence;
+      m_losing_since.reset();
+    }
+    if (m_must_hear_releases && now < m_insist_until) {
+      m_look_at = now + Millis{1};
+    }
   }
 
   Step failed(const Error& error)
@@ -118,14 +141,23 @@ class Approach {
     if (error.fault == Fault::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
-    if (!may_pass(error.fault) || !m_server_was_there || !m_policy.patient || time_is_over()) {
+    const bool cut_while_resting = m_server_was_there && m_failures == 0;
+    if (!may_pass(error.fault) || !m_server_was_there || !m_policy.patient ||
+        (time_is_over() && !cut_while_resting)) {
       return error;
     }
     m_store.forget();
     m_listener.reset();
-    const Millis most = std::min(first_pause * (1 << std::min(m_failures++, 5)), longest_pause);
-    m_look_at = m_clock.now() + most / 2 + upto(m_rng, most / 2);
+    m_look_at = cut_while_resting ? m_clock.now() : m_clock.now() + pause();
+    ++m_failures;
     return std::optional<WaitOutcome>{};
+  }
+
+  // Longer with each failure in a row, and never the same for two who failed together.
+  Millis pause()
+  {
+    const Millis most = std::min(first_pause * (1 << std::min(m_failures, 5)), longest_pause);
+    return most / 2 + upto(m_rng, most / 2);
   }
 
   // False: ask again first, because something may have been said before we listened.
@@ -161,6 +193,9 @@ class Approach {
   // Until it is time to look, something was said, or time is over.
   Wake rest()
   {
+    if (m_is_first) {
+      m_onlooker.next_in_line();
+    }
     for (;;) {
       const Instant now = m_clock.now();
       const Instant end = m_policy.until ? std::min(m_look_at, *m_policy.until) : m_look_at;
@@ -189,8 +224,13 @@ class Approach {
     if (!hint) {
       m_listener.reset();  // whatever cut us off may have touched the queue as well
       m_look_at = m_clock.now();
-    } else if (*hint) {
-      m_look_at = std::min(m_look_at, m_clock.now() + (*hint)->in);
+      return;
+    }
+    if (hint->look_in) {
+      m_was_told = true;
+      m_look_at = std::min(m_look_at, m_clock.now() + *hint->look_in);
+    } else if (hint->next) {
+      m_onlooker.next_in_line();
     }
   }
 
@@ -225,8 +265,12 @@ class Approach {
   std::unique_ptr<Listener> m_listener;
   Instant m_look_at{};
   std::uint64_t m_ticket = 0;
+  bool m_is_first = false;            // in line, when last we heard
   bool m_must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
   bool m_hears_releases = false;
+  bool m_was_told = false;            // to look, since we last did
+  std::optional<Instant> m_losing_since;
+  Instant m_insist_until{};
   bool m_server_was_there = false;
   bool m_to_leave = false;  // we are in line, or a request was sent whose answer we do not have
   int m_failures = 0;

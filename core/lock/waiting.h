@@ -37,6 +37,7 @@ class Onlooker {
   virtual void refused(const Busy& busy) = 0;        // each answer that is not a grant
   [[nodiscard]] virtual Instant due() const = 0;     // when it wants to be called
   virtual void tick() = 0;
+  virtual void next_in_line() = 0;                   // what can be prepared may be prepared now
 };
 
 // Asks until it is granted, time is over or `stop` is readable. Whatever ends it, nothing of ours is left

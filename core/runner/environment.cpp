@@ -11,9 +11,14 @@ bool is_assignment_of(std::string_view assignment, std::string_view name)
   return assignment.size() > name.size() && assignment.starts_with(name) && assignment[name.size()] == '=';
 }
 
-void set(std::vector<std::string>& environment, std::string_view name, const std::string& value)
+void unset(std::vector<std::string>& environment, std::string_view name)
 {
   std::erase_if(environment, [&](const std::string& entry) { return is_assignment_of(entry, name); });
+}
+
+void set(std::vector<std::string>& environment, std::string_view name, const std::string& value)
+{
+  unset(environment, name);
   environment.push_back(std::string(name) + "=" + value);
 }
 
@@ -34,9 +39,9 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   std::string held{environment_value(inherited, "RLOCK_HELD")};
   held += (held.empty() ? "" : "\n") + lock.owner.text() + " " + lock.name.text();
 
+  unset(inherited, fence_variable);
   set(inherited, "RLOCK_KEY", lock.name.text());
   set(inherited, "RLOCK_TOKEN", lock.owner.text());
-  set(inherited, "RLOCK_FENCE", std::to_string(lock.fence));
   set(inherited, "RLOCK_LEASE_MS", std::to_string(lock.lease.count()));
   set(inherited, "RLOCK_SERVER", lock.server.shown());
   set(inherited, "RLOCK_HELD", held);

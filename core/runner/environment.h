@@ -6,7 +6,6 @@
 #include "lock/names.h"
 #include "wire/url.h"
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,13 +15,15 @@ namespace rlock {
 struct HeldLock {
   const LockName& name;
   const Owner& owner;
-  std::uint64_t fence;
   Millis lease;
   const Endpoint& server;
 };
 
-// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_FENCE, RLOCK_LEASE_MS and RLOCK_SERVER set, and the lock appended to
-// RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
+// Known only when the lock is ours, and so the last to be set.
+constexpr std::string_view fence_variable = "RLOCK_FENCE";
+
+// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, without RLOCK_FENCE, and the lock
+// appended to RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const HeldLock& lock);
 
 // The value of `name` in a list of NAME=value; empty when it is not there.

@@ -72,11 +72,13 @@ struct Bid {
   LockStore& store;
   const LockSpec& spec;
   const Owner& owner;
+  Preparation& preparation;
 };
 
 Result<WaitOutcome> acquire(const RunRequest& request, const World& world, const Bid& bid)
 {
-  WaitingLine line(printable(request.name.text()), world.clock, world.log);
+  WaitingLine line(printable(request.name.text()), world.clock, world.log,
+                   [&] { bid.preparation.get_ready(); });
   return wait_and_acquire(bid.store, bid.spec, bid.owner, policy_of(request, world.clock), world.clock,
                           world.rng, world.signals.stop(), line);
 }
@@ -97,7 +99,8 @@ RunEnd run(const RunRequest& request, World world)
 
   const LockSpec spec = spec_of(request);
   const Owner owner = Owner::fresh(world.rng, ::getpid());
-  auto outcome = acquire(request, world, {**store, spec, owner});
+  Preparation preparation(request, world, owner, *path);
+  auto outcome = acquire(request, world, {**store, spec, owner, preparation});
   if (!outcome) {
     return fail(world, outcome.error());
   }
@@ -111,7 +114,7 @@ RunEnd run(const RunRequest& request, World world)
                    {.store = **store,
                     .spec = spec,
                     .owner = owner,
-                    .path = *path,
+                    .preparation = preparation,
                     .taken = std::get<Taken>(*std::move(outcome))});
 }
 

@@ -2,8 +2,6 @@
 #include "runner/supervision.h"
 
 #include "base/text.h"
-#include "lock/validity.h"
-#include "runner/environment.h"
 #include "runner/farewell.h"
 #include "runner/verdict.h"
 #include "watch/watchdog.h"
@@ -24,13 +22,6 @@ namespace {
 constexpr Millis unwatched{200};
 constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
-Millis signal_lead(const RunRequest& request) { return std::min(request.kill_after, request.ttl / 6); }
-// Between KILL and the lease's end: the time a loaded machine needs to let a killed process die.
-Millis kill_lead(const RunRequest& request)
-{
-  return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
-}
-
 Fault exec_fault(int error)
 {
   switch (error) {
@@ -43,38 +34,19 @@ Fault exec_fault(int error)
   }
 }
 
-JobSpec job_of(const RunRequest& request, const Tenure& tenure)
-{
-  return {.path = tenure.path,
-          .argv = request.argv,
-          .environment = job_environment(request.environment, {.name = request.name,
-                                                               .owner = tenure.owner,
-                                                               .fence = tenure.taken.grant.fence,
-                                                               .lease = request.ttl,
-                                                               .server = request.server.endpoint}),
-          .stop_signal = request.stop_signal,
-          .kill_after = request.kill_after,
-          .leftovers = request.leftovers,
-          .max_runtime = request.max_runtime,
-          .signal_lead = signal_lead(request),
-          .kill_lead = kill_lead(request)};
-}
-
 // One job under one lock, from the fork to the release.
 class Supervision {
  public:
   Supervision(const RunRequest& request, const World& world, Tenure& tenure)
       : m_request(request),
         m_world(world),
-        m_tenure(tenure),
-        m_valid_until(valid_until(tenure.taken.sent_at, request.ttl)),
-        m_lifeline(warns_only() ? far_future : m_valid_until)
+        m_tenure(tenure)
   {
   }
 
   RunEnd run()
   {
-    auto job = Job::start(job_of(m_request, m_tenure), m_world.signals, m_lifeline);
+    auto job = m_tenure.preparation.start(m_tenure.taken);
     if (!job) {
       let_go(m_request, m_world, m_tenure);
       m_world.log.error(job.error().text);
@@ -103,12 +75,6 @@ class Supervision {
   }
 
  private:
-  // A lost lock leaves the job alone; the end of a fixed lease does not.
-  [[nodiscard]] bool warns_only() const
-  {
-    return m_request.on_lost == OnLost::warn && m_request.automatic;
-  }
-
   // Waits for the next event and acts on it.
   void turn(Job& job)
   {
@@ -143,7 +109,7 @@ class Supervision {
   // When a guardian that does its work must have finished.
   [[nodiscard]] Instant overdue() const
   {
-    const Instant end = m_lifeline.valid_until();
+    const Instant end = m_tenure.preparation.lifeline().valid_until();
     return end == far_future ? far_future : end - kill_lead(m_request) / 2;
   }
 
@@ -169,11 +135,7 @@ class Supervision {
                    .acquired_at = m_tenure.taken.sent_at,
                    .kill_margin = signal_lead(m_request),
                    .listener = std::move(m_tenure.taken.listener),
-                   .moved = [this](Instant until) {
-                     if (!warns_only()) {
-                       m_lifeline.move_to(until);
-                     }
-                   }},
+                   .moved = [this](Instant until) { m_tenure.preparation.move_lifeline(until); }},
         m_world.clock, m_world.log);
   }
 
@@ -189,7 +151,6 @@ class Supervision {
     }
   }
 
-  void on(Job&, const Started&) {}
   void on(Job&, const NotExecuted& failure)
   {
     m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
@@ -259,9 +220,7 @@ class Supervision {
   const RunRequest& m_request;
   const World& m_world;
   Tenure& m_tenure;
-  const Instant m_valid_until;
-  Lifeline m_lifeline;
-  std::unique_ptr<Watchdog> m_watchdog;  // uses m_lifeline: dies first
+  std::unique_ptr<Watchdog> m_watchdog;
   std::optional<Verdict> m_verdict;
   std::optional<Ended> m_ended;
   std::optional<RunEnd> m_early_end;  // the job never ran

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "lock/waiting.h"
+#include "runner/preparation.h"
 #include "runner/run.h"
-
-#include <string>
 
 namespace rlock {
 
@@ -13,7 +12,7 @@ struct Tenure {
   LockStore& store;
   const LockSpec& spec;
   const Owner& owner;
-  const std::string& path;  // of the job's executable
+  Preparation& preparation;
   Taken taken;
 };
 

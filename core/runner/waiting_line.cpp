@@ -44,10 +44,12 @@ std::string cut(std::string text, std::size_t width)
 
 }  // namespace
 
-WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log)
+WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log,
+                         std::function<void()> when_first)
     : m_lock(std::move(lock)),
       m_clock(clock),
       m_log(log),
+      m_when_first(std::move(when_first)),
       m_live(log.verbosity() != Verbosity::quiet && ::isatty(STDERR_FILENO) == 1),
       m_due(clock.now() + first_line_after)
 {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "lock/waiting.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -13,7 +14,8 @@ namespace rlock {
 
 class WaitingLine final : public Onlooker {
  public:
-  WaitingLine(std::string lock, const Clock& clock, const Log& log);
+  // `when_first` is called when we come to the head of the line.
+  WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
   ~WaitingLine() override;  // wipes the live line
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
@@ -21,6 +23,7 @@ class WaitingLine final : public Onlooker {
   void refused(const Busy& busy) override;
   [[nodiscard]] Instant due() const override { return m_due; }
   void tick() override;
+  void next_in_line() override { m_when_first(); }
 
  private:
   [[nodiscard]] std::string line() const;
@@ -28,6 +31,7 @@ class WaitingLine final : public Onlooker {
   std::string m_lock;
   const Clock& m_clock;
   const Log& m_log;
+  const std::function<void()> m_when_first;
   const bool m_live;
   Instant m_due;
   std::optional<Busy> m_busy;

@@ -141,7 +141,7 @@ bool Watchdog::hint_before(Instant until)
     m_listen_at = m_clock.now() + listen_again_after;
     return true;  // whatever cut us off may have touched the lock as well
   }
-  return heard->has_value();
+  return heard->look_in.has_value();
 }
 
 }  // namespace rlock

@@ -12,7 +12,7 @@
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   ARGV[1]  owner
 --   ARGV[2]  the lock's channel, which hears "0" when the lock becomes free
---   ARGV[3]  prefix of the channels on which each owner listens: "yours", "look MS", "force"
+--   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "force"
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR = unpack(KEYS)
 local OWNER, CHANNEL, EARS_OF = unpack(ARGV)
 
@@ -68,6 +68,13 @@ local function grant(owner, info, ttl)
   return fence
 end
 
+local function tell_first(word)
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  if first then
+    redis.call('PUBLISH', EARS_OF .. first, word)
+  end
+end
+
 -- Takes the first live waiter out of the queue and writes the free lock to it: for a moment, until it
 -- confirms, or, if it is the caller itself, for the whole of its `ttl`. Answers the waiter and its number, or
 -- nil.
@@ -86,7 +93,9 @@ local function hand_over(me, my_info, my_ttl)
     redis.call('ZREM', QUEUE, waiter)
     redis.call('HDEL', WAITERS, waiter)
     if waiter == me then
-      return waiter, grant(me, my_info, my_ttl)
+      local fence = grant(me, my_info, my_ttl)
+      tell_first('next')
+      return waiter, fence
     end
     if heard or now() - tonumber(first[2]) < YOUNG then
       return waiter, grant(waiter, info, CLAIM)
@@ -96,14 +105,6 @@ local function hand_over(me, my_info, my_ttl)
     redis.call('PUBLISH', EARS_OF .. waiter, 'look 0')
   end
   return nil
-end
-
--- Tells the first waiter to look again in so many milliseconds.
-local function look_in(ms)
-  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-  if first then
-    redis.call('PUBLISH', EARS_OF .. first, 'look ' .. ms)
-  end
 end
 
 -- Notes a moment that concerns us all.
@@ -134,7 +135,7 @@ local function pass_on(ears)
     if is_foreign_turn(ears) then
       note('#left')
       redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
-      look_in(RESERVATION)
+      tell_first('look ' .. RESERVATION)
     elseif hand_over() then
       return
     end

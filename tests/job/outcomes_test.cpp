@@ -21,13 +21,13 @@ TEST_CASE("job: the exit status is exact")
     const char* expect;
   };
   const Row rows[] = {
-      {"exit 0", "started; exit 0"},
-      {"exit 1", "started; exit 1"},
-      {"exit 7", "started; exit 7"},
-      {"exit 255", "started; exit 255"},
-      {"kill -TERM $$", "started; died of TERM"},
-      {"kill -KILL $$", "started; died of KILL"},
-      {"ulimit -c 0; kill -SEGV $$", "started; died of SEGV"},
+      {"exit 0", "exit 0"},
+      {"exit 1", "exit 1"},
+      {"exit 7", "exit 7"},
+      {"exit 255", "exit 255"},
+      {"kill -TERM $$", "died of TERM"},
+      {"kill -KILL $$", "died of KILL"},
+      {"ulimit -c 0; kill -SEGV $$", "died of SEGV"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);
@@ -40,10 +40,10 @@ TEST_CASE("job: what cannot be executed says why")
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "");
   spec.path = dir / "absent";
-  CHECK(run(spec) == "started; errno " + std::to_string(ENOENT));
+  CHECK(run(spec) == "errno " + std::to_string(ENOENT));
   std::ofstream(dir / "plain") << "echo\n";
   spec.path = dir / "plain";
-  CHECK(run(spec) == "started; errno " + std::to_string(EACCES));
+  CHECK(run(spec) == "errno " + std::to_string(EACCES));
 }
 
 TEST_CASE("job: a script without #! is the shell's")
@@ -55,7 +55,7 @@ TEST_CASE("job: a script without #! is the shell's")
   JobSpec spec = script(dir, "");
   spec.path = path;
   spec.argv = {"bare", "9"};
-  CHECK(run(spec) == "started; exit 9");
+  CHECK(run(spec) == "exit 9");
 }
 
 TEST_CASE("job: the gate stays shut on a lease that is over")
@@ -76,7 +76,7 @@ TEST_CASE("job: an ignored SIGCHLD loses no status")
     Job job = stage.start(script(dir, "exit 3"));
     return follow(job);
   });
-  CHECK(story == "started; exit 3");
+  CHECK(story == "exit 3");
 }
 
 TEST_CASE("job: nothing is left to be reaped")

@@ -31,9 +31,9 @@ TEST_CASE("stop: the signal is enough for most")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; exec sleep 60");
-  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "started; died of TERM by order");
+  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of TERM by order");
   spec.stop_signal = SIGINT;
-  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "started; died of INT by order");
+  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of INT by order");
 }
 
 TEST_CASE("stop: a job that is stopped acts on it")
@@ -44,7 +44,7 @@ TEST_CASE("stop: a job that is stopped acts on it")
     ::kill(pid_from(dir / "ready"), SIGSTOP);
     job.stop(5s);
   });
-  CHECK(story == "started; died of TERM by order");
+  CHECK(story == "died of TERM by order");
 }
 
 TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has ended")
@@ -62,7 +62,7 @@ TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has e
     const std::string events = follow(job);
     return events + (is_alive(pid_from(dir / "pid")) ? "; alive" : "");
   });
-  CHECK(story == "started; exit 4 by order killed");
+  CHECK(story == "exit 4 by order killed");
 }
 
 TEST_CASE("stop: a daemon is never touched")
@@ -74,7 +74,7 @@ TEST_CASE("stop: a daemon is never touched")
                               "echo 1 > $0/ready; sleep 60");
   const std::string story = story_of(dir, spec, [](Job& job) { job.stop(5s); });
   const pid_t daemon = pid_from(dir / "pid");
-  CHECK(story == "started; died of TERM by order");
+  CHECK(story == "died of TERM by order");
   CHECK(is_alive(daemon));
   ::kill(daemon, SIGKILL);
 }
@@ -87,7 +87,7 @@ TEST_CASE("stop: a second order hastens")
     job.stop(60s);
     job.stop(50ms);
   });
-  CHECK(story == "started; died of KILL by order killed");
+  CHECK(story == "died of KILL by order killed");
 }
 
 TEST_CASE("forward: the job's own affair")
@@ -96,7 +96,7 @@ TEST_CASE("forward: the job's own affair")
   const JobSpec spec = script(dir,
                               "exec 2> /dev/null; trap 'exit 5' USR1; echo 1 > $0/ready; "
                               "while :; do sleep 0.02; done");
-  CHECK(story_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "started; exit 5");
+  CHECK(story_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "exit 5");
 }
 
 TEST_CASE("leftovers")
@@ -104,24 +104,24 @@ TEST_CASE("leftovers")
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "sleep 0.2 & exit 6");
   spec.kill_after = 5s;
-  SUBCASE("are stopped") { CHECK(run(spec) == "started; left 1; exit 6"); }
+  SUBCASE("are stopped") { CHECK(run(spec) == "left 1; exit 6"); }
   SUBCASE("are waited for")
   {
     spec.leftovers = Leftovers::wait;
-    CHECK(run(spec) == "started; left 1; exit 6");
+    CHECK(run(spec) == "left 1; exit 6");
   }
   SUBCASE("are left alone")
   {
     spec = script(dir, "sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6");
     spec.leftovers = Leftovers::leave;
-    CHECK(run(spec) == "started; exit 6");
+    CHECK(run(spec) == "exit 6");
     const pid_t left = pid_from(dir / "pid");
     CHECK(is_alive(left));
     ::kill(left, SIGKILL);
   }
   SUBCASE("that end at once are no leftovers")
   {
-    CHECK(run(script(dir, "sleep 0.005 & exit 6")) == "started; exit 6");
+    CHECK(run(script(dir, "sleep 0.005 & exit 6")) == "exit 6");
   }
   SUBCASE("that do not listen are killed")
   {
@@ -129,7 +129,7 @@ TEST_CASE("leftovers")
                   "(trap '' TERM; echo 1 > $0/up; sleep 60) & "
                   "until [ -s $0/up ]; do sleep 0.01; done; exit 6");
     spec.kill_after = 50ms;
-    CHECK(run(spec) == "started; left 1; exit 6 killed");
+    CHECK(run(spec) == "left 1; exit 6 killed");
   }
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("leftovers: a daemon that is about to be one is no leftover")
 {
   const auto dir = make_temp_dir("job");
   CHECK(run(script(dir, "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6")) ==
-        "started; exit 6");
+        "exit 6");
   const pid_t daemon = pid_from(dir / "pid");
   CHECK(is_alive(daemon));
   ::kill(daemon, SIGKILL);
@@ -148,11 +148,11 @@ TEST_CASE("max_runtime: stopped, and killed when that does not help")
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "exec sleep 60");
   spec.max_runtime = 50ms;
-  CHECK(run(spec) == "started; died of TERM by max_runtime");
+  CHECK(run(spec) == "died of TERM by max_runtime");
   spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
   spec.max_runtime = 50ms;
   spec.kill_after = 50ms;
-  CHECK(run(spec) == "started; died of KILL by max_runtime killed");
+  CHECK(run(spec) == "died of KILL by max_runtime killed");
 }
 
 TEST_CASE("lifeline: stopped in time")
@@ -161,11 +161,11 @@ TEST_CASE("lifeline: stopped in time")
   JobSpec spec = script(dir, "exec sleep 60");
   spec.signal_lead = 300ms;
   spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "started; died of TERM by lifeline");
+  CHECK(run(spec, 500ms) == "died of TERM by lifeline");
   spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
   spec.signal_lead = 300ms;
   spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "started; died of KILL by lifeline killed");
+  CHECK(run(spec, 500ms) == "died of KILL by lifeline killed");
 }
 
 TEST_CASE("lifeline: a job that is renewed lives on")
@@ -181,5 +181,5 @@ TEST_CASE("lifeline: a job that is renewed lives on")
     stage.lifeline.move_to(far_future);
     return follow(job);
   });
-  CHECK(story == "started; exit 8");
+  CHECK(story == "exit 8");
 }

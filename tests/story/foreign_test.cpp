@@ -29,6 +29,7 @@ class Silent final : public Onlooker {
   void refused(const Busy&) override {}
   [[nodiscard]] Instant due() const override { return far_future; }
   void tick() override {}
+  void next_in_line() override {}
 };
 
 // Counts holds, and notices when two hold at once.

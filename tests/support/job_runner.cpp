@@ -84,7 +84,6 @@ JobSpec script(const std::filesystem::path& dir, const std::string& text)
 std::string show(const JobEvent& event)
 {
   struct Show {
-    std::string operator()(const Started&) const { return "started"; }
     std::string operator()(const NotExecuted& e) const
     {
       return "errno " + std::to_string(e.error);
@@ -125,7 +124,12 @@ std::string follow(Job& job)
 
 Stage::Stage(Millis lease) : lifeline(BootClock().now() + lease) { signals.block(); }
 
-Job Stage::start(const JobSpec& spec) { return *Job::start(spec, signals, lifeline); }
+Job Stage::start(const JobSpec& spec)
+{
+  Job job = *Job::prepare(spec, signals, lifeline);
+  job.go();
+  return job;
+}
 
 RunnerProcess::RunnerProcess(const std::function<std::string()>& body)
 {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/preparation.h"
+
+#include "job/terminal.h"
+#include "lock/validity.h"
+#include "runner/environment.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr Instant dead{};  // nothing starts on it
+
+// A lost lock leaves the job alone if asked to; the end of a fixed lease does not.
+bool warns_only(const RunRequest& request)
+{
+  return request.on_lost == OnLost::warn && request.automatic;
+}
+
+}  // namespace
+
+Millis signal_lead(const RunRequest& request) { return std::min(request.kill_after, request.ttl / 6); }
+
+// The time a loaded machine needs to let a killed process die.
+Millis kill_lead(const RunRequest& request)
+{
+  return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+}
+
+Preparation::Preparation(const RunRequest& request, const World& world, const Owner& owner, std::string path)
+    : m_request(request), m_world(world), m_owner(owner), m_path(std::move(path)), m_lifeline(dead)
+{
+}
+
+Result<Job> Preparation::prepare()
+{
+  const JobSpec spec{.path = m_path,
+                     .argv = m_request.argv,
+                     .environment = job_environment(m_request.environment,
+                                                    {.name = m_request.name,
+                                                     .owner = m_owner,
+                                                     .lease = m_request.ttl,
+                                                     .server = m_request.server.endpoint}),
+                     .late_variable = std::string(fence_variable),
+                     .stop_signal = m_request.stop_signal,
+                     .kill_after = m_request.kill_after,
+                     .leftovers = m_request.leftovers,
+                     .max_runtime = m_request.max_runtime,
+                     .signal_lead = signal_lead(m_request),
+                     .kill_lead = kill_lead(m_request)};
+  return Job::prepare(spec, m_world.signals, m_lifeline);
+}
+
+void Preparation::get_ready()
+{
+  if (m_job || Terminal().is_ours()) {
+    return;
+  }
+  if (auto job = prepare()) {
+    m_job.emplace(*std::move(job));
+  }
+}
+
+Result<Job> Preparation::start(const Taken& taken)
+{
+  move_lifeline(valid_until(taken.sent_at, m_request.ttl));
+  if (!m_job) {
+    auto job = prepare();
+    if (!job) {
+      return job.error();
+    }
+    m_job.emplace(*std::move(job));
+  }
+  Job job = *std::move(m_job);
+  m_job.reset();
+  job.go(std::to_string(taken.grant.fence));
+  return job;
+}
+
+void Preparation::move_lifeline(Instant valid_until)
+{
+  m_lifeline.move_to(warns_only(m_request) ? far_future : valid_until);
+}
+
+}  // namespace rlock

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job, made ready before the lock is ours, as far as that is possible: forked, guarded, and waiting at its gate. What
+// is done while another job still runs costs nothing when the lock is handed over.
+#pragma once
+
+#include "job/job.h"
+#include "lock/waiting.h"
+#include "runner/run.h"
+
+#include <optional>
+#include <string>
+
+namespace rlock {
+
+// Everything it refers to must outlive it. A job that was prepared and never let go dies with it.
+class Preparation {
+ public:
+  Preparation(const RunRequest& request, const World& world, const Owner& owner, std::string path);
+
+  // For who is first in line. In the terminal's foreground nothing is done yet: as long as we wait the keys that
+  // stop and end a job are for us. What fails now is tried again by start().
+  void get_ready();
+
+  // Lets it go. Fault::os when it could not be forked.
+  Result<Job> start(const Taken& taken);
+
+  // Far in the future when a lost lock is to leave the job alone.
+  [[nodiscard]] Lifeline& lifeline() { return m_lifeline; }
+  void move_lifeline(Instant valid_until);
+
+ private:
+  [[nodiscard]] Result<Job> prepare();
+
+  const RunRequest& m_request;
+  const World& m_world;
+  const Owner& m_owner;
+  std::string m_path;
+  Lifeline m_lifeline;
+  std::optional<Job> m_job;  // uses m_lifeline: dies first
+};
+
+// Before the end of a lease: when its job is told to stop, and when it is killed.
+Millis signal_lead(const RunRequest& request);
+Millis kill_lead(const RunRequest& request);
+
+}  // namespace rlock

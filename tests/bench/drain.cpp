@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a lock goes from job to job: rlock and flock(1) in turns, on this machine, in this run.
+//
+//   rlock_drain RLOCK STAMP [ROUNDS [WAITING...]]      a redis-server of its own, stopped at the end
+//
+// For each number of waiting processes prints the median gap between two jobs (end of one to begin of the
+// next) and the time of the whole drain, as medians over the rounds, with the ratio; and what the server was
+// asked for. A busy machine makes both slower: only ratios count.
+#include "support/process.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Drain {
+  double gap_us;
+  double whole_ms;
+};
+
+double median(std::vector<double> values)
+{
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+Drain drain_of(const std::filesystem::path& stamps)
+{
+  std::vector<std::pair<long long, long long>> jobs;
+  std::ifstream file(stamps);
+  for (long long begin = 0, end = 0; file >> begin >> end;) {
+    jobs.emplace_back(begin, end);
+  }
+  std::sort(jobs.begin(), jobs.end());
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < jobs.size(); ++i) {
+    gaps.push_back(static_cast<double>(jobs[i].first - jobs[i - 1].second) / 1e3);
+  }
+  const double whole = jobs.empty() ? 0 : static_cast<double>(jobs.back().second - jobs.front().first) / 1e6;
+  return {median(gaps), whole};
+}
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words left, const Words& right)
+{
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+// `lock` is what stands before the job. All wait behind a holder, which is then sent away.
+Drain measure(const Words& lock, const std::string& stamp, int waiting, Millis settle,
+              const std::function<bool()>& all_there)
+{
+  const auto stamps = make_temp_dir("drain") / "stamps";
+  Process holder(lock + Words{"sleep", "1000"});
+  std::this_thread::sleep_for(200ms);
+  std::vector<Process> crowd;
+  for (int i = 0; i < waiting; ++i) {
+    crowd.emplace_back(lock + Words{stamp, stamps.string()});
+  }
+  wait_until(all_there, "all wait", 120s);
+  std::this_thread::sleep_for(settle);  // the machine is to be quiet when it begins
+  // flock's own child holds the lock as well, so it is the job that is ended
+  Process(Words{"pkill", "-TERM", "-x", "-P", std::to_string(holder.pid()), "sleep"}).wait();
+  holder.signal(SIGTERM);
+  for (Process& one : crowd) {
+    one.wait(120s);
+  }
+  return drain_of(stamps);
+}
+
+std::int64_t queued(const RedisServer& server)
+{
+  return as_int(server.command({"ZCARD", "rlock:queue:{bench}"}));
+}
+
+std::int64_t waiting_for_file(const std::string& path)
+{
+  struct stat about{};
+  ::stat(path.c_str(), &about);
+  std::ifstream locks("/proc/locks");
+  std::int64_t count = 0;
+  const std::string inode = ":" + std::to_string(about.st_ino) + " ";
+  for (std::string line; std::getline(locks, line);) {
+    count += line.find("->") != std::string::npos && line.find(inode) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+std::string scripts_and_subscriptions(const RedisServer& server, int waiting)
+{
+  const std::string stats = as_text(server.command({"INFO", "commandstats"}));
+  std::string text;
+  for (const std::string command : {"evalsha", "subscribe", "zscore"}) {
+    const std::string mark = "cmdstat_" + command + ":calls=";
+    const auto at = stats.find(mark);
+    const double calls = at == std::string::npos ? 0 : std::stod(stats.substr(at + mark.size()));
+    char line[64];
+    std::snprintf(line, sizeof line, "  %s %.2f", command.c_str(), calls / waiting);
+    text += line;
+  }
+  return text;
+}
+
+void compare(const std::string& rlock, const std::string& stamp, int rounds, int waiting)
+{
+  const RedisServer server({.args = {"--maxclients", "5000"}});
+  const std::string file = (make_temp_dir("flock") / "f").string();
+  std::ofstream{file};
+  const Words ours{rlock, "run", "-S", server.url(), "-k", "bench", "--"};
+  const Words theirs{"flock", file};
+  std::vector<double> our_gaps, our_drains, their_gaps, their_drains, ratios;
+  for (int round = 0; round < rounds; ++round) {
+    server.command({"CONFIG", "RESETSTAT"});
+    const Drain mine =
+        measure(ours, stamp, waiting, 500ms, [&] { return queued(server) >= waiting; });
+    const Drain flock =
+        measure(theirs, stamp, waiting, 500ms, [&] { return waiting_for_file(file) >= waiting; });
+    our_gaps.push_back(mine.gap_us);
+    our_drains.push_back(mine.whole_ms);
+    their_gaps.push_back(flock.gap_us);
+    their_drains.push_back(flock.whole_ms);
+    ratios.push_back(mine.gap_us / flock.gap_us);
+  }
+  std::printf("%5d waiting, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
+              "drain %8.1f ms, flock %8.1f ms;%s\n",
+              waiting, rounds, median(our_gaps), median(their_gaps), median(ratios),
+              *std::min_element(ratios.begin(), ratios.end()),
+              *std::max_element(ratios.begin(), ratios.end()), median(our_drains), median(their_drains),
+              scripts_and_subscriptions(server, waiting).c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+  if (argc < 3) {
+    std::fputs("usage: rlock_drain RLOCK STAMP [ROUNDS [WAITING...]]\n", stderr);
+    return 64;
+  }
+  doctest::Context context;  // the fixtures report their failures through it
+  context.setAsDefaultForAssertsOutOfTestCases();
+  context.setAssertHandler([](const doctest::AssertData& failed) {
+    std::fprintf(stderr, "%s:%d: %s\n", failed.m_file, failed.m_line, failed.m_expr);
+    std::exit(1);
+  });
+  const int rounds = argc > 3 ? std::stoi(argv[3]) : 5;
+  std::vector<int> crowds;
+  for (int i = 4; i < argc; ++i) {
+    crowds.push_back(std::stoi(argv[i]));
+  }
+  if (crowds.empty()) {
+    crowds = {10, 50, 200, 1000};
+  }
+  for (const int waiting : crowds) {
+    compare(argv[1], argv[2], rounds, waiting);
+    remove_temp_dirs();
+  }
+  return 0;
+}

@@ -32,6 +32,7 @@ void send_as_user(pid_t target, int signal)
 
 Tree::Tree(pid_t main, Grouping grouping)
     : m_main(main),
+      m_own_session(main),
       m_group(grouping == Grouping::own ? main : ::getpgid(main)),
       m_grouping(grouping)
 {
@@ -63,14 +64,16 @@ void Tree::reap()
 std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
 // A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
-// may not have been seen. A dead child of somebody else's is gone.
+// may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
+// unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
 std::vector<Process> Tree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
   const pid_t self = ::getpid();
   const pid_t session = ::getsid(0);
   std::erase_if(found, [&](const Process& process) {
-    return process.session != session || (process.is_zombie() && process.parent != self);
+    const bool daemon = process.session != session && process.session != m_own_session;
+    return daemon || (process.is_zombie() && process.parent != self);
   });
   return found;
 }
@@ -87,7 +90,8 @@ void Tree::forward(int signal) const
     return;
   }
   for (const Process& process : alive()) {
-    if (process.group == m_group) {
+    // The main process may have left the group: an interactive shell does.
+    if (process.group == m_group || process.pid == m_main) {
       send_as_user(process.pid, signal);
     }
   }

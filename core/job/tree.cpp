@@ -63,12 +63,29 @@ void Tree::reap()
 
 std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
+// For want of a /proc that shows us (a chroot, a pid namespace that mounted none). A group's number
+// is nobody else's while it has members, and kill(2) takes it for a process.
+std::vector<Process> Tree::known_without_proc() const
+{
+  const pid_t session = ::getsid(0);
+  if (m_grouping == Grouping::own && ::kill(-m_group, 0) == 0) {
+    return {{-m_group, 0, m_group, session, '?'}};
+  }
+  if (m_main != 0) {
+    return {{m_main, ::getpid(), m_group, session, '?'}};
+  }
+  return {};
+}
+
 // A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
 // may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
 // unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
 std::vector<Process> Tree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
+  if (found.empty() && !m_childless) {
+    return known_without_proc();
+  }
   const pid_t self = ::getpid();
   const pid_t session = ::getsid(0);
   std::erase_if(found, [&](const Process& process) {

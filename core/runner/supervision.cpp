@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include <poll.h>
 
@@ -55,8 +56,8 @@ class Supervision {
       : m_request(request),
         m_world(world),
         m_tenure(tenure),
-        m_valid_until(valid_until(tenure.taken.sent_at, request.ttl)),
-        m_lifeline(warns_only() ? far_future : m_valid_until)
+        m_lifeline(warns_only() ? far_future : valid_until(tenure.taken.sent_at, request.ttl)),
+        m_watch_from(tenure.taken.sent_at + std::min<Millis>(unwatched, request.ttl / 6))
   {
   }
 
@@ -106,7 +107,7 @@ class Supervision {
         pollfd{.fd = job.fd(), .events = POLLIN, .revents = 0},
         pollfd{.fd = watched && !m_verdict ? m_watchdog->fd() : -1, .events = POLLIN, .revents = 0}};
     const Instant now = m_world.clock.now();
-    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(watch_from(), overdue())));
+    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch_from, overdue())));
 
     if (waits[1].revents != 0) {
       job_spoke(job);
@@ -120,12 +121,6 @@ class Supervision {
     if (!m_over && !m_early_end) {
       time_passed(job);
     }
-  }
-
-  [[nodiscard]] Instant watch_from() const
-  {
-    return m_watchdog ? far_future
-                      : m_tenure.taken.sent_at + std::min<Millis>(unwatched, m_request.ttl / 6);
   }
 
   // When a guardian that does its work must have finished.
@@ -142,8 +137,20 @@ class Supervision {
       job.take_over();
       m_ended = Ended{.wait_status = SIGKILL, .why = Stopped::lifeline, .killed = true};
       m_over = true;
-    } else if (now >= watch_from()) {
+    } else if (now >= m_watch_from) {
+      watch(now);
+    }
+  }
+
+  // No thread or descriptor to be had (a job that forks up to a limit): there may be one in time.
+  void watch(Instant now)
+  {
+    try {
       start_watchdog();
+      m_watch_from = far_future;
+    } catch (const std::system_error& refused) {
+      m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
+      m_watch_from = now + m_request.ttl / 50;
     }
   }
 
@@ -248,8 +255,7 @@ class Supervision {
   // out to be when it was not ours any more.
   std::optional<NotOurs> release()
   {
-    const Instant now = m_world.clock.now();
-    const Instant give_up = now + m_request.server.timeout;
+    const Instant give_up = m_world.clock.now() + m_request.server.timeout;
     std::string why;
     while (m_world.clock.now() < give_up) {
       const Millis each = std::max(m_request.server.timeout / 5, Millis{50});
@@ -275,8 +281,8 @@ class Supervision {
   const RunRequest& m_request;
   const World& m_world;
   const Tenure& m_tenure;
-  const Instant m_valid_until;
   Lifeline m_lifeline;
+  Instant m_watch_from;
   std::unique_ptr<Watchdog> m_watchdog;  // uses m_lifeline: dies first
   std::optional<Verdict> m_verdict;
   std::optional<Ended> m_ended;

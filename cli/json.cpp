@@ -18,20 +18,46 @@ std::string one_line(const Json& json)
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json or_null(std::int64_t number) { return number == 0 ? Json() : Json(number); }
 
+// What holders and waiters tell alike.
+void add_info(Json& json, const HolderInfo& info)
+{
+  const auto since = iso_utc(info.since_ms);
+  json["host"] = or_null(info.host);
+  json["pid"] = or_null(info.pid);
+  json["user"] = or_null(info.user);
+  json["command"] = or_null(info.command);
+  json["label"] = or_null(info.label);
+  json["since"] = since ? Json(*since) : Json();
+}
+
 Json holder_json(const Holder& holder)
 {
   const HolderInfo info = holder.info.value_or(HolderInfo{});
-  const auto since = iso_utc(info.since_ms);
-  return {{"owner", holder.owner.text()},
-          {"count", holder.count},
-          {"host", or_null(info.host)},
-          {"pid", or_null(info.pid)},
-          {"user", or_null(info.user)},
-          {"command", or_null(info.command)},
-          {"label", or_null(info.label)},
-          {"since", since ? Json(*since) : Json()},
-          {"lease_ms", or_null(info.lease.count())},
-          {"auto", holder.info ? Json(info.automatic) : Json()}};
+  Json json{{"owner", holder.owner.text()}, {"count", holder.count}};
+  add_info(json, info);
+  json["lease_ms"] = or_null(info.lease.count());
+  json["auto"] = holder.info ? Json(info.automatic) : Json();
+  return json;
+}
+
+Json holders_json(const std::vector<Holder>& holders)
+{
+  Json all = Json::array();
+  for (const Holder& holder : holders) {
+    all.push_back(holder_json(holder));
+  }
+  return all;
+}
+
+Json waiting_json(const std::vector<Waiter>& waiting)
+{
+  Json all = Json::array();
+  for (const Waiter& waiter : waiting) {
+    Json json{{"place", all.size() + 1}};
+    add_info(json, waiter.info.value_or(HolderInfo{}));
+    all.push_back(std::move(json));
+  }
+  return all;
 }
 
 // A free lock: 0. One that never expires: null.
@@ -63,18 +89,14 @@ struct Teller {
 
 std::string status_json(const LockState& state)
 {
-  Json holders = Json::array();
-  for (const Holder& holder : state.holders) {
-    holders.push_back(holder_json(holder));
-  }
   return one_line({{"key", state.name.text()},
                    {"held", state.held()},
                    {"format", "redisson"},
                    {"mode", "plain"},
                    {"ttl_ms", ttl_of(state)},
                    {"fence", state.fence == 0 ? Json() : Json(state.fence)},
-                   {"holders", holders},
-                   {"waiting", Json::array()}});
+                   {"holders", holders_json(state.holders)},
+                   {"waiting", waiting_json(state.waiting)}});
 }
 
 std::string ttl_json(const LockState& state)

@@ -12,7 +12,8 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t columns = 5;
+constexpr std::size_t columns = 6;
+constexpr std::size_t waiters_shown = 10;
 using Row = std::array<std::string, columns>;
 
 std::optional<std::tm> utc(std::int64_t wall_ms)
@@ -33,12 +34,12 @@ std::string formatted(const std::tm& parts, const char* format)
   return {text, std::strftime(text, sizeof text, format, &parts)};
 }
 
-std::string who(const Holder& holder)
+std::string who(const Owner& owner, const std::optional<HolderInfo>& known)
 {
-  if (!holder.info) {
-    return printable(holder.owner.text());
+  if (!known) {
+    return printable(owner.text());
   }
-  const HolderInfo& info = *holder.info;
+  const HolderInfo& info = *known;
   return printable(info.user + "@" + info.host) + " (pid " + std::to_string(info.pid) + ")";
 }
 
@@ -66,13 +67,37 @@ std::string show_ttl(const LockState& state)
 std::string show_holder(const Holder& holder, std::int64_t now_ms)
 {
   if (!holder.info) {
-    return line("holder", who(holder) + " (another client, of which no more is known)");
+    return line("holder", who(holder.owner, {}) + " (another client, of which no more is known)");
   }
   const HolderInfo& info = *holder.info;
-  return line("holder", who(holder)) + line("running", printable(info.command)) +
+  return line("holder", who(holder.owner, holder.info)) + line("running", printable(info.command)) +
          line("label", printable(info.label)) +
          line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
+}
+
+// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh"
+std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
+{
+  const HolderInfo info = waiter.info.value_or(HolderInfo{});
+  const std::string command = printable(info.command);
+  const std::string since = since_and_age(info.since_ms, now_ms);
+  return who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
+         (command.empty() ? "" : ", running " + command);
+}
+
+std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
+{
+  const std::size_t shown = std::min(waiting.size(), waiters_shown);
+  const std::size_t column = std::to_string(shown).size() + 2;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::string place = std::to_string(i + 1);
+    place.resize(column, ' ');
+    text += line(i == 0 ? "waiting" : "", place + show_waiter(waiting[i], now_ms));
+  }
+  const std::size_t more = waiting.size() - shown;
+  return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
 }
 
 std::string age(const Holder& holder, std::int64_t now_ms)
@@ -87,8 +112,11 @@ Row row_of(const LockState& state, std::int64_t now_ms)
   const std::string more =
       state.holders.size() > 1 ? " +" + std::to_string(state.holders.size() - 1) : "";
   const std::string command = holder.info ? printable(holder.info->command) : "";
-  return {printable(state.name.text()), who(holder) + more,
-          state.ttl ? show_roughly(*state.ttl) : "never", age(holder, now_ms),
+  return {printable(state.name.text()),
+          who(holder.owner, holder.info) + more,
+          state.ttl ? show_roughly(*state.ttl) : "never",
+          age(holder, now_ms),
+          std::to_string(state.waiting.size()),
           command.empty() ? "-" : command};
 }
 
@@ -147,7 +175,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
 {
   const std::string key = printable(state.name.text());
   if (!state.held()) {
-    return key + ": free\n";
+    return key + ": free\n" + show_queue(state.waiting, now_ms);
   }
   std::string text = key + ": held\n";
   for (const Holder& holder : state.holders) {
@@ -156,7 +184,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text;
+  return text + show_queue(state.waiting, now_ms);
 }
 
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
@@ -170,7 +198,7 @@ std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
   if (rows.empty()) {
     return "";
   }
-  rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "COMMAND"});
+  rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "WAITING", "COMMAND"});
   return aligned(rows);
 }
 

@@ -17,7 +17,7 @@ std::optional<std::string> iso_utc(std::int64_t wall_ms);
 // "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the holder's clock is ahead of ours.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
-// A paragraph: "stock: held" and what is known of it, or "stock: free".
+// A paragraph: "stock: held" and what is known of it, or "stock: free"; and the first ten who wait.
 std::string show_status(const LockState& state, std::int64_t now_ms);
 
 // A table of held locks; empty when there are none.

@@ -19,9 +19,9 @@ constexpr Millis shortest_ttl = 100ms;
 // The server remembers the fencing number for 30 days; a longer lease could see it start anew.
 constexpr Millis longest_ttl = std::chrono::hours{30 * 24};
 
-constexpr DurationRule wait_rule{"--wait", 0ms, any_length, "10s"};
 constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"};
 constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
+constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
 constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
 constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
 constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
@@ -58,6 +58,8 @@ void describe_lease(CLI::App& app, TypedRun& typed)
            "before it is over (auto)");
   add_text(app, "--ttl", typed.ttl, "DUR",
            "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  add_text(app, "--min-hold", typed.min_hold, "DUR",
+           "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
   add_text(app, "--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
   add_text(app, "--label", typed.label, "TEXT", "shown to operators");
 }
@@ -77,19 +79,11 @@ void describe_job(CLI::App& app, TypedRun& typed)
 
 Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
 {
-  if (typed.wait) {
-    const Result<Millis> wait = meant_duration(*typed.wait, wait_rule);
-    if (!wait) {
-      return wait.error();
-    }
-    request.wait = *wait;
+  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  if (!wait) {
+    return wait.error();
   }
-  if (typed.no_wait && request.wait.value_or(0ms) > 0ms) {
-    return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
-  }
-  if (typed.no_wait) {
-    request.wait = 0ms;
-  }
+  request.wait = *wait;
   if (typed.busy_code) {
     const Result<int> code = meant_number(*typed.busy_code, busy_code_rule);
     if (!code) {
@@ -128,6 +122,13 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
 
 Result<Done> mean_times(const TypedRun& typed, RunRequest& request)
 {
+  if (typed.min_hold) {
+    const Result<Millis> min_hold = meant_duration(*typed.min_hold, min_hold_rule);
+    if (!min_hold) {
+      return min_hold.error();
+    }
+    request.min_hold = *min_hold;
+  }
   if (typed.max_runtime) {
     const Result<Millis> limit = meant_duration(*typed.max_runtime, max_runtime_rule);
     if (!limit) {
@@ -205,10 +206,7 @@ Act describe_verb(CLI::App& app)
 void describe_run(CLI::App& app, TypedRun& typed)
 {
   describe_keys(app, typed.keys);
-  add_flag(app, "-n,--no-wait,--nonblock,--nb", typed.no_wait,
-           "give up at once when the lock is busy");
-  add_text(app, "-w,--wait,--timeout", typed.wait, "DUR",
-           "give up after DUR; 0 is -n (wait for ever)");
+  describe_patience(app, typed.patience);
   add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
   describe_lease(app, typed);
   add_flag(app, "-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");

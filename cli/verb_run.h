@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/keys.h"
+#include "cli/patience.h"
 #include "cli/server.h"
 #include "cli/verb.h"
 
@@ -11,11 +12,11 @@ namespace rlock::cli {
 struct TypedRun {
   TypedKeys keys;
   TypedServer server;
-  bool no_wait = false;
-  Text wait;
+  TypedPatience patience;
   Text busy_code;
   Text lease;
   Text ttl;
+  Text min_hold;
   Text max_runtime;
   Text signal;
   Text kill_after;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock status: who holds it, since when, doing what, how long still.
+// rlock status: who holds it, since when, doing what, how long still, who waits.
 #include "cli/json.h"
 #include "cli/keys.h"
 #include "cli/output.h"
@@ -71,7 +71,7 @@ Act describe_verb(CLI::App& app)
 
 const Verb status_verb{
     .name = "status",
-    .summary = "show who holds a lock, since when, doing what",
+    .summary = "show who holds a lock, doing what, and who waits for it",
     .synopsis = "[OPTION...] [-k] KEY...",
     .examples = examples,
     .exits = exits,

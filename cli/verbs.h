@@ -10,6 +10,7 @@ extern const Verb run_verb;
 extern const Verb status_verb;
 extern const Verb ttl_verb;
 extern const Verb list_verb;
+extern const Verb wait_verb;
 extern const Verb force_unlock_verb;
 extern const Verb version_verb;
 extern const Verb help_verb;

@@ -1,64 +1,91 @@
--- exclusive_acquire: take a free lock, or answer who has it.
+--+ plain
+-- exclusive_acquire: take a free lock, confirm one that was handed over, or get in line.
 --
---   KEYS[1]  the lock: hash {owner: hold count}
---   KEYS[2]  the last fencing number given out
---   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner}
---   ARGV[1]  owner
---   ARGV[2]  hold: the owner itself, or for a nested hold an id of its own
---   ARGV[3]  ttl in milliseconds
---   ARGV[4]  info about the holder, for people
---   ARGV[5]  for how many milliseconds an unused fencing number is remembered
+--   ARGV[4]  hold: the owner itself, or for a nested hold an id of its own
+--   ARGV[5]  ttl in milliseconds
+--   ARGV[6]  info about the owner, for people
+--   ARGV[7]  'wait' to get in line when it is busy, 'try' not to
+--   ARGV[8]  the ticket of an earlier answer, so that a queue that was lost is put in order again; or 0
 --
 --   returns  {'granted', fence, count}
---            {'busy', pttl, owner, count, info or false}   nothing was changed
---            {'other', what the key holds}                 nothing was changed
+--            {'busy', pttl, owner, count, info or false, place from 0, ticket}
+--                                   owner '' with count 0: free, but reserved or still to be looked at
+--            {'other', what the key holds}   nothing was changed
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
 -- the same request again.
---
--- The order of the writes is the safety. The number comes first, because SET is what a full memory
--- refuses; then PEXPIRE and DEL, on what is left of the last holder's record; then the new record. When the
--- lock is written at last nothing is left that could be refused between HSET and PEXPIRE, or when it is
--- released, so that no key can ever be without a ttl.
-local pttl = redis.call('PTTL', KEYS[1])
-if pttl == -2 then
-  local time = redis.call('TIME')
-  local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  local fence = math.max((tonumber(redis.call('GET', KEYS[2])) or 0) + 1, now)
-  fence = string.format('%.0f', fence)
-  redis.call('SET', KEYS[2], fence, 'PX', ARGV[5])
-  redis.call('PEXPIRE', KEYS[3], ARGV[3])
-  redis.call('DEL', KEYS[3])
-  redis.call('HSET', KEYS[3], ARGV[1], ARGV[4], 'hold:' .. ARGV[2], ARGV[1])
-  redis.call('PEXPIRE', KEYS[3], ARGV[3])
-  redis.call('HSET', KEYS[1], ARGV[1], 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local HOLD, TTL, INFO, MANNER, TICKET = unpack(ARGV, 4)
+
+local function again(count)
+  if HOLD ~= OWNER and redis.call('HEXISTS', HOLDER, 'hold:' .. HOLD) == 0 then
+    count = redis.call('HINCRBY', LOCK, OWNER, 1)
+    redis.call('HSET', HOLDER, 'hold:' .. HOLD, OWNER)
+  elseif HOLD == OWNER then
+    redis.call('HSET', HOLDER, OWNER, INFO)
+  end
+  if redis.call('PTTL', LOCK) < tonumber(TTL) then
+    redis.call('PEXPIRE', HOLDER, TTL)
+    redis.call('PEXPIRE', LOCK, TTL)
+  end
+  return {'granted', redis.call('GET', FENCE) or '0', count}
+end
+
+-- place, ticket
+local function stand_in_line()
+  local ticket = tonumber(TICKET)
+  redis.call('PEXPIRE', QUEUE, WAITING)
+  if ticket == 0 then
+    local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
+    ticket = math.max((tonumber(last) or 0) + 1, now())
+  end
+  ticket = string.format('%.0f', ticket)
+  if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
+    redis.call('HSET', WAITERS, OWNER, INFO)
+    redis.call('PEXPIRE', QUEUE, WAITING)
+  end
+  redis.call('PEXPIRE', WAITERS, WAITING)
+  return redis.call('ZRANK', QUEUE, OWNER), ticket
+end
+
+local function busy(pttl, owner, count)
+  local place, ticket = 0, '0'
+  if MANNER == 'wait' then
+    place, ticket = stand_in_line()
+  end
+  local info = owner ~= '' and redis.call('HGET', HOLDER, owner)
+  return {'busy', pttl, owner, count, info, place, ticket}
+end
+
+local state, owner, count = look()
+if state == 'other' then
+  return {'other', owner}
+end
+if state == 'held' then
+  if owner == OWNER then
+    return again(count)
+  end
+  redis.call('DEL', RESERVED)
+  return busy(redis.call('PTTL', LOCK), owner, count)
+end
+
+local reserved = redis.call('PTTL', RESERVED)
+if reserved > 0 then
+  return busy(reserved, '', 0)
+end
+if redis.call('EXISTS', QUEUE) == 0 then
+  return {'granted', grant(OWNER, INFO, TTL), 1}
+end
+local waiter, fence = hand_over(OWNER, INFO, TTL)
+if waiter then
+  note('#took')
+end
+if waiter == OWNER then
   return {'granted', fence, 1}
 end
-
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'hash' then
-  return {'other', kind}
+if waiter then
+  return busy(CLAIM, waiter, 1)
 end
-if redis.call('HEXISTS', KEYS[1], 'mode') == 1 then
-  return {'other', 'read-write lock'}
+if redis.call('EXISTS', QUEUE) == 0 then
+  return {'granted', grant(OWNER, INFO, TTL), 1}
 end
-
-local count = redis.call('HGET', KEYS[1], ARGV[1])
-if count then
-  if ARGV[2] ~= ARGV[1] and redis.call('HEXISTS', KEYS[3], 'hold:' .. ARGV[2]) == 0 then
-    count = redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
-    redis.call('HSET', KEYS[3], 'hold:' .. ARGV[2], ARGV[1])
-  end
-  if pttl < tonumber(ARGV[3]) then
-    redis.call('PEXPIRE', KEYS[3], ARGV[3])
-    redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  end
-  return {'granted', redis.call('GET', KEYS[2]) or '0', tonumber(count)}
-end
-
-local holder = redis.call('HLEN', KEYS[1]) == 1 and redis.call('HGETALL', KEYS[1]) or {}
-if not tonumber(holder[2]) then
-  return {'other', 'hash that is no lock'}
-end
-return {'busy', pttl, holder[1], tonumber(holder[2]), redis.call('HGET', KEYS[3], holder[1])}
+return busy(0, '', 0)

@@ -1,26 +1,24 @@
+--+ plain
 -- exclusive_inspect: what is known about a lock. Changes nothing.
 --
---   KEYS[1]  the lock: hash {owner: hold count}
---   KEYS[2]  the last fencing number given out
---   KEYS[3]  what holders tell about themselves
---
---   returns  {'free', fence}
---            {'held', fence, pttl, owner, count, info or false}
+--   returns  {'known', fence, pttl, owner or '', count, info or false, waiter, its info, waiter, …}
 --            {'other', what the key holds}
-local pttl = redis.call('PTTL', KEYS[1])
-if pttl == -2 then
-  return {'free', redis.call('GET', KEYS[2]) or '0'}
+--
+-- Waiters that nobody can wake any more are left out, and so are those behind the first thousand.
+local state, owner, count = look()
+if state == 'other' then
+  return {'other', owner}
 end
-local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'hash' then
-  return {'other', kind}
+local held = state == 'held'
+local answer = {'known', redis.call('GET', FENCE) or '0', held and redis.call('PTTL', LOCK) or 0,
+                owner or '', count or 0, held and redis.call('HGET', HOLDER, owner)}
+local waiters = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES')
+local moment = #waiters > 0 and now()
+for i = 1, #waiters, 2 do
+  local listens = redis.call('PUBSUB', 'NUMSUB', EARS_OF .. waiters[i])[2] > 0
+  if listens or moment - tonumber(waiters[i + 1]) < YOUNG then
+    answer[#answer + 1] = waiters[i]
+    answer[#answer + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
+  end
 end
-if redis.call('HEXISTS', KEYS[1], 'mode') == 1 then
-  return {'other', 'read-write lock'}
-end
-local holder = redis.call('HLEN', KEYS[1]) == 1 and redis.call('HGETALL', KEYS[1]) or {}
-if not tonumber(holder[2]) then
-  return {'other', 'hash that is no lock'}
-end
-local fence = redis.call('GET', KEYS[2]) or '0'
-return {'held', fence, pttl, holder[1], tonumber(holder[2]), redis.call('HGET', KEYS[3], holder[1])}
+return answer

@@ -14,6 +14,8 @@ class Log {
  public:
   explicit Log(Verbosity verbosity) : m_verbosity(verbosity) {}
 
+  [[nodiscard]] Verbosity verbosity() const { return m_verbosity; }
+
   void error(std::string_view line) const;   // always, -q or not: why we end with a code of our own
   void notice(std::string_view line) const;  // unless -q
   void detail(std::string_view line) const;  // with -v

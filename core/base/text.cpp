@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace rlock {
@@ -41,6 +42,24 @@ std::string printable(std::string_view text)
     }
   }
   return out;
+}
+
+std::string without_secrets(std::string_view text)
+{
+  constexpr std::string_view scheme_end = "://";
+  std::string out;
+  for (;;) {
+    const auto at = text.find(scheme_end);
+    if (at == std::string_view::npos) {
+      return out.append(text);
+    }
+    const auto start = at + scheme_end.size();
+    const auto end = std::min(text.find_first_of(" /?#\"'", start), text.size());
+    const auto sign = text.substr(0, end).rfind('@');
+    const bool secret = sign != std::string_view::npos && sign >= start;
+    out.append(text.substr(0, start)).append(secret ? "***" : "");
+    text.remove_prefix(secret ? sign : start);
+  }
 }
 
 }  // namespace rlock

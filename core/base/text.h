@@ -11,4 +11,7 @@ namespace rlock {
 // move the cursor or forge a log line.
 std::string printable(std::string_view text);
 
+// User and password of every URL in the text as "***": what is shown or stored of other people's words.
+std::string without_secrets(std::string_view text);
+
 }  // namespace rlock

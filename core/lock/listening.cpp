@@ -1,34 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/redis_store.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace rlock {
 namespace {
 
+// "look MS" means: not before that. Everything else is worth asking at once.
+Millis delay_of(std::string_view text)
+{
+  constexpr std::string_view look = "look ";
+  std::int64_t ms = 0;
+  if (text.starts_with(look)) {
+    text.remove_prefix(look.size());
+    std::from_chars(text.data(), text.data() + text.size(), ms);
+  }
+  return Millis{std::clamp<std::int64_t>(ms, 0, 10'000)};
+}
+
 class SubscribedListener final : public Listener {
  public:
-  explicit SubscribedListener(Subscription subscription) : m_subscription(std::move(subscription)) {}
+  SubscribedListener(Subscription subscription, std::string release_channel, std::shared_ptr<int> ears)
+      : m_subscription(std::move(subscription)),
+        m_release_channel(std::move(release_channel)),
+        m_ears(std::move(ears))
+  {
+  }
+  ~SubscribedListener() override { *m_ears -= m_hears_releases ? 1 : 0; }
+  SubscribedListener(const SubscribedListener&) = delete;
+  SubscribedListener& operator=(const SubscribedListener&) = delete;
 
   [[nodiscard]] int fd() const override { return m_subscription.fd(); }
 
-  Result<bool> heard(const Clock& clock) override
+  Result<std::optional<Hint>> heard(const Clock& clock) override
   {
-    bool any = false;
+    std::optional<Hint> hint;
     for (;;) {
       const auto message = m_subscription.next({.deadline = clock.now(), .stop = Stop::never()});
       if (!message) {
         return message.error();
       }
       if (!*message) {
-        return any;
+        return hint;
       }
-      any = true;
+      const Millis in = delay_of((*message)->text);
+      hint = Hint{hint ? std::min(hint->in, in) : in};
     }
+  }
+
+  Result<Done> hear_releases(const Limit& limit) override
+  {
+    if (m_hears_releases) {
+      return Done{};
+    }
+    m_hears_releases = true;  // counted even if it fails: better one foreign client too few for a while
+    *m_ears += 1;
+    return m_subscription.add(m_release_channel, limit);
   }
 
  private:
   Subscription m_subscription;
+  std::string m_release_channel;
+  std::shared_ptr<int> m_ears;
+  bool m_hears_releases = false;
 };
 
 }  // namespace
@@ -36,13 +72,15 @@ class SubscribedListener final : public Listener {
 Result<std::unique_ptr<Listener>> RedisStore::listen(const LockName& name, const Owner& owner,
                                                      const Limit& limit)
 {
-  const std::string channel = LockKeys(name).owner_channel + owner.text();
+  const LockKeys keys(name);
+  const std::string channel = keys.owner_channel + owner.text();
   const std::array<std::string_view, 1> channels{channel};
   auto subscription = m_transport->subscribe(name.text(), channels, limit);
   if (!subscription) {
     return subscription.error();
   }
-  return std::unique_ptr<Listener>(std::make_unique<SubscribedListener>(*std::move(subscription)));
+  return std::unique_ptr<Listener>(
+      std::make_unique<SubscribedListener>(*std::move(subscription), keys.channel, m_ears));
 }
 
 }  // namespace rlock

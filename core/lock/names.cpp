@@ -65,6 +65,9 @@ LockKeys::LockKeys(const LockName& name)
       holder(tagged("rlock:holder", lock)),
       force(tagged("rlock:force", lock)),
       events(tagged("rlock:events", lock)),
+      queue(tagged("rlock:queue", lock)),
+      waiters(tagged("rlock:waiters", lock)),
+      reserved(tagged("rlock:reserved", lock)),
       fair_queue(tagged("redisson_lock_queue", lock)),
       channel(tagged("redisson_lock__channel", lock)),
       owner_channel(tagged("rlock:owner", lock) + ":")

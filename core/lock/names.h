@@ -35,9 +35,12 @@ struct LockKeys {
   std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
   std::string force;          // string: who asked whom to let go
   std::string events;         // stream: what happened lately
+  std::string queue;          // sorted set {owner: arrival}: who waits
+  std::string waiters;        // hash {owner: HolderInfo}
+  std::string reserved;       // string: a free lock is left to foreign clients for a moment
   std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
-  std::string channel;        // "0" when the lock is released
-  std::string owner_channel;  // prefix; followed by the owner: what a holder listens on
+  std::string channel;        // "0" when the lock becomes free
+  std::string owner_channel;  // prefix; followed by an owner: what that one listens on
 };
 
 // Who holds: what the server compares. Never used by two acquisitions, unless one is nested in the other.

@@ -2,76 +2,16 @@
 #include "lock/redis_store.h"
 
 #include "base/text.h"
+#include "lock/answer.h"
 #include "lua/scripts.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <initializer_list>
+#include <vector>
 
 namespace rlock {
 namespace {
 
-using Words = std::initializer_list<std::string_view>;
-
-// Longer than any rlock goes on trying to release, so that a release sent twice finds its own note.
-constexpr std::string_view release_note_ms = "600000";
-// A fencing number that nobody used for 30 days is forgotten; the server's clock keeps the next one higher.
-constexpr std::string_view fence_memory_ms = "2592000000";
-
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
-
-std::span<const std::string_view> span_of(Words words) { return {words.begin(), words.size()}; }
-
-// A script's answer: a flat array whose first element is a word. Missing elements read as empty or 0.
-class Answer {
- public:
-  explicit Answer(const Reply& reply) : m_reply(reply) {}
-
-  [[nodiscard]] bool is(std::string_view word) const { return text(0) == word; }
-  [[nodiscard]] std::string text(std::size_t at) const { return at < size() ? part(at).text : ""; }
-  [[nodiscard]] bool has(std::size_t at) const
-  {
-    return at < size() && part(at).kind == Reply::Kind::text;
-  }
-  [[nodiscard]] std::int64_t integer(std::size_t at) const { return at < size() ? part(at).integer : 0; }
-  [[nodiscard]] std::uint64_t number(std::size_t at) const
-  {
-    const std::string digits = text(at);
-    std::uint64_t value = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return value;
-  }
-  // {owner, count, info}, from `at` on
-  [[nodiscard]] Holder holder(std::size_t at) const
-  {
-    return Holder{.owner = Owner::of(text(at)),
-                  .count = integer(at + 1),
-                  .info = has(at + 2) ? decode_holder(text(at + 2)) : std::nullopt};
-  }
-
- private:
-  [[nodiscard]] std::size_t size() const { return m_reply.elements.size(); }
-  [[nodiscard]] const Reply& part(std::size_t at) const { return m_reply.elements[at]; }
-  const Reply& m_reply;
-};
-
-Error other_kind(const LockName& name, const Answer& answer)
-{
-  return Error{Fault::config, "the key " + printable(name.text()) + " holds a " +
-                                  printable(answer.text(1)) +
-                                  ", not a lock of this kind (use another --key)"};
-}
-
-Error not_understood(const Script& script)
-{
-  return Error{Fault::internal, "the answer of " + std::string(script.name) + " makes no sense"};
-}
-
-std::optional<Millis> ttl_of(std::int64_t pttl)
-{
-  return pttl < 0 ? std::nullopt : std::optional{Millis{pttl}};
-}
 
 // The request "owner\nby", if it means `owner`.
 std::optional<ForceRequest> request_for(const Owner& owner, const std::string& request)
@@ -91,10 +31,8 @@ NotOurs not_ours(const Answer& answer, const Owner& owner)
   if (kind == "none") {
     lost.what = "expired or deleted";
   } else if (kind == "hash") {
-    const Holder holder{.owner = Owner::of(answer.text(2)),
-                        .count = 1,
-                        .info = answer.has(3) ? decode_holder(answer.text(3)) : std::nullopt};
-    lost.what = "now held by " + describe(holder);
+    lost.what = "now held by " +
+                describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
   } else {
     lost.what = "the key now holds a " + printable(kind);
   }
@@ -103,14 +41,26 @@ NotOurs not_ours(const Answer& answer, const Owner& owner)
 
 }  // namespace
 
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Limit& limit)
+// Every script of a kind is given the same keys, and the same three words before its own.
+Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Owner& owner,
+                               std::initializer_list<std::string_view> args, const Limit& limit)
 {
-  const LockKeys keys(spec.name);
-  const auto reply = run_script(*m_transport, scripts::exclusive_acquire,
-                                span_of({keys.lock, keys.fence, keys.holder}),
-                                span_of({owner.text(), owner.text(), text_of(spec.ttl),
-                                         encode(spec.who), fence_memory_ms}),
-                                limit);
+  const LockKeys keys(name);
+  const std::array<std::string_view, 9> key_words{keys.lock,    keys.fence,    keys.holder,
+                                                  keys.force,   keys.events,   keys.queue,
+                                                  keys.waiters, keys.reserved, keys.fair_queue};
+  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel};
+  words.insert(words.end(), args.begin(), args.end());
+  return run_script(*m_transport, script, key_words, words, limit);
+}
+
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                                    const Limit& limit)
+{
+  const auto reply = call(scripts::exclusive_acquire, spec.name, owner,
+                          {owner.text(), text_of(spec.ttl), encode(spec.who),
+                           manner.queues ? "wait" : "try", std::to_string(manner.ticket)},
+                          limit);
   if (!reply) {
     return reply.error();
   }
@@ -118,19 +68,30 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   if (answer.is("granted")) {
     return Attempt{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
   }
-  if (answer.is("busy")) {
-    return Attempt{Busy{.ttl = ttl_of(answer.integer(1)), .holder = answer.holder(2)}};
+  if (!answer.is("busy")) {
+    return answer.unexpected(scripts::exclusive_acquire, spec.name);
   }
-  return answer.is("other") ? other_kind(spec.name, answer)
-                            : not_understood(scripts::exclusive_acquire);
+  const bool held = !answer.text(2).empty();
+  return Attempt{Busy{.ttl = answer.ttl(1),
+                      .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
+                      .place = static_cast<std::uint64_t>(answer.integer(5)),
+                      .ticket = answer.number(6)}};
+}
+
+Result<bool> RedisStore::is_queued(const LockName& name, const Owner& owner, const Limit& limit)
+{
+  const std::string queue = LockKeys(name).queue;
+  const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
+  const auto reply = m_transport->call(name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  return reply->kind != Reply::Kind::nil;
 }
 
 Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
-  const LockKeys keys(spec.name);
-  const auto reply =
-      run_script(*m_transport, scripts::exclusive_renew, span_of({keys.lock, keys.holder, keys.force}),
-                 span_of({owner.text(), text_of(spec.ttl)}), limit);
+  const auto reply = call(scripts::exclusive_renew, spec.name, owner, {text_of(spec.ttl)}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -141,16 +102,13 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   if (answer.is("lost")) {
     return Renewal{not_ours(answer, owner)};
   }
-  return not_understood(scripts::exclusive_renew);
+  return answer.unexpected(scripts::exclusive_renew, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, const Limit& limit)
+Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit)
 {
-  const LockKeys keys(spec.name);
-  const auto reply = run_script(
-      *m_transport, scripts::exclusive_release,
-      span_of({keys.lock, keys.holder, keys.force, keys.events, keys.fair_queue}),
-      span_of({owner.text(), owner.text(), keys.channel, release_note_ms}), limit);
+  const auto reply = call(scripts::exclusive_release, spec.name, owner,
+                          {owner.text(), std::to_string(*m_ears), text_of(keep)}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -161,115 +119,13 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, co
   if (answer.is("still_held")) {
     return Release{StillHeld{answer.integer(1)}};
   }
+  if (answer.is("left")) {
+    return Release{Left{}};
+  }
   if (answer.is("lost")) {
     return Release{not_ours(answer, owner)};
   }
-  return not_understood(scripts::exclusive_release);
-}
-
-Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
-{
-  const LockKeys keys(name);
-  const auto reply = run_script(*m_transport, scripts::exclusive_inspect,
-                                span_of({keys.lock, keys.fence, keys.holder}), {}, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const Answer answer(*reply);
-  if (answer.is("free")) {
-    return LockState{.name = name, .ttl = Millis{0}, .fence = answer.number(1), .holders = {}};
-  }
-  if (answer.is("held")) {
-    return LockState{.name = name,
-                     .ttl = ttl_of(answer.integer(2)),
-                     .fence = answer.number(1),
-                     .holders = {answer.holder(3)}};
-  }
-  return answer.is("other") ? other_kind(name, answer) : not_understood(scripts::exclusive_inspect);
-}
-
-// A lock is a hash, and what looks like one is asked one by one: a name alone does not tell.
-Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
-{
-  std::vector<std::string> keys;
-  std::string cursor = "0";
-  do {
-    const auto page = m_transport->call(
-        "", span_of({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "hash"}), limit);
-    if (!page) {
-      return page.error();
-    }
-    if (page->elements.size() != 2) {
-      return Error{Fault::internal, "the answer to SCAN makes no sense"};
-    }
-    cursor = page->elements[0].text;
-    for (const Reply& key : page->elements[1].elements) {
-      keys.push_back(key.text);
-    }
-  } while (cursor != "0");
-
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());  // SCAN may name a key twice
-  std::vector<LockState> locks;
-  for (const std::string& key : keys) {
-    const auto name = LockName::parse(key);
-    auto state = name ? inspect(*name, limit) : Result<LockState>(name.error());
-    if (state && state->held()) {
-      locks.push_back(*std::move(state));
-    } else if (!state && state.error().fault != Fault::config && state.error().fault != Fault::usage) {
-      return state.error();
-    }
-  }
-  return locks;
-}
-
-Result<ForceAsk> RedisStore::ask(const LockName& name, const Owner& owner, std::string_view by,
-                                 Millis grace, const Limit& limit)
-{
-  const LockKeys keys(name);
-  const auto reply =
-      run_script(*m_transport, scripts::exclusive_ask, span_of({keys.lock, keys.holder, keys.force}),
-                 span_of({owner.text(), by, text_of(grace), keys.owner_channel + owner.text()}), limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const Answer answer(*reply);
-  if (answer.is("asked")) {
-    return ForceAsk{ForceAsked{.holder = answer.holder(1), .listening = answer.integer(4)}};
-  }
-  if (answer.is("changed")) {
-    return ForceAsk{ForceChanged{answer.holder(1)}};
-  }
-  if (answer.is("free")) {
-    return ForceAsk{ForceFree{}};
-  }
-  return answer.is("other") ? other_kind(name, answer) : not_understood(scripts::exclusive_ask);
-}
-
-Result<ForceBreak> RedisStore::break_lock(const LockName& name, const Owner& owner, std::string_view by,
-                                          const Limit& limit)
-{
-  const LockKeys keys(name);
-  const auto reply =
-      run_script(*m_transport, scripts::exclusive_break,
-                 span_of({keys.lock, keys.holder, keys.force, keys.events, keys.fair_queue}),
-                 span_of({owner.text(), by, release_note_ms, keys.owner_channel + owner.text(),
-                          keys.channel}),
-                 limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const Answer answer(*reply);
-  if (answer.is("broken")) {
-    return ForceBreak{ForceBroken{answer.holder(1)}};
-  }
-  if (answer.is("changed")) {
-    return ForceBreak{ForceChanged{answer.holder(1)}};
-  }
-  if (answer.is("free")) {
-    return ForceBreak{ForceFree{}};
-  }
-  return answer.is("other") ? other_kind(name, answer) : not_understood(scripts::exclusive_break);
+  return answer.unexpected(scripts::exclusive_release, spec.name);
 }
 
 }  // namespace rlock

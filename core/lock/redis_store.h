@@ -5,6 +5,7 @@
 #include "lock/store.h"
 #include "wire/transport.h"
 
+#include <initializer_list>
 #include <memory>
 
 namespace rlock {
@@ -13,9 +14,11 @@ class RedisStore final : public LockStore {
  public:
   explicit RedisStore(std::unique_ptr<Transport> transport) : m_transport(std::move(transport)) {}
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                          const Limit& limit) override;
+  Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
   Result<std::unique_ptr<Listener>> listen(const LockName& name, const Owner& owner,
@@ -27,7 +30,11 @@ class RedisStore final : public LockStore {
   void forget() override { m_transport->forget(); }
 
  private:
+  Result<Reply> call(const Script& script, const LockName& name, const Owner& owner,
+                     std::initializer_list<std::string_view> args, const Limit& limit);
+
   std::unique_ptr<Transport> m_transport;
+  std::shared_ptr<int> m_ears = std::make_shared<int>(0);  // listeners of ours that hear releases
 };
 
 }  // namespace rlock

@@ -30,6 +30,12 @@ struct LockSpec {
   HolderInfo who;
 };
 
+// How to ask for a lock: once, or in line with others.
+struct Manner {
+  bool queues = false;
+  std::uint64_t ticket = 0;  // of an earlier Busy: our arrival, which survives a queue that was lost
+};
+
 // A holder as the server shows it. `info` is missing for foreign clients, which tell nothing.
 struct Holder {
   Owner owner;
@@ -45,8 +51,10 @@ struct Granted {
   std::int64_t count;   // > 1 when nested
 };
 struct Busy {
-  std::optional<Millis> ttl;  // of the lock; missing: it has none
-  Holder holder;
+  std::optional<Millis> ttl;     // of the lock, or of what keeps it from us; missing: it has none
+  std::optional<Holder> holder;  // missing: free, but left to others for a moment
+  std::uint64_t place = 0;       // in the queue, from 0
+  std::uint64_t ticket = 0;
 };
 using Attempt = std::variant<Granted, Busy>;
 
@@ -59,13 +67,20 @@ using Renewal = std::variant<Kept, NotOurs>;
 
 struct Released {};
 struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
-using Release = std::variant<Released, StillHeld, NotOurs>;
+struct Left {};                            // it was not ours yet, and we are in line no more
+using Release = std::variant<Released, StillHeld, Left, NotOurs>;
+
+struct Waiter {
+  Owner owner;
+  std::optional<HolderInfo> info;
+};
 
 struct LockState {
   LockName name;
   std::optional<Millis> ttl;    // missing: no expiry
   std::uint64_t fence;          // the last number given out; 0: none
   std::vector<Holder> holders;  // empty: free
+  std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
   [[nodiscard]] bool held() const { return !holders.empty(); }
 };
 
@@ -76,13 +91,20 @@ struct ForceChanged { Holder holder; };   // somebody else than the one named
 using ForceAsk = std::variant<ForceAsked, ForceFree, ForceChanged>;
 using ForceBreak = std::variant<ForceBroken, ForceFree, ForceChanged>;
 
-// Hears that something may have happened to a lock we hold. A hint: ask the store. Not thread-safe.
+// What was said to an owner, taken together: worth asking the store, in a moment or at once. A hint, no more.
+struct Hint { Millis in; };
+
+// Hears what is said to one owner: that the lock was handed to it, that somebody wants it, that it is worth
+// looking. Not thread-safe.
 class Listener {
  public:
   virtual ~Listener() = default;
   [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may have something
-  // Takes what has arrived without waiting. True: something was said. After an Error: drop it.
-  virtual Result<bool> heard(const Clock& clock) = 0;
+  // Takes what has arrived, without waiting. After an Error: drop it.
+  virtual Result<std::optional<Hint>> heard(const Clock& clock) = 0;
+  // From when this returns, also that the lock has become free or was deleted, which only foreign clients
+  // and the end of a queue say aloud. Again and again does no harm.
+  virtual Result<Done> hear_releases(const Limit& limit) = 0;
 };
 
 // Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, Fault::config
@@ -91,9 +113,13 @@ class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                                  const Limit& limit) = 0;
+  // Whether the owner is in line. No script: what a waiter asks once it listens.
+  virtual Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
-  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  // `keep`: how long it shall stay taken though it is over; zero: not. Also leaves the queue.
+  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit) = 0;
   virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
 
   // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.

@@ -9,10 +9,7 @@
 #include "runner/environment.h"
 #include "runner/identity.h"
 #include "runner/supervision.h"
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include "runner/waiting_line.h"
 
 #include <unistd.h>
 
@@ -42,7 +39,7 @@ LockSpec spec_of(const RunRequest& request)
           .who = {.host = host_name(),
                   .pid = ::getpid(),
                   .user = user_name(),
-                  .command = joined(request.argv),
+                  .command = without_secrets(joined(request.argv)),
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
@@ -52,30 +49,9 @@ LockSpec spec_of(const RunRequest& request)
 WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
 {
   return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
+          .patient = !request.wait || request.wait->count() > 0,
           .server_timeout = request.server.timeout};
 }
-
-// One line after a second, and one a minute from then on: silence looks like a hang, chatter like a fault.
-class WaitingLines {
- public:
-  explicit WaitingLines(const RunRequest& request, const World& world)
-      : m_request(request), m_world(world), m_next(world.clock.now() + Millis{1000})
-  {
-  }
-  void operator()(const Busy& busy)
-  {
-    if (m_world.clock.now() >= m_next) {
-      m_world.log.notice("waiting for " + printable(m_request.name.text()) + ", held by " +
-                         describe(busy.holder));
-      m_next = m_world.clock.now() + Millis{60'000};
-    }
-  }
-
- private:
-  const RunRequest& m_request;
-  const World& m_world;
-  Instant m_next;
-};
 
 RunEnd died_waiting(const World& world)
 {
@@ -87,8 +63,22 @@ RunEnd busy(const RunRequest& request, const World& world, const Busy& last)
 {
   const bool waited = request.wait && request.wait->count() > 0;
   world.log.notice(printable(request.name.text()) + " is busy" +
-                   (waited ? " after " + show(*request.wait) : "") + ", held by " + describe(last.holder));
+                   (waited ? " after " + show(*request.wait) : "") +
+                   (last.holder ? ", held by " + describe(*last.holder) : ""));
   return ExitWith{request.busy_code};
+}
+
+struct Bid {
+  LockStore& store;
+  const LockSpec& spec;
+  const Owner& owner;
+};
+
+Result<WaitOutcome> acquire(const RunRequest& request, const World& world, const Bid& bid)
+{
+  WaitingLine line(printable(request.name.text()), world.clock, world.log);
+  return wait_and_acquire(bid.store, bid.spec, bid.owner, policy_of(request, world.clock), world.clock,
+                          world.rng, world.signals.stop(), line);
 }
 
 }  // namespace
@@ -107,8 +97,7 @@ RunEnd run(const RunRequest& request, World world)
 
   const LockSpec spec = spec_of(request);
   const Owner owner = Owner::fresh(world.rng, ::getpid());
-  const auto outcome = wait_and_acquire(**store, spec, owner, policy_of(request, world.clock), world.clock,
-                                        world.rng, world.signals.stop(), WaitingLines(request, world));
+  auto outcome = acquire(request, world, {**store, spec, owner});
   if (!outcome) {
     return fail(world, outcome.error());
   }
@@ -118,8 +107,12 @@ RunEnd run(const RunRequest& request, World world)
   if (std::holds_alternative<Interrupted>(*outcome)) {
     return died_waiting(world);
   }
-  return supervise(request, world, {.store = **store, .spec = spec, .owner = owner, .path = *path,
-                                    .taken = std::get<Taken>(*outcome)});
+  return supervise(request, world,
+                   {.store = **store,
+                    .spec = spec,
+                    .owner = owner,
+                    .path = *path,
+                    .taken = std::get<Taken>(*std::move(outcome))});
 }
 
 }  // namespace rlock

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/supervision.h"
 
-#include "base/duration.h"
 #include "base/text.h"
 #include "lock/validity.h"
 #include "runner/environment.h"
+#include "runner/farewell.h"
 #include "runner/verdict.h"
 #include "watch/watchdog.h"
 
@@ -32,6 +32,18 @@ Millis kill_lead(const RunRequest& request)
   return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
 }
 
+Fault exec_fault(int error)
+{
+  switch (error) {
+    case ENOENT: return Fault::not_found;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE: return Fault::os;
+    default: return Fault::not_executable;
+  }
+}
+
 JobSpec job_of(const RunRequest& request, const Tenure& tenure)
 {
   return {.path = tenure.path,
@@ -52,7 +64,7 @@ JobSpec job_of(const RunRequest& request, const Tenure& tenure)
 // One job under one lock, from the fork to the release.
 class Supervision {
  public:
-  Supervision(const RunRequest& request, const World& world, const Tenure& tenure)
+  Supervision(const RunRequest& request, const World& world, Tenure& tenure)
       : m_request(request),
         m_world(world),
         m_tenure(tenure),
@@ -65,7 +77,7 @@ class Supervision {
   {
     auto job = Job::start(job_of(m_request, m_tenure), m_world.signals, m_lifeline);
     if (!job) {
-      release();
+      let_go(m_request, m_world, m_tenure);
       m_world.log.error(job.error().text);
       return ExitWith{static_cast<int>(exit_code_of(job.error().fault))};
     }
@@ -76,7 +88,7 @@ class Supervision {
       m_watchdog->stop();
       m_verdict = m_watchdog->verdict();
     }
-    const auto found_gone = release();
+    const auto found_gone = let_go(m_request, m_world, m_tenure);
     if (m_early_end) {
       return *m_early_end;
     }
@@ -163,6 +175,7 @@ class Supervision {
                    .renews = m_request.automatic,
                    .acquired_at = m_tenure.taken.sent_at,
                    .kill_margin = signal_lead(m_request),
+                   .listener = std::move(m_tenure.taken.listener),
                    .moved = [this](Instant until) {
                      if (!warns_only()) {
                        m_lifeline.move_to(until);
@@ -186,10 +199,9 @@ class Supervision {
   void on(Job&, const Started&) {}
   void on(Job&, const NotExecuted& failure)
   {
-    const bool missing = failure.error == ENOENT;
     m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
                       std::strerror(failure.error));
-    m_early_end = ExitWith{static_cast<int>(missing ? ExitCode::not_found : ExitCode::not_executable)};
+    m_early_end = ExitWith{static_cast<int>(exit_code_of(exec_fault(failure.error)))};
   }
   void on(Job&, const NotStarted&)
   {
@@ -251,36 +263,9 @@ class Supervision {
     }  // unsure: the guardian acts by the lifeline
   }
 
-  // Tries for as long as the lease would last, but no longer than one answer may take. What the lock turned
-  // out to be when it was not ours any more.
-  std::optional<NotOurs> release()
-  {
-    const Instant give_up = m_world.clock.now() + m_request.server.timeout;
-    std::string why;
-    while (m_world.clock.now() < give_up) {
-      const Millis each = std::max(m_request.server.timeout / 5, Millis{50});
-      const Instant by = std::min(m_world.clock.now() + each, give_up);
-      const auto released =
-          m_tenure.store.release(m_tenure.spec, m_tenure.owner, {.deadline = by, .stop = Stop::never()});
-      if (released) {
-        const auto* gone = std::get_if<NotOurs>(&*released);
-        return gone != nullptr ? std::optional{*gone} : std::nullopt;
-      }
-      why = released.error().text;
-      if (released.error().fault != Fault::unreachable && released.error().fault != Fault::unfit) {
-        break;
-      }
-      m_tenure.store.forget();
-      m_world.clock.sleep_until(std::min(m_world.clock.now() + Millis{50}, give_up), Stop::never());
-    }
-    m_world.log.notice("cannot release " + printable(m_request.name.text()) + ": " + why +
-                       " (it frees itself within " + show(m_request.ttl) + ")");
-    return std::nullopt;
-  }
-
   const RunRequest& m_request;
   const World& m_world;
-  const Tenure& m_tenure;
+  Tenure& m_tenure;
   Lifeline m_lifeline;
   Instant m_watch_from;
   std::unique_ptr<Watchdog> m_watchdog;  // uses m_lifeline: dies first
@@ -292,7 +277,7 @@ class Supervision {
 
 }  // namespace
 
-RunEnd supervise(const RunRequest& request, World world, const Tenure& tenure)
+RunEnd supervise(const RunRequest& request, World world, Tenure tenure)
 {
   return Supervision(request, world, tenure).run();
 }

@@ -19,6 +19,6 @@ struct Tenure {
 
 // Nothing is released before the job is dead and reaped, and the watchdog is stopped before that: a renewal
 // can never follow the release.
-RunEnd supervise(const RunRequest& request, World world, const Tenure& tenure);
+RunEnd supervise(const RunRequest& request, World world, Tenure tenure);
 
 }  // namespace rlock

@@ -108,16 +108,19 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
   return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
 }
 
-// Failing to listen costs only speed: what is said is kept, and each renewal asks for it.
+// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as
+// well, for while we hold the lock one can only mean that somebody took it away.
 void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
-  auto listener = m_store.listen(m_order.spec.name, m_order.owner, limit);
-  if (listener) {
-    m_listener = *std::move(listener);
+  auto opened = m_order.listener ? Result(std::move(m_order.listener))
+                                 : m_store.listen(m_order.spec.name, m_order.owner, limit);
+  const auto hears = opened ? (*opened)->hear_releases(limit) : Result<Done>(opened.error());
+  if (hears) {
+    m_listener = *std::move(opened);
   } else {
     m_listen_at = m_clock.now() + listen_again_after;
-    m_log.detail("cannot listen: " + listener.error().text);
+    m_log.detail("cannot listen: " + hears.error().text);
   }
 }
 
@@ -138,7 +141,7 @@ bool Watchdog::hint_before(Instant until)
     m_listen_at = m_clock.now() + listen_again_after;
     return true;  // whatever cut us off may have touched the lock as well
   }
-  return *heard;
+  return heard->has_value();
 }
 
 }  // namespace rlock

@@ -27,6 +27,7 @@ struct WatchOrder {
   bool renews;               // false: a fixed lease, only watched
   Instant acquired_at;       // when the granted request was sent
   Millis kill_margin;
+  std::unique_ptr<Listener> listener;  // of who had to wait; missing: the watchdog opens one
   std::function<void(Instant)> moved;  // called from the thread with each new valid_until
 };
 
@@ -52,14 +53,14 @@ class Watchdog {
   bool hint_before(Instant until);
 
   LockStore& m_store;
-  const WatchOrder m_order;
+  WatchOrder m_order;
   const RenewalPolicy m_policy;
   const Clock& m_clock;
   const Log& m_log;
 
   // The thread's own.
   RenewalState m_state;
-  std::unique_ptr<Listener> m_listener;
+  std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
   Instant m_listen_at;
   std::string m_last_error;
 

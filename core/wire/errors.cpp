@@ -17,7 +17,8 @@ struct Rule {
 };
 
 constexpr std::string_view missing_rule = "ACL GETUSER there shows what this user may do";
-constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
+constexpr std::string_view give_password =
+    "give the password in the URL, RLOCK_PASSWORD or --password-file";
 
 constexpr Rule rules[] = {
     {"LOADING", Fault::unfit, "wait until it has loaded its data"},

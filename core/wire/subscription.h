@@ -5,6 +5,8 @@
 
 #include "wire/connection.h"
 
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +28,9 @@ class Subscription {
                                    std::span<const std::string_view> channels, const Clock& clock,
                                    const Limit& limit);
 
+  // One channel more; confirmed when this returns.
+  Result<Done> add(std::string_view channel, const Limit& limit);
+
   // The next message; nullopt when none came by the limit's deadline. After an Error: drop it.
   Result<std::optional<Message>> next(const Limit& limit);
 
@@ -33,7 +38,10 @@ class Subscription {
 
  private:
   explicit Subscription(Connection connection) : m_connection(std::move(connection)) {}
+  Result<Done> confirm(std::size_t channels, const Limit& limit);
+
   Connection m_connection;
+  std::deque<Message> m_early;  // came while a further channel was being confirmed
 };
 
 }  // namespace rlock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every script of the plain lock, every row of its return table, on a real server: first what must not happen.
+#include "lock/names.h"
 #include "lua/scripts.h"
 #include "support/redis_fixture.h"
 
@@ -19,35 +20,39 @@ using Words = std::vector<std::string>;
 constexpr const char* fence = "redisson_lock_token:{k}";
 constexpr const char* holder = "rlock:holder:{k}";
 constexpr const char* force = "rlock:force:{k}";
-constexpr const char* events = "rlock:events:{k}";
-constexpr const char* fair = "redisson_lock_queue:{k}";
-constexpr const char* channel = "redisson_lock__channel:{k}";
 
 class Lock {
  public:
   explicit Lock(RedisOptions options = {}) : server(std::move(options)) {}
 
-  Reply eval(const Script& script, const Words& keys, const Words& args) const
+  Reply eval(const Script& script, const std::string& owner, const Words& args) const
   {
-    Words words{"EVAL", std::string(script.source), std::to_string(keys.size())};
-    words.insert(words.end(), keys.begin(), keys.end());
+    const LockKeys keys(*LockName::parse("k"));
+    Words words{"EVAL",       std::string(script.source),
+                "9",          keys.lock,
+                keys.fence,   keys.holder,
+                keys.force,   keys.events,
+                keys.queue,   keys.waiters,
+                keys.reserved, keys.fair_queue,
+                owner,        keys.channel,
+                keys.owner_channel};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
-  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000) const
+  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000,
+                const std::string& manner = "try", const std::string& ticket = "0") const
   {
-    return eval(scripts::exclusive_acquire, {"k", fence, holder},
-                {owner, hold, std::to_string(ttl), "host=h\npid=1", "2592000000"});
+    return eval(scripts::exclusive_acquire, owner,
+                {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket});
   }
   Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
   Reply renew(const std::string& owner, int ttl = 30'000) const
   {
-    return eval(scripts::exclusive_renew, {"k", holder, force}, {owner, std::to_string(ttl)});
+    return eval(scripts::exclusive_renew, owner, {std::to_string(ttl)});
   }
-  Reply release(const std::string& owner, const std::string& hold) const
+  Reply release(const std::string& owner, const std::string& hold, int keep = 0) const
   {
-    return eval(scripts::exclusive_release, {"k", holder, force, events, fair},
-                {owner, hold, channel, "600000"});
+    return eval(scripts::exclusive_release, owner, {hold, "0", std::to_string(keep)});
   }
   Reply release(const std::string& owner) const { return release(owner, owner); }
   std::int64_t pttl(const std::string& key) const { return as_int(server.command({"PTTL", key})); }
@@ -277,27 +282,26 @@ TEST_CASE("exclusive_release: without its bookkeeping a lock is still let go")
 TEST_CASE("exclusive_inspect: free, held, something else")
 {
   const Lock lock;
-  const Words keys{"k", fence, holder};
-  CHECK(word(lock.eval(scripts::exclusive_inspect, keys, {})) == "free");
+  const Reply free = lock.eval(scripts::exclusive_inspect, "", {});
+  CHECK(word(free) == "known");
+  CHECK(free.elements.at(3).text == "");
   const Reply granted = lock.acquire("a");
-  const Reply held = lock.eval(scripts::exclusive_inspect, keys, {});
-  CHECK(word(held) == "held");
+  const Reply held = lock.eval(scripts::exclusive_inspect, "", {});
+  CHECK(word(held) == "known");
   CHECK(held.elements.at(1).text == granted.elements.at(1).text);
   CHECK(held.elements.at(3).text == "a");
   lock.server.command({"SET", "k", "x"});
-  CHECK(word(lock.eval(scripts::exclusive_inspect, keys, {})) == "other");
+  CHECK(word(lock.eval(scripts::exclusive_inspect, "", {})) == "other");
 }
 
 TEST_CASE("exclusive_ask and break: only the owner that was meant")
 {
   const Lock lock;
   const auto ask = [&](const std::string& owner) {
-    return lock.eval(scripts::exclusive_ask, {"k", holder, force},
-                     {owner, "eve@h", "1000", "rlock:owner:{k}:" + owner});
+    return lock.eval(scripts::exclusive_ask, owner, {"eve@h", "1000"});
   };
   const auto take_away = [&](const std::string& owner) {
-    return lock.eval(scripts::exclusive_break, {"k", holder, force, events, fair},
-                     {owner, "eve@h", "1000", "rlock:owner:{k}:" + owner, channel});
+    return lock.eval(scripts::exclusive_break, owner, {"eve@h"});
   };
   CHECK(word(ask("a")) == "free");
   CHECK(word(take_away("a")) == "free");

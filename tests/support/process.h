@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Exit {
   friend bool operator==(const Exit&, const Exit&) = default;
 };
 std::string show(const Exit& exit);  // "exit 75", "signal 9"
+inline std::ostream& operator<<(std::ostream& out, const Exit& exit) { return out << show(exit); }
 
 // Started by the constructor; killed and reaped by the destructor if it still runs. Move-only.
 // A command that cannot be executed ends with 127 and a line in err().

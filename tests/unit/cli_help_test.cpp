@@ -56,6 +56,7 @@ TEST_CASE("help: the options of run are those of the contract")
            "\n  -E, --conflict-exit-code N\n",
            "\n  --lease auto|DUR ",
            "\n  --ttl DUR ",
+           "\n  --min-hold DUR ",
            "\n  --max-runtime DUR ",
            "\n  --signal SIG ",
            "\n  --kill-after DUR ",
@@ -70,6 +71,24 @@ TEST_CASE("help: the options of run are those of the contract")
        }) {
     CHECK_MESSAGE(contains(text, option), option << " in\n" << text);
   }
+}
+
+TEST_CASE("help: wait has run's patience, and says that it takes nothing")
+{
+  const std::string text = help_of(wait_verb);
+  for (const char* part : {
+           "rlock wait: wait until a lock is free, without taking it\n",
+           "\n  -k, --key KEY ",
+           "\n  -n, --no-wait, --nonblock, --nb\n",
+           "\n  -w, --wait, --timeout DUR\n",
+           "\n  -q, --quiet ",
+           "\n  -S, --server URL ",
+           "\n  0             it was free a moment ago",
+           "\n  75            busy, and the time is over\n",
+       }) {
+    CHECK_MESSAGE(contains(text, part), part << " in\n" << text);
+  }
+  CHECK(*find_verb("wait") == &wait_verb);
 }
 
 TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else with the list")

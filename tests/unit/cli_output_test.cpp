@@ -25,9 +25,20 @@ Holder ours()
                      .automatic = true}};
 }
 
-LockState held() { return {name("stock"), Millis{28'400}, 1'732'190'400'123'456, {ours()}}; }
-LockState foreign() { return {name("java"), std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}}; }
-LockState vacant() { return {name("free"), std::nullopt, 0, {}}; }
+LockState held() { return {name("stock"), Millis{28'400}, 1'732'190'400'123'456, {ours()}, {}}; }
+LockState foreign() { return {name("java"), std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}, {}}; }
+LockState vacant() { return {name("free"), std::nullopt, 0, {}, {}}; }
+
+Waiter bob(const char* label)
+{
+  return {Owner::of("b0b:1"), HolderInfo{.host = "web2",
+                                         .pid = 72,
+                                         .user = "bob",
+                                         .command = "./night.sh",
+                                         .label = label,
+                                         .since_ms = noon + 1000}};
+}
+Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
     R"({"owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","command":"./job.sh",)"
@@ -68,6 +79,22 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
   CHECK(ttl_json(foreign()) == "{\"key\":\"java\",\"ttl_ms\":null}\n");
   CHECK(version_json("1.2.3") == "{\"version\":\"1.2.3\"}\n");
+}
+
+TEST_CASE("json: who waits, in their order, and null for what nobody wrote")
+{
+  LockState state = vacant();
+  state.waiting = {bob("nightly"), nameless()};
+  CHECK(status_json(state) ==
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","ttl_ms":0,)"
+        R"("fence":null,"holders":[],"waiting":[)"
+        R"({"place":1,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
+        R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
+        R"({"place":2,"host":null,"pid":null,"user":null,"command":null,)"
+        R"("label":null,"since":null}]})"
+        "\n");
+  state.waiting.resize(12, nameless());
+  CHECK(status_json(state).find(R"("place":12,)") != std::string::npos);
 }
 
 TEST_CASE("json: bytes that are not UTF-8 do not stop it")
@@ -121,14 +148,34 @@ TEST_CASE("status: in words")
   CHECK(show_status(vacant(), noon) == "free: free\n");
 }
 
+TEST_CASE("status: the queue in words, ten at most")
+{
+  LockState state = vacant();
+  state.waiting = {bob(""), nameless()};
+  CHECK(show_status(state, noon + 9000) ==
+        "free: free\n"
+        "  waiting  1  bob@web2 (pid 72), since 2026-11-21 12:00:01 UTC (8s ago), "
+        "running ./night.sh\n"
+        "           2  uuid:2\n");
+  const auto ends = [&](std::size_t count, const char* text) {
+    LockState crowded = foreign();
+    crowded.waiting.resize(count, nameless());
+    return show_status(crowded, noon).ends_with(text);
+  };
+  CHECK(ends(10, "           9   uuid:2\n           10  uuid:2\n"));
+  CHECK(ends(11, "           10  uuid:2\n           … and 1 more\n"));
+  CHECK(ends(1000, "           10  uuid:2\n           … and 990 more\n"));
+}
+
 TEST_CASE("list: a table of what is held, aligned by character")
 {
   LockState accented = held();
   accented.name = name("caf\xc3\xa9");
+  accented.waiting.resize(12, nameless());
   CHECK(show_list({accented, vacant(), foreign()}, noon + 60'000) ==
-        "KEY   HOLDER               TTL    AGE  COMMAND\n"
-        "caf\xc3\xa9  alice@web1 (pid 71)  28s    1m   ./job.sh\n"
-        "java  uuid:1               never  -    -\n");
+        "KEY   HOLDER               TTL    AGE  WAITING  COMMAND\n"
+        "caf\xc3\xa9  alice@web1 (pid 71)  28s    1m   12       ./job.sh\n"
+        "java  uuid:1               never  -    0        -\n");
   CHECK(show_list({vacant()}, noon).empty());
 }
 
@@ -137,6 +184,9 @@ TEST_CASE("what comes from the server cannot move the cursor")
   LockState state = held();
   state.holders[0].info->command = "\x1b[2J\n";
   state.holders[0].info->user = "\x1b";
+  state.waiting = {bob(""), {Owner::of("\x1b"), {}}};
+  state.waiting[0].info->command = "\x1b\n";
+  state.waiting[0].info->host = "\x1b";
   for (const std::string& text : {show_status(state, noon), show_list({state}, noon)}) {
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(text.find("\\x1b[2J\\n") != std::string::npos);

@@ -63,6 +63,7 @@ TEST_CASE("run: the defaults of the contract")
   CHECK(request.ttl == Millis{30'000});
   CHECK_FALSE(request.wait.has_value());
   CHECK(request.busy_code == 75);
+  CHECK(request.min_hold == Millis{0});
   CHECK_FALSE(request.max_runtime.has_value());
   CHECK(request.stop_signal == SIGTERM);
   CHECK(request.kill_after == Millis{5000});
@@ -83,6 +84,9 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"-E255"}).busy_code == 255);
   CHECK(request_with({"--ttl", "100ms"}).ttl == Millis{100});
   CHECK(request_with({"--lease", "auto", "--ttl", "1m"}).ttl == Millis{60'000});
+  CHECK(request_with({"--min-hold", "0"}).min_hold == Millis{0});
+  CHECK(request_with({"--min-hold", "90s"}).min_hold == Millis{90'000});
+  CHECK(request_with({"--min-hold=30d"}).min_hold == std::chrono::hours{30 * 24});
   CHECK(request_with({"--max-runtime", "1h"}).max_runtime == Millis{3'600'000});
   CHECK(request_with({"--kill-after", "0"}).kill_after == Millis{0});
   CHECK(request_with({"--signal", "SIGINT"}).stop_signal == SIGINT);
@@ -123,6 +127,8 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
        "64 --lease: 'soon' is not a duration (try --lease auto or --lease 5m)"},
       {{"--lease", "5m", "--ttl", "1m"},
        "64 --ttl is for --lease auto: a fixed lease is its own ttl (try --lease 5m alone)"},
+      {{"--min-hold", "-1s"}, "64 --min-hold: '-1s' is not a duration (try --min-hold 1m)"},
+      {{"--min-hold", "31d"}, "64 --min-hold: '31d' is too long, at most 30d (try --min-hold 1m)"},
       {{"--max-runtime", "0"},
        "64 --max-runtime: '0' is too short, at least 1ms (try --max-runtime 1h)"},
       {{"--kill-after", "x"}, "64 --kill-after: 'x' is not a duration (try --kill-after 5s)"},

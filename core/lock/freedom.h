@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting until a lock is free, without taking it.
+#pragma once
+
+#include "base/rng.h"
+#include "lock/store.h"
+
+#include <optional>
+
+namespace rlock {
+
+enum class Freedom { free, time_over, interrupted };
+
+// `until` missing: for ever. Errors as wait_and_acquire's: a server that goes away meanwhile is asked again.
+Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
+                                Millis server_timeout, const Clock& clock, Rng& rng, Stop stop);
+
+}  // namespace rlock

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a waiting user sees on stderr: on a terminal one line that is kept current, elsewhere a line after a second
+// and one a minute, for silence looks like a hang and chatter like a fault.
+#pragma once
+
+#include "base/log.h"
+#include "lock/waiting.h"
+
+#include <optional>
+#include <string>
+
+namespace rlock {
+
+class WaitingLine final : public Onlooker {
+ public:
+  WaitingLine(std::string lock, const Clock& clock, const Log& log);
+  ~WaitingLine() override;  // wipes the live line
+  WaitingLine(const WaitingLine&) = delete;
+  WaitingLine& operator=(const WaitingLine&) = delete;
+
+  void refused(const Busy& busy) override;
+  [[nodiscard]] Instant due() const override { return m_due; }
+  void tick() override;
+
+ private:
+  [[nodiscard]] std::string line() const;
+
+  std::string m_lock;
+  const Clock& m_clock;
+  const Log& m_log;
+  const bool m_live;
+  Instant m_due;
+  std::optional<Busy> m_busy;
+  Instant m_told_at{};  // when m_busy was true
+  bool m_shown = false;
+};
+
+// "waiting for stock: held by alice@web1 (pid 71), running ./job.sh, for 3m 12s, ttl 21s, 4 before us"
+std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told);
+
+}  // namespace rlock

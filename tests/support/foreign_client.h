@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client that waits for the lock as a Redisson JVM does: try, subscribe to the lock's channel, on "0" try after a few
+// milliseconds, sleep no longer than the ttl.
+#pragma once
+
+#include "wire/connection.h"
+#include "wire/subscription.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlock::test {
+
+class ForeignClient {
+ public:
+  ForeignClient(const std::string& url, std::string key, std::string owner);
+
+  // nullopt: taken; else the lock's ttl.
+  std::optional<Millis> try_lock();
+  // Waits as described until it is taken; false when time is over first.
+  bool lock(Instant until, Millis reaction = Millis{2});
+  void unlock();
+  void force_unlock();
+
+ private:
+  Reply call(const std::vector<std::string>& words);
+
+  BootClock m_clock;
+  Endpoint m_endpoint;
+  std::string m_key;
+  std::string m_channel;
+  std::string m_owner;
+  std::optional<Connection> m_connection;
+};
+
+}  // namespace rlock::test

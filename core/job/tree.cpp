@@ -32,6 +32,7 @@ void send_as_user(pid_t target, int signal)
 
 Tree::Tree(pid_t main, Grouping grouping)
     : m_main(main),
+      m_own_session(main),
       m_group(grouping == Grouping::own ? main : ::getpgid(main)),
       m_grouping(grouping)
 {
@@ -62,15 +63,34 @@ void Tree::reap()
 
 std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
+// For want of a /proc that shows us (a chroot, a pid namespace that mounted none). A group's number
+// is nobody else's while it has members, and kill(2) takes it for a process.
+std::vector<Process> Tree::known_without_proc() const
+{
+  const pid_t session = ::getsid(0);
+  if (m_grouping == Grouping::own && ::kill(-m_group, 0) == 0) {
+    return {{-m_group, 0, m_group, session, '?'}};
+  }
+  if (m_main != 0) {
+    return {{m_main, ::getpid(), m_group, session, '?'}};
+  }
+  return {};
+}
+
 // A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
-// may not have been seen. A dead child of somebody else's is gone.
+// may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
+// unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
 std::vector<Process> Tree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
+  if (found.empty() && !m_childless) {
+    return known_without_proc();
+  }
   const pid_t self = ::getpid();
   const pid_t session = ::getsid(0);
   std::erase_if(found, [&](const Process& process) {
-    return process.session != session || (process.is_zombie() && process.parent != self);
+    const bool daemon = process.session != session && process.session != m_own_session;
+    return daemon || (process.is_zombie() && process.parent != self);
   });
   return found;
 }
@@ -87,7 +107,8 @@ void Tree::forward(int signal) const
     return;
   }
   for (const Process& process : alive()) {
-    if (process.group == m_group) {
+    // The main process may have left the group: an interactive shell does.
+    if (process.group == m_group || process.pid == m_main) {
       send_as_user(process.pid, signal);
     }
   }

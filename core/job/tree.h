@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job's processes: all that descends from us and is in our session. What called setsid(2) is a
-// daemon and is never touched. Whoever uses this must be a child subreaper, else orphans get away.
+// The job's processes: all that descends from us and is in our session, or in the one that the
+// main process made. What else called setsid(2) is a daemon and is never touched. Whoever uses this
+// must be a child subreaper, else orphans get away.
 #pragma once
 
 #include "job/launch.h"
@@ -25,16 +26,18 @@ class Tree {
   [[nodiscard]] std::vector<Process> alive() const;
   [[nodiscard]] bool is_empty() const;
 
-  void forward(int signal) const;  // to the job's group
+  void forward(int signal) const;  // to the job's group, and to the main process if it left that
   void stop(int signal) const;     // to all of it, and CONT: what is stopped would not act
   void kill_all();                 // returns when all of it is dead and reaped
 
  private:
   [[nodiscard]] bool leads_group() const;
+  [[nodiscard]] std::vector<Process> known_without_proc() const;
   void wait_for_a_death(const std::vector<Process>& dying) const;
 
-  pid_t m_main = 0;   // 0: reaped, or never known
-  pid_t m_group = 0;  // 0: not known
+  pid_t m_main = 0;         // 0: reaped, or never known
+  pid_t m_own_session = 0;  // what the main process makes if it calls setsid; 0: not known
+  pid_t m_group = 0;        // 0: not known
   Grouping m_grouping = Grouping::shared;
   std::vector<pid_t> m_spared;
   bool m_childless = false;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include <poll.h>
 
@@ -40,7 +41,8 @@ class Supervision {
   Supervision(const RunRequest& request, const World& world, Tenure& tenure)
       : m_request(request),
         m_world(world),
-        m_tenure(tenure)
+        m_tenure(tenure),
+        m_watch_from(tenure.taken.sent_at + std::min<Millis>(unwatched, request.ttl / 6))
   {
   }
 
@@ -84,7 +86,7 @@ class Supervision {
         pollfd{.fd = job.fd(), .events = POLLIN, .revents = 0},
         pollfd{.fd = watched && !m_verdict ? m_watchdog->fd() : -1, .events = POLLIN, .revents = 0}};
     const Instant now = m_world.clock.now();
-    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(watch_from(), overdue())));
+    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch_from, overdue())));
 
     if (waits[1].revents != 0) {
       job_spoke(job);
@@ -98,12 +100,6 @@ class Supervision {
     if (!m_over && !m_early_end) {
       time_passed(job);
     }
-  }
-
-  [[nodiscard]] Instant watch_from() const
-  {
-    return m_watchdog ? far_future
-                      : m_tenure.taken.sent_at + std::min<Millis>(unwatched, m_request.ttl / 6);
   }
 
   // When a guardian that does its work must have finished.
@@ -120,8 +116,20 @@ class Supervision {
       job.take_over();
       m_ended = Ended{.wait_status = SIGKILL, .why = Stopped::lifeline, .killed = true};
       m_over = true;
-    } else if (now >= watch_from()) {
+    } else if (now >= m_watch_from) {
+      watch(now);
+    }
+  }
+
+  // No thread or descriptor to be had (a job that forks up to a limit): there may be one in time.
+  void watch(Instant now)
+  {
+    try {
       start_watchdog();
+      m_watch_from = far_future;
+    } catch (const std::system_error& refused) {
+      m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
+      m_watch_from = now + m_request.ttl / 50;
     }
   }
 
@@ -220,6 +228,7 @@ class Supervision {
   const RunRequest& m_request;
   const World& m_world;
   Tenure& m_tenure;
+  Instant m_watch_from;
   std::unique_ptr<Watchdog> m_watchdog;
   std::optional<Verdict> m_verdict;
   std::optional<Ended> m_ended;

@@ -7,9 +7,11 @@ namespace rlock {
 
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
 {
+  const Millis try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000});
   return {.every = ttl / 3,
           .retry_every = std::clamp(ttl / 100, Millis{5}, Millis{1000}),
-          .try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000}),
+          .try_for = try_for,
+          .longest_try = std::max(try_for, ttl / 6),
           .kill_margin = kill_margin};
 }
 
@@ -27,7 +29,9 @@ Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant n
   if (now < due) {
     return Sleep{std::min(due, give_up)};
   }
-  return Renew{std::min(now + policy.try_for, give_up)};
+  const Millis failing_for = std::chrono::floor<Millis>(now - (lease.last_kept + policy.every));
+  const Millis try_for = std::clamp(failing_for, policy.try_for, policy.longest_try);
+  return Renew{std::min(now + try_for, give_up)};
 }
 
 }  // namespace rlock

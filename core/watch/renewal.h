@@ -11,7 +11,8 @@ namespace rlock {
 struct RenewalPolicy {
   Millis every;        // between successful renewals
   Millis retry_every;  // after a failed one
-  Millis try_for;      // one attempt, so that a hung server cannot eat the retries
+  Millis try_for;      // the first attempt, so that a hung server cannot eat the retries
+  Millis longest_try;  // later ones grow up to this, so that a server that is only slow is heard
   Millis kill_margin;  // time the job needs to die before the lease does
 };
 

@@ -4,8 +4,12 @@
 
 #include "base/clock.h"
 #include "job/proc.h"
+#include "support/skip.h"
+
+#include <csignal>
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,4 +149,29 @@ TEST_CASE("death: the guardian survives what service managers send to everybody"
     return follow(job);
   });
   CHECK(story == "exit 7");
+}
+
+// As in a chroot, or in a pid namespace that mounted no /proc of its own: only the group is known.
+TEST_CASE("death: without a /proc of ours what is left in the group is stopped all the same")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&]() -> std::string {
+    if (::unshare(CLONE_NEWPID) != 0) {
+      return "refused";
+    }
+    return in_runner([&] {
+      Stage stage(60s);
+      JobSpec spec = script(dir, "(trap '' TERM; echo ready > $0/ready; while :; do sleep 1; done) & "
+                                 "echo $! > $0/child; until [ -s $0/ready ]; do sleep 0.01; done");
+      spec.kill_after = 50ms;
+      Job job = stage.start(spec);
+      const std::string events = follow(job);
+      const pid_t left = pid_from(dir / "child");
+      return events + (::kill(left, 0) == 0 ? "; still there" : "; gone");
+    });
+  });
+  if (story == "refused") {
+    skip("a pid namespace of one's own is not allowed");
+  }
+  CHECK(story == "started; left 1; exit 0 killed; gone");
 }

@@ -121,3 +121,35 @@ TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
   });
   CHECK(story == "died of TERM by order killed; lent; ours; echo");
 }
+
+// In a group that it does not lead setsid(1) need not fork: the job itself is in another session.
+TEST_CASE("terminal: a job that makes a session of its own is stopped all the same")
+{
+  struct Row {
+    const char* text;
+    std::function<void(Job&)> end;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"exec sleep 60", [](Job& job) { job.forward(SIGTERM); }, "started; died of TERM"},
+      {"exec sleep 60", [](Job& job) { job.stop(5s); }, "started; died of TERM by order"},
+      {"trap \"\" TERM; sleep 60 & echo $! > $0/child; wait", [](Job& job) { job.stop(50ms); },
+       "started; died of KILL by order killed"},
+  };
+  for (const Row& row : rows) {
+    const auto dir = make_temp_dir("job");
+    const Keyboard keyboard;
+    const std::string story = in_runner([&] {
+      keyboard.sit_down();
+      Stage stage(60s);
+      const std::string text = std::string("echo $$ > $0/ready; ") + row.text;
+      Job job = stage.start(script(dir, "exec setsid sh -c '" + text + "' $0"));
+      const pid_t pid = pid_from(dir / "ready");
+      const bool moved = ::getsid(pid) == pid;
+      row.end(job);
+      return (moved ? "" : "our session; ") + follow(job);
+    });
+    CHECK(story == row.expect);
+    CHECK_FALSE(is_alive(std::atoi(contents(dir / "child").c_str())));
+  }
+}

@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Instant t0{};
-constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .kill_margin = 5s};
+constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .longest_try = 4s,
+                               .kill_margin = 5s};
 
 std::string ms_since_start(Instant when)
 {
@@ -74,6 +75,8 @@ TEST_CASE("renewal: a 30 s lease, step by step")
       {"just granted", healthy, 0s, "sleep 10000"},
       {"due to the millisecond", healthy, 10s, "renew by 12000"},
       {"retries come sooner", failing, 12500ms, "sleep 13000"},
+      {"a server may be slow, not away: longer", failing, 13s, "renew by 16000"},
+      {"but so that it can be asked again", failing, 18s, "renew by 22000"},
       {"a late retry still counts", failing, 24999ms, "renew by 25000"},
       {"no time left to kill", failing, 25s, "lost"},
       {"woken from suspend", healthy, 1h, "lost"},
@@ -82,6 +85,27 @@ TEST_CASE("renewal: a 30 s lease, step by step")
   for (const Row& row : rows) {
     CAPTURE(row.why);
     CHECK(shown(next_step(row.lease, policy, t0 + row.now)) == row.expect);
+  }
+}
+
+// What an attempt did not wait for is lost with its connection: the next one asks anew.
+TEST_CASE("renewal: a server that always needs a tenth of the ttl to answer is waited for")
+{
+  for (const Millis ttl : {100ms, 300ms, 1000ms, 3000ms, 30'000ms}) {
+    CAPTURE(ttl.count());
+    const RenewalPolicy plan = renewal_policy(ttl, ttl / 6);
+    RenewalState lease{.valid_until = valid_until(t0, ttl), .last_kept = t0, .last_try = t0};
+    Instant now = t0;
+    Step step = next_step(lease, plan, now);
+    for (; !std::holds_alternative<Lost>(step); step = next_step(lease, plan, now)) {
+      const auto* renew = std::get_if<Renew>(&step);
+      if (renew != nullptr && renew->deadline - now > ttl / 10) {
+        break;
+      }
+      lease.last_try = renew != nullptr ? now : lease.last_try;
+      now = renew != nullptr ? renew->deadline : std::get<Sleep>(step).until;
+    }
+    CHECK(std::holds_alternative<Renew>(step));
   }
 }
 

@@ -167,7 +167,7 @@ TEST_CASE("connection: a server that hangs up")
 TEST_CASE("connection: garbage")
 {
   for (const char* garbage :
-       {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n%1\r\n"}) {
+       {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n?1\r\n"}) {
     CAPTURE(garbage);
     const auto server = server_that_says(garbage);
     auto connection = server.connect();

@@ -10,6 +10,7 @@
 --   returns  {'granted', fence, count}
 --            {'busy', pttl, owner, count, info or false, place from 0, ticket}
 --                                   owner '' with count 0: free, but reserved or still to be looked at
+--            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
@@ -72,6 +73,10 @@ end
 local reserved = redis.call('PTTL', RESERVED)
 if reserved > 0 then
   return busy(reserved, '', 0)
+end
+local denied = refused()
+if denied then
+  return denied
 end
 if redis.call('EXISTS', QUEUE) == 0 then
   return {'granted', grant(OWNER, INFO, TTL), 1}

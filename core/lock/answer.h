@@ -57,6 +57,10 @@ class Answer {
       return {Fault::config, "the key " + printable(name.text()) + " holds a " + printable(text(1)) +
                                  ", not a lock of this kind (use another --key)"};
     }
+    if (is("denied")) {
+      return {Fault::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
+                                  " to this user (grant it: the lock could not be released without)"};
+    }
     return {Fault::internal, "the answer of " + std::string(script.name) + " makes no sense"};
   }
 

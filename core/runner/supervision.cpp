@@ -21,6 +21,7 @@ namespace {
 
 // A short job pays two round trips and nothing else: no thread, no second connection.
 constexpr Millis unwatched{200};
+constexpr Millis guardian_grace{200};
 constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
 Fault exec_fault(int error)
@@ -106,7 +107,8 @@ class Supervision {
   [[nodiscard]] Instant overdue() const
   {
     const Instant end = m_tenure.preparation.lifeline().valid_until();
-    return end == far_future ? far_future : end - kill_lead(m_request) / 2;
+    const Instant by_lease = end == far_future ? far_future : end - kill_lead(m_request) / 2;
+    return std::min(by_lease, m_over_by);
   }
 
   void time_passed(Job& job)
@@ -114,7 +116,7 @@ class Supervision {
     const Instant now = m_world.clock.now();
     if (now >= overdue()) {
       job.take_over();
-      m_ended = Ended{.wait_status = SIGKILL, .why = Stopped::lifeline, .killed = true};
+      m_ended = Ended{.wait_status = SIGKILL, .why = m_verdict ? Stopped::order : Stopped::lifeline, .killed = true};
       m_over = true;
     } else if (now >= m_watch_from) {
       watch(now);
@@ -221,7 +223,9 @@ class Supervision {
       m_world.log.notice("the lock " + printable(m_request.name.text()) +
                          " was lost; the job goes on as --on-lost warn asks");
     } else if (proven || wanted) {
-      job.stop(std::min(m_request.kill_after, kill_when_proven));
+      const Millis kill_after = std::min(m_request.kill_after, kill_when_proven);
+      job.stop(kill_after);
+      m_over_by = m_world.clock.now() + kill_after + guardian_grace;
     }  // unsure: the guardian acts by the lifeline
   }
 
@@ -229,6 +233,7 @@ class Supervision {
   const World& m_world;
   Tenure& m_tenure;
   Instant m_watch_from;
+  Instant m_over_by = far_future;  // when a guardian that was told to stop the job must have done so
   std::unique_ptr<Watchdog> m_watchdog;
   std::optional<Verdict> m_verdict;
   std::optional<Ended> m_ended;

@@ -49,6 +49,28 @@ local function look()
   return 'held', fields[1], tonumber(fields[2])
 end
 
+-- What renewing and releasing will need is asked for before anything is written: who may take a lock can let
+-- it go. Answers the first command and key that the server's ACL refuses; Redis 6 cannot be asked.
+local function refused()
+  local may = redis.acl_check_cmd
+  if not may then
+    return nil
+  end
+  return not may('hlen', LOCK) and {'denied', 'hlen', LOCK}
+      or not may('hgetall', LOCK) and {'denied', 'hgetall', LOCK}
+      or not may('hset', LOCK, 'f', 'v') and {'denied', 'hset', LOCK}
+      or not may('pexpire', LOCK, '1') and {'denied', 'pexpire', LOCK}
+      or not may('del', LOCK) and {'denied', 'del', LOCK}
+      or not may('hget', HOLDER, 'f') and {'denied', 'hget', HOLDER}
+      or not may('hset', HOLDER, 'f', 'v') and {'denied', 'hset', HOLDER}
+      or not may('hdel', HOLDER, 'f') and {'denied', 'hdel', HOLDER}
+      or not may('get', FORCE) and {'denied', 'get', FORCE}
+      or not may('xadd', EVENTS, '*', 'f', 'v') and {'denied', 'xadd', EVENTS}
+      or not may('publish', CHANNEL, '0') and {'denied', 'publish', CHANNEL}
+      or not may('lindex', FAIR, '0') and {'denied', 'lindex', FAIR}
+      or nil
+end
+
 -- Writes a free lock to an owner and answers its fencing number.
 --
 -- The order of the writes is the safety. The number comes first, because SET is what a full memory

@@ -81,9 +81,8 @@ TEST_CASE("terminal: Ctrl-Z is told, and stops us only if we mirror it")
       Stage stage(60s);
       Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
       const pid_t pid = pid_from(dir / "ready");
-      std::string events = await(job) + "; ";
       keyboard.press(ctrl_z);
-      events += await(job) + "; ";
+      const std::string events = await(job) + "; ";
       ::kill(pid, SIGCONT);
       job.forward(SIGTERM);
       return events + follow(job);
@@ -131,10 +130,10 @@ TEST_CASE("terminal: a job that makes a session of its own is stopped all the sa
     const char* expect;
   };
   const Row rows[] = {
-      {"exec sleep 60", [](Job& job) { job.forward(SIGTERM); }, "started; died of TERM"},
-      {"exec sleep 60", [](Job& job) { job.stop(5s); }, "started; died of TERM by order"},
+      {"exec sleep 60", [](Job& job) { job.forward(SIGTERM); }, "died of TERM"},
+      {"exec sleep 60", [](Job& job) { job.stop(5s); }, "died of TERM by order"},
       {"trap \"\" TERM; sleep 60 & echo $! > $0/child; wait", [](Job& job) { job.stop(50ms); },
-       "started; died of KILL by order killed"},
+       "died of KILL by order killed"},
   };
   for (const Row& row : rows) {
     const auto dir = make_temp_dir("job");

@@ -57,6 +57,8 @@ void rounds_of(const std::function<void(Scene)>& strike, const std::function<voi
     Process holder(holding(server, witness.stubborn_tree("victim")));
     wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
     Process next(holding(server, witness.short_job("next", 60)));
+    wait_until([&] { return as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; },
+               "the next one waits");
     std::this_thread::sleep_for(Millis(random() % 700));  // any moment of the renewal cycle
 
     const std::int64_t struck = now_ns();
@@ -134,6 +136,26 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
         CHECK(scene.holder.err().find("force-unlocked by ") != std::string::npos);
       },
       nothing);
+}
+
+TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped")
+{
+  const RedisServer server;
+  const Witness witness;
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "20s", "--"};
+  for (const std::string& word : witness.stubborn_tree("victim")) {
+    words.push_back(word);
+  }
+  Process holder(rlock_argv(words));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  wait_until([&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty(); },
+             "the holder listens");
+  ::kill(guardian_of(holder.pid()), SIGSTOP);
+  const Finished forced = run_rlock({"force-unlock", "-S", server.url(), "-k", "stock", "--yes", "--json"});
+  CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
+  const std::int64_t free_at = now_ns();
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(witness.jobs().at("victim").last_ns < free_at);
 }
 
 TEST_CASE("lost for certain: dead within a second of the next renewal")

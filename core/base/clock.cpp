@@ -47,6 +47,18 @@ int poll_timeout(Instant now, Instant deadline)
   return static_cast<int>(std::min<std::int64_t>(left, INT_MAX));
 }
 
+void poll_until(std::span<pollfd> waits, Instant now, Instant deadline)
+{
+  if (deadline == far_future) {
+    ::poll(waits.data(), waits.size(), -1);
+    return;
+  }
+  const auto left = std::max(deadline - now, Instant::duration::zero());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec timeout{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+  ::ppoll(waits.data(), waits.size(), &timeout, nullptr);
+}
+
 std::int64_t wall_clock_ms()
 {
   using namespace std::chrono;

@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
+
+#include <poll.h>
 
 namespace rlock {
 
@@ -42,6 +45,9 @@ class BootClock final : public Clock {
 // The timeout to hand to poll(2): never negative, rounded up so that a wait is not over before its time,
 // -1 for far_future.
 int poll_timeout(Instant now, Instant deadline);
+
+// poll(2) until then, to the microsecond. What the poll says of its descriptors stands in them.
+void poll_until(std::span<pollfd> waits, Instant now, Instant deadline);
 
 // Wall-clock time of day for people and records, in milliseconds since 1970. Never for a decision.
 std::int64_t wall_clock_ms();

@@ -21,6 +21,7 @@ constexpr Millis longest_pause{1000};
 constexpr Millis deaf_pause{200};       // between tries where listening is not possible
 constexpr Millis patience_with_barging{300};
 constexpr Millis insistence{50};
+constexpr std::chrono::microseconds out_of_the_way{250};  // of the job that has just been let go
 constexpr int stale_grants = 3;
 
 bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
@@ -107,7 +108,9 @@ class Approach {
     m_ticket = busy.ticket;
     m_must_hear_releases = busy.place == 0 && busy.holder && !busy.holder->info;
     m_look_at = sent_at + rest_after(busy, m_rng);
-    m_is_first = busy.place == 0;
+    if (busy.place == 0) {
+      m_prepare_at = sent_at + out_of_the_way;
+    }
     insist(sent_at);
     m_onlooker.refused(busy);
     if (!m_policy.patient || time_is_over()) {
@@ -193,14 +196,15 @@ class Approach {
   // Until it is time to look, something was said, or time is over.
   Wake rest()
   {
-    if (m_is_first) {
-      m_onlooker.next_in_line();
-    }
     for (;;) {
       const Instant now = m_clock.now();
       const Instant end = m_policy.until ? std::min(m_look_at, *m_policy.until) : m_look_at;
       if (now >= m_onlooker.due()) {
         m_onlooker.tick();
+      }
+      if (now >= m_prepare_at) {
+        m_prepare_at = far_future;
+        m_onlooker.next_in_line();
       }
       if (m_stop.requested()) {
         return Wake::stopped;
@@ -211,7 +215,7 @@ class Approach {
       std::array<pollfd, 2> waits{
           pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
           pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
-      ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(end, m_onlooker.due())));
+      poll_until(waits, now, std::min({end, m_onlooker.due(), m_prepare_at}));
       if (waits[1].revents != 0) {
         listen();
       }
@@ -230,7 +234,7 @@ class Approach {
       m_was_told = true;
       m_look_at = std::min(m_look_at, m_clock.now() + *hint->look_in);
     } else if (hint->next) {
-      m_onlooker.next_in_line();
+      m_prepare_at = m_clock.now() + out_of_the_way;
     }
   }
 
@@ -265,7 +269,7 @@ class Approach {
   std::unique_ptr<Listener> m_listener;
   Instant m_look_at{};
   std::uint64_t m_ticket = 0;
-  bool m_is_first = false;            // in line, when last we heard
+  Instant m_prepare_at = far_future;  // for our turn; set when we are first in line
   bool m_must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
   bool m_hears_releases = false;
   bool m_was_told = false;            // to look, since we last did

@@ -59,7 +59,7 @@ void rounds_of(const std::function<void(Scene)>& strike, const std::function<voi
     Process next(holding(server, witness.short_job("next", 60)));
     wait_until([&] { return as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; },
                "the next one waits");
-    std::this_thread::sleep_for(Millis(random() % 700));  // any moment of the renewal cycle
+    std::this_thread::sleep_for(Millis(5 + random() % 700));  // any moment of the cycle once `next` heard its place
 
     const std::int64_t struck = now_ns();
     strike({server, holder});

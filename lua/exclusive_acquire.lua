@@ -27,7 +27,7 @@ local function again(count)
   if redis.call('PTTL', LOCK) < tonumber(TTL) then
     redis.call('PEXPIRE', HOLDER, TTL)
     redis.call('PEXPIRE', LOCK, TTL)
-    tell_first('next')  -- only now: who prepares for its turn should not take our time
+    announce_next()  -- only now: who prepares for its turn should not take our time
   end
   return {'granted', redis.call('GET', FENCE) or '0', count}
 end

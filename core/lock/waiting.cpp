@@ -196,6 +196,9 @@ class Approach {
   // Until it is time to look, something was said, or time is over.
   Wake rest()
   {
+    if (m_listener) {
+      listen();  // what came along with the confirmation is not seen by poll
+    }
     for (;;) {
       const Instant now = m_clock.now();
       const Instant end = m_policy.until ? std::min(m_look_at, *m_policy.until) : m_look_at;

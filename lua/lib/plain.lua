@@ -90,10 +90,29 @@ local function grant(owner, info, ttl)
   return fence
 end
 
+-- Says a word to the first in line that somebody must act upon; false when nobody is there. Who does not hear
+-- it is taken out: the dead for good, and who has only just come and does not listen yet finds itself gone
+-- when it does, and asks anew.
 local function tell_first(word)
+  for _ = 1, 50 do
+    local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+    if not first then
+      return false
+    end
+    if redis.call('PUBLISH', EARS_OF .. first, word) > 0 then
+      return true
+    end
+    redis.call('ZREM', QUEUE, first)
+    redis.call('HDEL', WAITERS, first)
+  end
+  return false
+end
+
+-- Tells the first in line that it is; missing that costs only the time to prepare.
+local function announce_next()
   local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
   if first then
-    redis.call('PUBLISH', EARS_OF .. first, word)
+    redis.call('PUBLISH', EARS_OF .. first, 'next')
   end
 end
 
@@ -116,7 +135,7 @@ local function hand_over(me, my_info, my_ttl)
     redis.call('HDEL', WAITERS, waiter)
     if waiter == me then
       local fence = grant(me, my_info, my_ttl)
-      tell_first('next')
+      announce_next()
       return waiter, fence
     end
     if heard or now() - tonumber(first[2]) < YOUNG then
@@ -154,10 +173,9 @@ end
 -- last, because nothing undoes them.
 local function pass_on(ears)
   if redis.call('EXISTS', QUEUE) == 1 then
-    if is_foreign_turn(ears) then
+    if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
       note('#left')
       redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
-      tell_first('look ' .. RESERVATION)
     elseif hand_over() then
       return
     end

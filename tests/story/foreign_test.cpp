@@ -118,8 +118,9 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
   CHECK(floor.overlaps == 0);
   CHECK(floor.ours * 4 >= all);
   CHECK(floor.foreign * 4 >= all);
-  for (const Turns& one : turns) {
-    CHECK(one.longest < 2s);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    CAPTURE(i);  // ours are the first three
+    CHECK(turns[i].longest < 2s);
   }
 }
 

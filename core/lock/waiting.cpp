@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
+#include "lock/barging.h"
 #include "lock/validity.h"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <poll.h>
 
@@ -19,8 +21,6 @@ constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
 constexpr Millis deaf_pause{200};       // between tries where listening is not possible
-constexpr Millis patience_with_barging{300};
-constexpr Millis insistence{50};
 constexpr std::chrono::microseconds out_of_the_way{250};  // of the job that has just been let go
 constexpr int stale_grants = 3;
 
@@ -111,31 +111,14 @@ class Approach {
     if (busy.place == 0) {
       m_prepare_at = sent_at + out_of_the_way;
     }
-    insist(sent_at);
+    if (m_barging.insists(sent_at, m_must_hear_releases, std::exchange(m_was_told, false))) {
+      m_look_at = sent_at + Millis{1};
+    }
     m_onlooker.refused(busy);
     if (!m_policy.patient || time_is_over()) {
       return std::optional<WaitOutcome>{TimedOut{busy}};
     }
     return std::optional<WaitOutcome>{};
-  }
-
-  // A foreign client that has just unlocked may lock again before the word of it reaches us. Who loses to such
-  // for a while asks every millisecond for a moment: one of these questions falls in between.
-  void insist(Instant now)
-  {
-    const bool lost_race = m_was_told && m_must_hear_releases;
-    m_was_told = false;
-    if (!m_must_hear_releases) {
-      m_losing_since.reset();
-    } else if (lost_race && !m_losing_since) {
-      m_losing_since = now;
-    } else if (m_losing_since && now - *m_losing_since > patience_with_barging) {
-      m_insist_until = now + insistence;
-      m_losing_since.reset();
-    }
-    if (m_must_hear_releases && now < m_insist_until) {
-      m_look_at = now + Millis{1};
-    }
   }
 
   Step failed(const Error& error)
@@ -276,8 +259,7 @@ class Approach {
   bool m_must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
   bool m_hears_releases = false;
   bool m_was_told = false;            // to look, since we last did
-  std::optional<Instant> m_losing_since;
-  Instant m_insist_until{};
+  Barging m_barging;
   bool m_server_was_there = false;
   bool m_to_leave = false;  // we are in line, or a request was sent whose answer we do not have
   int m_failures = 0;

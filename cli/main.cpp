@@ -7,6 +7,7 @@
 #include <exception>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace rlock::cli {
 namespace {
@@ -59,5 +60,5 @@ int main(int argc, char** argv)
   if (const auto* death = std::get_if<DieOf>(&end)) {
     die_of(death->signal);
   }
-  return std::get<ExitWith>(end).code;
+  ::_exit(std::get<ExitWith>(end).code);  // all is said and written; nothing is gained by tidying up
 }

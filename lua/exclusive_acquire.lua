@@ -58,14 +58,15 @@ local function busy(pttl, owner, count)
   return {'busy', pttl, owner, count, info, place, ticket}
 end
 
+local held = mine()
+if held then
+  return again(held)
+end
 local state, owner, count = look()
 if state == 'other' then
   return {'other', owner}
 end
 if state == 'held' then
-  if owner == OWNER then
-    return again(count)
-  end
   redis.call('DEL', RESERVED)
   return busy(redis.call('PTTL', LOCK), owner, count)
 end

@@ -25,8 +25,9 @@ local function was_released()
   return false
 end
 
-local state, owner, count = look()
-if state ~= 'held' or owner ~= OWNER then
+local count = mine()
+if not count then
+  local state = look()
   if redis.call('ZREM', QUEUE, OWNER) == 1 then
     redis.call('HDEL', WAITERS, OWNER)
     if state == 'free' and redis.call('EXISTS', RESERVED) == 0 then

@@ -9,8 +9,7 @@
 --
 -- Never re-creates a key that is gone: somebody may have worked under it meanwhile. Never shortens: an outer
 -- hold may count on more. PEXPIRE, because it is allowed when memory is full.
-local state, owner = look()
-if state ~= 'held' or owner ~= OWNER then
+if not mine() then
   return lost()
 end
 if redis.call('PTTL', LOCK) < tonumber(ARGV[4]) then

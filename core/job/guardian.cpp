@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/guardian.h"
 
+#include "base/courtesy.h"
 #include "base/log.h"
 #include "job/channel.h"
 #include "job/descriptors.h"
@@ -66,16 +67,20 @@ Fd open_child_deaths()
   return Fd(::signalfd(-1, &only, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// What tells the guardian that time has come; made before the job, which must not start without.
+struct Senses {
+  Fd deaths = open_child_deaths();
+  Alarm alarm;
+  [[nodiscard]] bool complete() const { return deaths && alarm.fd() >= 0; }
+};
+
 class Guardian {
  public:
-  Guardian(const GuardianTask& task, const GatedJob& job)
-      : m_task(task), m_job(job), m_deaths(open_child_deaths()), m_tree(job.pid(), task.grouping)
+  Guardian(const GuardianTask& task, Senses& senses, pid_t job)
+      : m_task(task), m_senses(senses), m_tree(job, task.grouping), m_state(started(task.spec, m_clock.now()))
   {
   }
 
-  [[nodiscard]] bool is_ready() const { return m_deaths && m_alarm.fd() >= 0; }
-
-  bool open_gate(const LateValue& value);
   void guard();
   [[nodiscard]] bool orphaned() const { return m_orphaned; }
 
@@ -89,29 +94,13 @@ class Guardian {
   void tell(const JobEvent& event) const { send_message(m_task.channel.get(), event); }
 
   const GuardianTask& m_task;
-  const GatedJob& m_job;
+  Senses& m_senses;
   BootClock m_clock;
-  Fd m_deaths;
-  Alarm m_alarm;
   Tree m_tree;
   StopState m_state;
   bool m_main_ended = false;
   bool m_orphaned = false;  // the runner went away before all was over
 };
-
-// Nothing starts on a dead lease, nor for a runner that is gone.
-bool Guardian::open_gate(const LateValue& value)
-{
-  pollfd runner{m_task.channel.get(), POLLIN, 0};
-  const bool gone = ::poll(&runner, 1, 0) == 1 && (runner.revents & POLLHUP) != 0;
-  const Instant now = m_clock.now();
-  if (gone || !may_start(m_task.spec, now, m_task.lifeline.valid_until())) {
-    return false;
-  }
-  m_job.let_go(value);
-  m_state = started(m_task.spec, now);
-  return true;
-}
 
 void Guardian::guard()
 {
@@ -125,16 +114,16 @@ void Guardian::guard()
 
 void Guardian::wait()
 {
-  m_alarm.set(next_look(m_task.spec, m_state, m_task.lifeline.valid_until()));
+  m_senses.alarm.set(next_look(m_task.spec, m_state, m_task.lifeline.valid_until()));
   pollfd sources[] = {
-      {m_task.channel.get(), POLLIN, 0}, {m_deaths.get(), POLLIN, 0}, {m_alarm.fd(), POLLIN, 0}};
+      {m_task.channel.get(), POLLIN, 0}, {m_senses.deaths.get(), POLLIN, 0}, {m_senses.alarm.fd(), POLLIN, 0}};
   ::poll(sources, std::size(sources), m_main_ended ? look_again_ms : -1);
 }
 
 void Guardian::look_after_children()
 {
   signalfd_siginfo death{};
-  const bool died = ::read(m_deaths.get(), &death, sizeof death) == sizeof death;
+  const bool died = ::read(m_senses.deaths.get(), &death, sizeof death) == sizeof death;
   if (!died && !m_main_ended) {
     return;
   }
@@ -157,11 +146,6 @@ void Guardian::look_at_the_dead()
     return;
   }
   m_main_ended = true;
-  if (const auto error = m_job.exec_error()) {
-    m_state.phase = Phase::over;
-    tell(NotExecuted{*error});
-    return;
-  }
   advance(MainEnded{m_tree.is_empty() ? Others::none : Others::some});
 }
 
@@ -236,31 +220,60 @@ std::optional<LateValue> await_go(int channel)
   }
 }
 
-void take_out(pid_t job)
+bool is_gone(int channel)
 {
-  ::kill(job, SIGKILL);
-  ::waitpid(job, nullptr, 0);
+  pollfd peer{channel, POLLIN, 0};
+  return ::poll(&peer, 1, 0) == 1 && (peer.revents & POLLHUP) != 0;
 }
 
-// The JobEvent that ends it all, if it ended before it began.
-std::optional<JobEvent> live(const GuardianTask& task, const GatedJob& job)
+// The word of the runner, while it lives, on a lease that does.
+class StartGate final : public Gate {
+ public:
+  explicit StartGate(const GuardianTask& task) : m_task(task) {}
+
+  std::optional<LateValue> pass() override
+  {
+    auto value = await_go(m_task.channel.get());
+    const bool allowed = value && !is_gone(m_task.channel.get()) &&
+                         may_start(m_task.spec, m_clock.now(), m_task.lifeline.valid_until());
+    return allowed ? value : std::nullopt;
+  }
+
+ private:
+  const GuardianTask& m_task;
+  BootClock m_clock;
+};
+
+void say(const GuardianTask& task, const JobEvent& event) { send_message(task.channel.get(), event); }
+
+void close_all(const std::vector<int>& descriptors)
 {
-  Guardian guardian(task, job);
-  if (!guardian.is_ready()) {
-    const int error = errno;
-    take_out(job.pid());
-    return NotExecuted{error};
+  for (const int fd : descriptors) {
+    ::close(fd);
   }
-  const auto value = await_go(task.channel.get());
-  if (!value || !guardian.open_gate(*value)) {
-    take_out(job.pid());
-    return NotStarted{};
+}
+
+// From the start of the job to its end. `inherited` is the job's, not ours.
+void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
+{
+  Senses senses;
+  if (!senses.complete()) {
+    return say(task, NotExecuted{errno});
   }
+  StartGate gate(task);
+  const Launch launched = launch(task.spec, task.signals, group, gate);
+  close_all(inherited);
+  if (const auto* failure = std::get_if<NotExecuted>(&launched)) {
+    return say(task, *failure);
+  }
+  if (std::holds_alternative<NotStarted>(launched)) {
+    return say(task, NotStarted{});
+  }
+  Guardian guardian(task, senses, std::get<Launched>(launched).pid);
   guardian.guard();
   if (guardian.orphaned()) {
     Log(Verbosity::normal).error("killed: the job was stopped with it");
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -271,22 +284,12 @@ void be_guardian(GuardianTask task)
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const std::vector<int> inherited = close_own_descriptors(task.channel.get());
+  const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
+  ::setpgid(0, 0);  // out of the runner's group
 
-  std::optional<JobEvent> failure;
-  const auto job = GatedJob::fork(task.spec, task.signals, task.grouping, task.channel.get());
-  // Out of the runner's group, but not before the job was forked into it.
-  ::setpgid(0, 0);
-  for (const int fd : inherited) {
-    ::close(fd);
-  }
-  if (const int* error = std::get_if<int>(&job)) {
-    failure = NotExecuted{*error};
-  } else {
-    failure = live(task, std::get<GatedJob>(job));
-  }
-  if (failure) {
-    send_message(task.channel.get(), *failure);
-  }
+  live(task, group, inherited);
+  step_aside();
+  give_way();  // to the runner
   ::_exit(0);
 }
 

@@ -45,7 +45,7 @@ struct JobSpec {
 // Why the guardian stopped the job; none: it ended by itself.
 enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
-struct NotExecuted { int error; };     // errno of execve, or of a fork before it: the job never ran
+struct NotExecuted { int error; };     // errno of execve, or of what comes before it: the job never ran
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z); only told in the foreground
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says

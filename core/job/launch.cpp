@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/launch.h"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include <sched.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace rlock {
 namespace {
 
 constexpr const char* shell = "/bin/sh";
+constexpr std::size_t stack_size = 64 * 1024;  // of the new process until execve
 
 // execve takes char*, but writes to none of it.
 char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }
@@ -61,71 +65,64 @@ void make_room_for_late(Image& image, const JobSpec& spec)
   }
 }
 
-// From here on only what signal-safety(7) allows.
-[[noreturn]] void become_the_job(Image& image, std::size_t name_length, const Signals& signals, Grouping grouping,
-                                 int gate, pid_t parent)
+// What the parent, which stands still meanwhile, shares with the new process.
+struct Launchpad {
+  Image image;
+  std::size_t late_at;  // where in image.late the value goes
+  const Signals& signals;
+  Gate& gate;
+  pid_t group;
+  pid_t parent;
+  std::variant<Launched, NotStarted, NotExecuted> end;  // as long as it is Launched, execve did not return
+};
+
+// The new process from its beginning to execve. Only what signal-safety(7) allows: the memory is the parent's.
+int become_the_job(void* shared)
 {
-  if (grouping == Grouping::own) {
-    ::setpgid(0, 0);
-  }
+  auto& pad = *static_cast<Launchpad*>(shared);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  LateValue value;
   // A parent that died before prctl sends no signal any more.
-  if (::getppid() != parent || ::read(gate, &value, sizeof value) != sizeof value) {
+  const bool orphan = ::getppid() != pad.parent;
+  const auto value = !orphan && ::setpgid(0, pad.group) == 0 ? pad.gate.pass() : std::nullopt;
+  if (!value) {
+    pad.end = NotStarted{};
     ::_exit(1);
   }
-  if (!image.late.empty()) {
-    std::memcpy(image.late.data() + name_length + 1, value.c_str(), LateValue::size);
+  if (!pad.image.late.empty()) {
+    std::memcpy(pad.image.late.data() + pad.late_at, value->c_str(), LateValue::size);
   }
-  signals.restore();
-  ::execve(image.path, image.argv.data(), image.environment.data());
+  pad.signals.restore();
+  ::execve(pad.image.path, pad.image.argv.data(), pad.image.environment.data());
   if (errno == ENOEXEC) {
-    ::execve(shell, image.shell_argv.data(), image.environment.data());
+    ::execve(shell, pad.image.shell_argv.data(), pad.image.environment.data());
   }
-  const int error = errno;
-  ::send(gate, &error, sizeof error, MSG_NOSIGNAL);
+  pad.end = NotExecuted{errno};
   ::_exit(1);
 }
 
 }  // namespace
 
-std::variant<GatedJob, int> GatedJob::fork(const JobSpec& spec, const Signals& signals,
-                                           Grouping grouping, int foreign)
+Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate)
 {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return errno;
-  }
-  Fd ours(ends[0]);
-  const Fd theirs(ends[1]);
-  Image image = image_of(spec);
-  make_room_for_late(image, spec);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
+  Launchpad pad{.image = image_of(spec),
+                .late_at = spec.late_variable.size() + 1,
+                .signals = signals,
+                .gate = gate,
+                .group = group,
+                .parent = ::getpid(),
+                .end = Launched{}};
+  make_room_for_late(pad.image, spec);
+
+  alignas(std::max_align_t) std::array<char, stack_size> stack;  // NOLINT(*-member-init)
+  const pid_t pid = ::clone(become_the_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &pad);
   if (pid < 0) {
-    return errno;
+    return NotExecuted{errno};
   }
-  if (pid == 0) {
-    ::close(foreign);
-    ::close(ours.get());
-    become_the_job(image, spec.late_variable.size(), signals, grouping, theirs.get(), parent);
+  if (std::holds_alternative<Launched>(pad.end)) {
+    return Launched{pid};
   }
-  if (grouping == Grouping::own) {
-    ::setpgid(pid, pid);  // by both, since either may be first
-  }
-  return GatedJob(pid, std::move(ours));
-}
-
-void GatedJob::let_go(const LateValue& value) const
-{
-  ::send(m_gate.get(), &value, sizeof value, MSG_NOSIGNAL);
-}
-
-std::optional<int> GatedJob::exec_error() const
-{
-  int error = 0;
-  const ssize_t got = ::recv(m_gate.get(), &error, sizeof error, MSG_DONTWAIT);
-  return got == sizeof error ? std::optional(error) : std::nullopt;
+  ::waitpid(pid, nullptr, 0);
+  return pad.end;
 }
 
 }  // namespace rlock

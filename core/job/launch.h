@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job before it is one: a process that has done all but execve(2), and waits to be let go.
+// The job before it is one: a process that has done all but execve(2), and waits at its gate.
 #pragma once
 
 #include "base/fd.h"
@@ -28,24 +28,21 @@ class LateValue {
   std::array<char, size> m_text{};
 };
 
-enum class Grouping { own, shared };  // it leads a group of its own, or stays in the forker's
+enum class Grouping { own, shared };  // it leads a group of its own, or stays in the runner's
 
-// Whoever holds this is the parent; the process dies with it (PR_SET_PDEATHSIG).
-class GatedJob {
+// What the job waits for before it begins.
+class Gate {
  public:
-  // `foreign`: a descriptor of the parent that must not be held open by the one that waits.
-  // An errno where there is no more memory, process or descriptor.
-  static std::variant<GatedJob, int> fork(const JobSpec& spec, const Signals& signals,
-                                          Grouping grouping, int foreign);
-
-  [[nodiscard]] pid_t pid() const { return m_pid; }
-  void let_go(const LateValue& value) const;
-  [[nodiscard]] std::optional<int> exec_error() const;  // to be asked when it has ended
-
- private:
-  GatedJob(pid_t pid, Fd gate) : m_pid(pid), m_gate(std::move(gate)) {}
-  pid_t m_pid;
-  Fd m_gate;  // go is sent through it, and the errno of execve comes back
+  virtual ~Gate() = default;
+  // Called in the new process: only what signal-safety(7) allows. nullopt: the job must not begin.
+  virtual std::optional<LateValue> pass() = 0;
 };
+
+struct Launched { pid_t pid; };  // it runs, and dies with us (PR_SET_PDEATHSIG)
+using Launch = std::variant<Launched, NotStarted, NotExecuted>;
+
+// Returns when the gate was passed and the job runs, or will not. Until then the new process has our memory, as
+// with vfork(2): neither the one that waits nor execve pays for a copy. `group` as setpgid(2) takes it.
+Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
 
 }  // namespace rlock

@@ -21,7 +21,7 @@ constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
 constexpr Millis deaf_pause{200};       // between tries where listening is not possible
-constexpr std::chrono::microseconds out_of_the_way{250};  // of the job that has just been let go
+constexpr std::chrono::microseconds out_of_the_way{100};  // of the job that has just been let go
 constexpr int stale_grants = 3;
 
 bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
@@ -192,16 +192,16 @@ class Approach {
         m_prepare_at = far_future;
         m_onlooker.next_in_line();
       }
-      if (m_stop.requested()) {
-        return Wake::stopped;
-      }
       if (now >= end) {
-        return Wake::due;
+        return Wake::due;  // who asks then looks at the stop first
       }
       std::array<pollfd, 2> waits{
           pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
           pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
       poll_until(waits, now, std::min({end, m_onlooker.due(), m_prepare_at}));
+      if (waits[0].revents != 0) {
+        return Wake::stopped;
+      }
       if (waits[1].revents != 0) {
         listen();
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/farewell.h"
 
+#include "base/courtesy.h"
 #include "base/duration.h"
 #include "base/text.h"
 
@@ -26,6 +27,7 @@ bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Faul
 
 std::optional<NotOurs> let_go(const RunRequest& request, const World& world, const Tenure& tenure)
 {
+  step_aside();
   const Clock& clock = world.clock;
   const Instant give_up = clock.now() + request.server.timeout;
   const Millis each = std::max(request.server.timeout / tries, pause);

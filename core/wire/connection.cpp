@@ -142,7 +142,7 @@ Result<std::optional<Reply>> Connection::receive(const Limit& limit)
       return reply;
     }
     over = m_state->clock.now() >= limit.deadline;
-    switch (wait_for(fd(), POLLIN, m_state->clock, limit)) {
+    switch (over ? Waited::ready : wait_for(fd(), POLLIN, m_state->clock, limit)) {
       case Waited::late: return std::optional<Reply>{};
       case Waited::stopped: return interrupted();
       case Waited::ready: break;

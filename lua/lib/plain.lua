@@ -49,6 +49,11 @@ local function look()
   return 'held', fields[1], tonumber(fields[2])
 end
 
+-- How often OWNER holds the lock; nil when it does not. One call, for what happens most.
+local function mine()
+  return tonumber(redis.pcall('HGET', LOCK, OWNER))
+end
+
 -- What renewing and releasing will need is asked for before anything is written: who may take a lock can let
 -- it go. Answers the first command and key that the server's ACL refuses; Redis 6 cannot be asked.
 local function refused()
@@ -56,7 +61,8 @@ local function refused()
   if not may then
     return nil
   end
-  return not may('hlen', LOCK) and {'denied', 'hlen', LOCK}
+  return not may('hget', LOCK, 'f') and {'denied', 'hget', LOCK}
+      or not may('hlen', LOCK) and {'denied', 'hlen', LOCK}
       or not may('hgetall', LOCK) and {'denied', 'hgetall', LOCK}
       or not may('hset', LOCK, 'f', 'v') and {'denied', 'hset', LOCK}
       or not may('pexpire', LOCK, '1') and {'denied', 'pexpire', LOCK}
@@ -74,14 +80,13 @@ end
 -- Writes a free lock to an owner and answers its fencing number.
 --
 -- The order of the writes is the safety. The number comes first, because SET is what a full memory
--- refuses; then PEXPIRE and DEL, on what is left of the last holder's record; then the new record. When the
--- lock is written at last nothing is left that could be refused between HSET and PEXPIRE, or when it is
--- released, so that no key can ever be without a ttl.
+-- refuses; then the record, instead of what an expired holder left. When the lock is written at last nothing
+-- is left that could be refused between HSET and PEXPIRE, or when it is released, so that no key can ever be
+-- without a ttl.
 local function grant(owner, info, ttl)
   local fence = math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now())
   fence = string.format('%.0f', fence)
   redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
-  redis.call('PEXPIRE', HOLDER, ttl)
   redis.call('DEL', HOLDER)
   redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner)
   redis.call('PEXPIRE', HOLDER, ttl)
@@ -124,21 +129,19 @@ end
 -- the next few are told to look then, and go on from there.
 local function hand_over(me, my_info, my_ttl)
   for _ = 1, 50 do
-    local first = redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES')
-    local waiter = first[1]
+    local waiter, arrival = unpack(redis.call('ZPOPMIN', QUEUE))
     if not waiter then
       return nil
     end
     local heard = waiter == me or redis.call('PUBLISH', EARS_OF .. waiter, 'yours') > 0
     local info = redis.call('HGET', WAITERS, waiter) or ''
-    redis.call('ZREM', QUEUE, waiter)
     redis.call('HDEL', WAITERS, waiter)
     if waiter == me then
       local fence = grant(me, my_info, my_ttl)
       announce_next()
       return waiter, fence
     end
-    if heard or now() - tonumber(first[2]) < YOUNG then
+    if heard or now() - tonumber(arrival) < YOUNG then
       return waiter, grant(waiter, info, CLAIM)
     end
   end
@@ -159,9 +162,12 @@ end
 -- may lock again before any message arrives; so after such a spell we keep it for as long as they had it, a
 -- second at most. `ears` is how many of those who listen on the lock's channel are ours.
 local function is_foreign_turn(ears)
+  if redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears or redis.call('EXISTS', QUEUE) == 0 then
+    return false
+  end
   local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
   redis.call('PEXPIRE', WAITERS, WAITING)
-  if turn % 3 ~= 0 or redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears then
+  if turn % 3 ~= 0 then
     return false
   end
   local left = tonumber(redis.call('HGET', WAITERS, '#left')) or 0
@@ -172,13 +178,11 @@ end
 -- For a lock that has just been deleted: to the next of ours, or to whoever else waits for it. Messages come
 -- last, because nothing undoes them.
 local function pass_on(ears)
-  if redis.call('EXISTS', QUEUE) == 1 then
-    if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
-      note('#left')
-      redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
-    elseif hand_over() then
-      return
-    end
+  if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
+    note('#left')
+    redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
+  elseif hand_over() then
+    return
   end
   redis.call('PUBLISH', CHANNEL, '0')
   local fair = redis.call('LINDEX', FAIR, 0)

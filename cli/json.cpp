@@ -85,14 +85,22 @@ struct Teller {
   Told operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
 };
 
+struct ModeName {
+  const char* operator()(const Plain&) const { return "plain"; }
+  const char* operator()(const Reader&) const { return "shared"; }
+  const char* operator()(const Writer&) const { return "exclusive"; }
+  const char* operator()(const Permits&) const { return "permits"; }
+  const char* operator()(const PlainString&) const { return "plain"; }
+};
+
 }  // namespace
 
 std::string status_json(const LockState& state)
 {
   return one_line({{"key", state.name.text()},
                    {"held", state.held()},
-                   {"format", "redisson"},
-                   {"mode", "plain"},
+                   {"format", std::holds_alternative<PlainString>(state.mode) ? "string" : "redisson"},
+                   {"mode", std::visit(ModeName{}, state.mode)},
                    {"ttl_ms", ttl_of(state)},
                    {"fence", state.fence == 0 ? Json() : Json(state.fence)},
                    {"holders", holders_json(state.holders)},

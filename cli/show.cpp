@@ -145,6 +145,21 @@ std::string aligned(const std::vector<Row>& rows)
   return text;
 }
 
+// What is not the plain lock says so.
+struct HowHeld {
+  const LockState& state;
+  std::string operator()(const Plain&) const { return ""; }
+  std::string operator()(const Reader&) const { return ", shared"; }
+  std::string operator()(const Writer&) const { return ", exclusive (read-write lock)"; }
+  std::string operator()(const Permits& permits) const
+  {
+    return ", " + std::to_string(state.holders.size()) + " of " + std::to_string(permits.limit) + " permits";
+  }
+  std::string operator()(const PlainString&) const { return " (format string)"; }
+};
+
+std::string how(const LockState& state) { return std::visit(HowHeld{state}, state.mode); }
+
 }  // namespace
 
 std::optional<std::string> iso_utc(std::int64_t wall_ms)
@@ -177,7 +192,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   if (!state.held()) {
     return key + ": free\n" + show_queue(state.waiting, now_ms);
   }
-  std::string text = key + ": held\n";
+  std::string text = key + ": held" + how(state) + "\n";
   for (const Holder& holder : state.holders) {
     text += show_holder(holder, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";

@@ -72,10 +72,12 @@ Result<RunEnd> tell(const MeantForce& meant, const ForceEnd& end)
 
 // `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
 // it was not shown to anybody.
-Result<RunEnd> take_from(const Holder& seen, const MeantForce& meant, const OpenedStore& opened)
+Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant,
+                         const OpenedStore& opened)
 {
   const ForceOrder order{
       .name = meant.name,
+      .mode = mode,
       .owner = meant.owner.value_or(seen.owner),
       .by = who_am_i(),
       .grace = meant.grace,
@@ -86,6 +88,23 @@ Result<RunEnd> take_from(const Holder& seen, const MeantForce& meant, const Open
     return end.error();
   }
   return tell(meant, *end);
+}
+
+// From the one that is meant, or from each of those who hold it.
+Result<RunEnd> take(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+{
+  if (meant.owner) {
+    return take_from(state.holders.front(), state.mode, meant, opened);
+  }
+  int worst = 0;
+  for (const Holder& holder : state.holders) {
+    const Result<RunEnd> end = take_from(holder, state.mode, meant, opened);
+    if (!end) {
+      return end;
+    }
+    worst = std::max(worst, std::get<ExitWith>(*end).code);
+  }
+  return RunEnd{ExitWith{worst}};
 }
 
 Result<RunEnd> act(const TypedForce& typed, const Call& call)
@@ -105,12 +124,13 @@ Result<RunEnd> act(const TypedForce& typed, const Call& call)
   if (!state->held()) {
     return tell(*meant, ForceFree{});
   }
-  const Holder& holder = state->holders.front();
-  Log(Verbosity::normal).notice(printable(meant->name.text()) + " is held by " + describe(holder));
-  if (!meant->confirmed) {
-    return unconfirmed(holder);
+  for (const Holder& holder : state->holders) {
+    Log(Verbosity::normal).notice(printable(meant->name.text()) + " is held by " + describe(holder));
   }
-  return take_from(holder, *meant, *opened);
+  if (!meant->confirmed) {
+    return unconfirmed(state->holders.front());
+  }
+  return take(*state, *meant, *opened);
 }
 
 Act describe_verb(CLI::App& app)

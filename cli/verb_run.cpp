@@ -94,6 +94,16 @@ Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
+Result<Done> mean_mode(const TypedRun& typed, RunRequest& request)
+{
+  const Result<Mode> mode = meant_mode(typed.mode);
+  if (!mode) {
+    return mode.error();
+  }
+  request.mode = *mode;
+  return Done{};
+}
+
 Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
 {
   request.automatic = typed.lease.value_or("auto") == "auto";
@@ -206,6 +216,7 @@ Act describe_verb(CLI::App& app)
 void describe_run(CLI::App& app, TypedRun& typed)
 {
   describe_keys(app, typed.keys);
+  describe_mode(app, typed.mode);
   describe_patience(app, typed.patience);
   add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
   describe_lease(app, typed);
@@ -240,7 +251,7 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean : {mean_waiting, mean_lease, mean_times, mean_stopping}) {
+  for (const auto mean : {mean_waiting, mean_mode, mean_lease, mean_times, mean_stopping}) {
     const Result<Done> meant = mean(typed, request);
     if (!meant) {
       return meant.error();

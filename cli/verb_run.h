@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/keys.h"
+#include "cli/mode.h"
 #include "cli/patience.h"
 #include "cli/server.h"
 #include "cli/verb.h"
@@ -13,6 +14,7 @@ struct TypedRun {
   TypedKeys keys;
   TypedServer server;
   TypedPatience patience;
+  TypedMode mode;
   Text busy_code;
   Text lease;
   Text ttl;

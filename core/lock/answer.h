@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/text.h"
+#include "lock/kinds.h"
 #include "lock/store.h"
 #include "wire/reply.h"
 #include "wire/script.h"
@@ -50,12 +51,18 @@ class Answer {
     return integer(at) < 0 ? std::nullopt : std::optional{Millis{integer(at)}};
   }
 
+  [[nodiscard]] const Reply& part(std::size_t at) const { return m_reply.elements[at]; }
+
   // What it means when it is none of the words that were expected.
   [[nodiscard]] Error unexpected(const Script& script, const LockName& name) const
   {
     if (is("other")) {
       return {Fault::config, "the key " + printable(name.text()) + " holds a " + printable(text(1)) +
-                                 ", not a lock of this kind (use another --key)"};
+                                 ", not a lock of this kind (" + std::string(advice_for(text(1))) + ")"};
+    }
+    if (is("differs")) {
+      return {Fault::config, "the permits of " + printable(name.text()) + " are " + std::to_string(integer(1)) +
+                                 " for those who hold some (give the same --permits, or wait until none is held)"};
     }
     if (is("denied")) {
       return {Fault::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
@@ -65,7 +72,6 @@ class Answer {
   }
 
  private:
-  [[nodiscard]] const Reply& part(std::size_t at) const { return m_reply.elements[at]; }
   const Reply& m_reply;
 };
 

@@ -50,10 +50,13 @@ struct Watching {
   }
 
   // False where it could not be had; then we look more often.
-  bool listen()
+  bool listen(const Mode& mode)
   {
+    if (std::holds_alternative<PlainString>(mode)) {
+      return false;
+    }
     if (!listener) {
-      auto opened = store.listen(name, ears, limit());
+      auto opened = store.listen(name, mode, ears, limit());
       if (!opened || !(*opened)->hear_releases(limit())) {
         return false;
       }
@@ -90,7 +93,7 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
   for (;;) {
     const bool had_ears = watching.listener != nullptr;
     const auto state = watching.look();
-    if (state && !state->held()) {
+    if (state && state->has_room()) {
       return Freedom::free;
     }
     if (stop.requested()) {
@@ -102,7 +105,7 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
     if (until && clock.now() >= *until) {
       return state ? Result(Freedom::time_over) : Result<Freedom>(state.error());
     }
-    const bool hears = state && watching.listen();
+    const bool hears = state && watching.listen(state->mode);
     if (hears && !had_ears) {
       continue;  // it may have become free before we listened
     }

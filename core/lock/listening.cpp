@@ -61,7 +61,7 @@ class SubscribedListener final : public Listener {
 
   Result<Done> hear_releases(const Limit& limit) override
   {
-    if (m_hears_releases) {
+    if (m_hears_releases || m_release_channel.empty()) {
       return Done{};
     }
     m_hears_releases = true;  // counted even if it fails: better one foreign client too few for a while
@@ -78,10 +78,10 @@ class SubscribedListener final : public Listener {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> RedisStore::listen(const LockName& name, const Owner& owner,
-                                                     const Limit& limit)
+Result<std::unique_ptr<Listener>> RedisStore::listen(const LockName& name, const Mode& mode,
+                                                     const Owner& owner, const Limit& limit)
 {
-  const LockKeys keys(name);
+  const LockKeys keys(name, mode);
   const std::string channel = keys.owner_channel + owner.text();
   const std::array<std::string_view, 1> channels{channel};
   auto subscription = m_transport->subscribe(name.text(), channels, limit);

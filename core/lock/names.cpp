@@ -35,6 +35,21 @@ std::string tagged(std::string_view prefix, const std::string& name)
   return std::string(prefix) + (has_tag ? ":" + name : ":{" + name + "}");
 }
 
+std::string suffixed(const std::string& name, std::string_view suffix)
+{
+  const bool has_tag = name.find('{') != std::string::npos;
+  return (has_tag ? name : "{" + name + "}") + ":" + std::string(suffix);
+}
+
+struct ChannelOf {
+  const std::string& name;
+  std::string operator()(const Plain&) const { return tagged("redisson_lock__channel", name); }
+  std::string operator()(const Reader&) const { return tagged("redisson_rwlock", name); }
+  std::string operator()(const Writer&) const { return tagged("redisson_rwlock", name); }
+  std::string operator()(const Permits&) const { return tagged("redisson_sc", name); }
+  std::string operator()(const PlainString&) const { return {}; }
+};
+
 }  // namespace
 
 Result<LockName> LockName::parse(std::string_view text)
@@ -59,7 +74,7 @@ Result<LockName> LockName::parse(std::string_view text)
   return LockName(std::string(text));
 }
 
-LockKeys::LockKeys(const LockName& name)
+LockKeys::LockKeys(const LockName& name, const Mode& mode)
     : lock(name.text()),
       fence(tagged("redisson_lock_token", lock)),
       holder(tagged("rlock:holder", lock)),
@@ -69,7 +84,8 @@ LockKeys::LockKeys(const LockName& name)
       waiters(tagged("rlock:waiters", lock)),
       reserved(tagged("rlock:reserved", lock)),
       fair_queue(tagged("redisson_lock_queue", lock)),
-      channel(tagged("redisson_lock__channel", lock)),
+      second(suffixed(lock, "timeout")),
+      channel(std::visit(ChannelOf{lock}, mode)),
       owner_channel(tagged("rlock:owner", lock) + ":")
 {
 }

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "base/rng.h"
+#include "lock/mode.h"
 
 #include <string>
 #include <string_view>
@@ -28,9 +29,9 @@ class LockName {
 // The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's RLock, the rest is
 // ours and may be lost without harm. All hash to the lock's own cluster slot.
 struct LockKeys {
-  explicit LockKeys(const LockName& name);
+  explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 
-  std::string lock;           // hash {owner: count}
+  std::string lock;           // in the layout of its kind
   std::string fence;          // string: the last fencing number given out
   std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
   std::string force;          // string: who asked whom to let go
@@ -39,7 +40,8 @@ struct LockKeys {
   std::string waiters;        // hash {owner: HolderInfo}
   std::string reserved;       // string: a free lock is left to foreign clients for a moment
   std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
-  std::string channel;        // "0" when the lock becomes free
+  std::string second;         // of some kinds: the expiry of each holder
+  std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
   std::string owner_channel;  // prefix; followed by an owner: what that one listens on
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator's half of RedisStore: looking, and taking away.
 #include "lock/answer.h"
+#include "lock/kinds.h"
 #include "lock/redis_store.h"
-#include "lua/scripts.h"
 
 #include <algorithm>
 #include <array>
@@ -10,18 +10,52 @@
 namespace rlock {
 namespace {
 
-LockState state_of(const LockName& name, const Answer& answer)
+// {owner, count, wish, info, owner, …}
+std::vector<Holder> holders_in(const Reply& list)
 {
-  LockState state{
-      .name = name, .ttl = answer.ttl(2), .fence = answer.number(1), .holders = {}, .waiting = {}};
-  if (!answer.text(3).empty()) {
-    state.holders.push_back(answer.holder(3));
+  const Answer parts(list);
+  std::vector<Holder> holders;
+  for (std::size_t at = 0; at + 3 < parts.size(); at += 4) {
+    holders.push_back({.owner = Owner::of(parts.text(at)), .count = parts.integer(at + 1), .info = parts.info(at + 3)});
   }
-  for (std::size_t at = 6; at + 1 < answer.size(); at += 2) {
-    state.waiting.push_back({.owner = Owner::of(answer.text(at)), .info = answer.info(at + 1)});
-  }
-  return state;
+  return holders;
 }
+
+// {owner, wish, info, owner, …}
+std::vector<Waiter> waiters_in(const Reply& list)
+{
+  const Answer parts(list);
+  std::vector<Waiter> waiting;
+  for (std::size_t at = 0; at + 2 < parts.size(); at += 3) {
+    waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2)});
+  }
+  return waiting;
+}
+
+// As it was asked for, and what the holders show.
+Mode mode_of(const Mode& asked, const Answer& answer, std::size_t holders)
+{
+  if (std::holds_alternative<Permits>(asked)) {
+    return Permits{static_cast<unsigned>(answer.number(3) + holders)};
+  }
+  const bool reads = holders > 0 && Answer(answer.part(4)).text(2) == "read";
+  return reads ? Mode(Reader{}) : asked;
+}
+
+LockState state_of(const LockName& name, const Mode& asked, const Answer& answer)
+{
+  auto holders = holders_in(answer.part(4));
+  const Mode mode = mode_of(asked, answer, holders.size());
+  return {.name = name,
+          .mode = mode,
+          .ttl = answer.ttl(2),
+          .fence = answer.number(1),
+          .holders = std::move(holders),
+          .waiting = waiters_in(answer.part(5))};
+}
+
+const std::string record_prefix = "rlock:holder:{";
+const std::string record_suffix = "}";
 
 // Our own hashes beside a lock look like one at times.
 bool is_bookkeeping(const std::string& key)
@@ -31,19 +65,29 @@ bool is_bookkeeping(const std::string& key)
 
 }  // namespace
 
+// Of a kind that only the key itself tells: asked as a plain lock first, then as what it says it is.
 Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
 {
-  const auto reply = call(scripts::exclusive_inspect, name, Owner::of(""), {}, limit);
-  if (!reply) {
-    return reply.error();
+  Mode mode = Plain{};
+  for (bool first = true;; first = false) {
+    const Script& script = scripts_of(mode).inspect;
+    const auto reply = call(script, name, mode, Owner::of(""), {}, limit);
+    if (!reply) {
+      return reply.error();
+    }
+    const Answer answer(*reply);
+    if (answer.is("known") && answer.size() > 5) {
+      return state_of(name, mode, answer);
+    }
+    const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
+    if (!first || !other) {
+      return answer.unexpected(script, name);
+    }
+    mode = *other;
   }
-  const Answer answer(*reply);
-  return answer.is("known") ? Result(state_of(name, answer))
-                            : answer.unexpected(scripts::exclusive_inspect, name);
 }
 
-// A lock is a hash, and what looks like one is asked one by one: a name alone does not tell.
-Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
+Result<std::vector<std::string>> RedisStore::hashes(std::string_view pattern, const Limit& limit)
 {
   std::vector<std::string> keys;
   std::string cursor = "0";
@@ -59,16 +103,29 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     }
     cursor = page->elements[0].text;
     for (const Reply& key : page->elements[1].elements) {
-      if (!is_bookkeeping(key.text)) {
-        keys.push_back(key.text);
-      }
+      keys.push_back(key.text);
     }
   } while (cursor != "0");
+  return keys;
+}
 
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());  // SCAN may name a key twice
+// What looks like a lock is asked one by one, for a name alone does not tell. Hashes are looked for as such; a string
+// may be anything, so of those only what our own records stand beside.
+Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
+{
+  auto keys = hashes(pattern, limit);
+  const auto records = hashes(record_prefix + std::string(pattern) + record_suffix, limit);
+  if (!keys || !records) {
+    return keys ? records.error() : keys.error();
+  }
+  std::erase_if(*keys, is_bookkeeping);
+  for (const std::string& record : *records) {
+    keys->push_back(record.substr(record_prefix.size(), record.size() - record_prefix.size() - 1));
+  }
+  std::sort(keys->begin(), keys->end());
+  keys->erase(std::unique(keys->begin(), keys->end()), keys->end());  // SCAN may name a key twice
   std::vector<LockState> locks;
-  for (const std::string& key : keys) {
+  for (const std::string& key : *keys) {
     const auto name = LockName::parse(key);
     auto state = name ? inspect(*name, limit) : Result<LockState>(name.error());
     if (state && state->held()) {
@@ -80,11 +137,11 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   return locks;
 }
 
-Result<ForceAsk> RedisStore::ask(const LockName& name, const Owner& owner, std::string_view by,
-                                 Millis grace, const Limit& limit)
+Result<ForceAsk> RedisStore::ask(const LockName& name, const Mode& mode, const Owner& owner,
+                                 std::string_view by, Millis grace, const Limit& limit)
 {
-  const auto reply =
-      call(scripts::exclusive_ask, name, owner, {by, std::to_string(grace.count())}, limit);
+  const Script& script = scripts_of(mode).ask;
+  const auto reply = call(script, name, mode, owner, {by, std::to_string(grace.count())}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -98,13 +155,14 @@ Result<ForceAsk> RedisStore::ask(const LockName& name, const Owner& owner, std::
   if (answer.is("free")) {
     return ForceAsk{ForceFree{}};
   }
-  return answer.unexpected(scripts::exclusive_ask, name);
+  return answer.unexpected(script, name);
 }
 
-Result<ForceBreak> RedisStore::break_lock(const LockName& name, const Owner& owner, std::string_view by,
-                                          const Limit& limit)
+Result<ForceBreak> RedisStore::break_lock(const LockName& name, const Mode& mode, const Owner& owner,
+                                          std::string_view by, const Limit& limit)
 {
-  const auto reply = call(scripts::exclusive_break, name, owner, {by}, limit);
+  const Script& script = scripts_of(mode).break_lock;
+  const auto reply = call(script, name, mode, owner, {by}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -118,7 +176,7 @@ Result<ForceBreak> RedisStore::break_lock(const LockName& name, const Owner& own
   if (answer.is("free")) {
     return ForceBreak{ForceFree{}};
   }
-  return answer.unexpected(scripts::exclusive_break, name);
+  return answer.unexpected(script, name);
 }
 
 }  // namespace rlock

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "lock/answer.h"
-#include "lua/scripts.h"
+#include "lock/kinds.h"
 
 #include <array>
 #include <vector>
@@ -23,14 +23,14 @@ std::optional<ForceRequest> request_for(const Owner& owner, const std::string& r
   return ForceRequest{request.substr(newline + 1)};
 }
 
-// {'lost', type, owner, info, request}
+// {'lost', what, owner, info, request}
 NotOurs not_ours(const Answer& answer, const Owner& owner)
 {
   const std::string kind = answer.text(1);
   NotOurs lost{.what = {}, .forced = request_for(owner, answer.text(4))};
   if (kind == "none") {
     lost.what = "expired or deleted";
-  } else if (kind == "hash") {
+  } else if (kind == "held") {
     lost.what = "now held by " +
                 describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
   } else {
@@ -41,15 +41,16 @@ NotOurs not_ours(const Answer& answer, const Owner& owner)
 
 }  // namespace
 
-// Every script of a kind is given the same keys, and the same three words before its own.
-Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Owner& owner,
+// Every script is given the same keys, and the same four words before its own.
+Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                                std::initializer_list<std::string_view> args, const Limit& limit)
 {
-  const LockKeys keys(name);
-  const std::array<std::string_view, 9> key_words{keys.lock,    keys.fence,    keys.holder,
-                                                  keys.force,   keys.events,   keys.queue,
-                                                  keys.waiters, keys.reserved, keys.fair_queue};
-  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel};
+  const LockKeys keys(name, mode);
+  const std::string wish = wish_of(mode);
+  const std::array<std::string_view, 10> key_words{keys.lock,       keys.fence,   keys.holder,   keys.force,
+                                                   keys.events,     keys.queue,   keys.waiters,  keys.reserved,
+                                                   keys.fair_queue, keys.second};
+  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish};
   words.insert(words.end(), args.begin(), args.end());
   return run_script(*m_transport, script, key_words, words, limit);
 }
@@ -57,7 +58,8 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
 Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                     const Limit& limit)
 {
-  const auto reply = call(scripts::exclusive_acquire, spec.name, owner,
+  const Script& script = scripts_of(spec.mode).acquire;
+  const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who),
                            manner.queues ? "wait" : "try", std::to_string(manner.ticket)},
                           limit);
@@ -69,13 +71,14 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
     return Attempt{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
   }
   if (!answer.is("busy")) {
-    return answer.unexpected(scripts::exclusive_acquire, spec.name);
+    return answer.unexpected(script, spec.name);
   }
   const bool held = !answer.text(2).empty();
   return Attempt{Busy{.ttl = answer.ttl(1),
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
                       .place = static_cast<std::uint64_t>(answer.integer(5)),
-                      .ticket = answer.number(6)}};
+                      .ticket = answer.number(6),
+                      .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4)}};
 }
 
 Result<bool> RedisStore::is_queued(const LockName& name, const Owner& owner, const Limit& limit)
@@ -91,7 +94,8 @@ Result<bool> RedisStore::is_queued(const LockName& name, const Owner& owner, con
 
 Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
-  const auto reply = call(scripts::exclusive_renew, spec.name, owner, {text_of(spec.ttl)}, limit);
+  const Script& script = scripts_of(spec.mode).renew;
+  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl)}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -102,12 +106,13 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   if (answer.is("lost")) {
     return Renewal{not_ours(answer, owner)};
   }
-  return answer.unexpected(scripts::exclusive_renew, spec.name);
+  return answer.unexpected(script, spec.name);
 }
 
 Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit)
 {
-  const auto reply = call(scripts::exclusive_release, spec.name, owner,
+  const Script& script = scripts_of(spec.mode).release;
+  const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), std::to_string(*m_ears), text_of(keep)}, limit);
   if (!reply) {
     return reply.error();
@@ -125,7 +130,7 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, Mi
   if (answer.is("lost")) {
     return Release{not_ours(answer, owner)};
   }
-  return answer.unexpected(scripts::exclusive_release, spec.name);
+  return answer.unexpected(script, spec.name);
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks on one Redis, in the layout of Redisson's RLock: the table of (mode × verb) → script over a Transport.
+// Locks on one Redis: the scripts of each kind over a Transport.
 #pragma once
 
 #include "lock/store.h"
@@ -21,16 +21,17 @@ class RedisStore final : public LockStore {
   Result<Release> release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
-  Result<std::unique_ptr<Listener>> listen(const LockName& name, const Owner& owner,
+  Result<std::unique_ptr<Listener>> listen(const LockName& name, const Mode& mode, const Owner& owner,
                                            const Limit& limit) override;
-  Result<ForceAsk> ask(const LockName& name, const Owner& owner, std::string_view by, Millis grace,
-                       const Limit& limit) override;
-  Result<ForceBreak> break_lock(const LockName& name, const Owner& owner, std::string_view by,
-                                const Limit& limit) override;
+  Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
+                       Millis grace, const Limit& limit) override;
+  Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
+                                std::string_view by, const Limit& limit) override;
   void forget() override { m_transport->forget(); }
 
  private:
-  Result<Reply> call(const Script& script, const LockName& name, const Owner& owner,
+  Result<std::vector<std::string>> hashes(std::string_view pattern, const Limit& limit);
+  Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const Limit& limit);
 
   std::unique_ptr<Transport> m_transport;

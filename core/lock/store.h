@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/stop.h"
 #include "lock/holder.h"
+#include "lock/mode.h"
 #include "lock/names.h"
 
 #include <cstdint>
@@ -19,9 +20,6 @@
 #include <vector>
 
 namespace rlock {
-
-struct Exclusive {};
-using Mode = std::variant<Exclusive>;  // a kind of lock is an alternative here, its Lua files and its table rows
 
 struct LockSpec {
   LockName name;
@@ -55,6 +53,7 @@ struct Busy {
   std::optional<Holder> holder;  // missing: free, but left to others for a moment
   std::uint64_t place = 0;       // in the queue, from 0
   std::uint64_t ticket = 0;
+  bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
 };
 using Attempt = std::variant<Granted, Busy>;
 
@@ -77,11 +76,18 @@ struct Waiter {
 
 struct LockState {
   LockName name;
+  Mode mode;                    // Permits: how many there are
   std::optional<Millis> ttl;    // missing: no expiry
   std::uint64_t fence;          // the last number given out; 0: none
-  std::vector<Holder> holders;  // empty: free
+  std::vector<Holder> holders;  // empty: free; 64 at most
   std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
   [[nodiscard]] bool held() const { return !holders.empty(); }
+  // Whether somebody who wants it for himself, or one of its permits, could have that.
+  [[nodiscard]] bool has_room() const
+  {
+    const auto* permits = std::get_if<Permits>(&mode);
+    return !held() || (permits != nullptr && holders.size() < permits->limit);
+  }
 };
 
 struct ForceAsked { Holder holder; std::int64_t listening; };  // the holder, and how many heard it
@@ -129,14 +135,14 @@ class LockStore {
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) = 0;
 
   // From when this returns, whatever is said to the owner of a lock is heard.
-  virtual Result<std::unique_ptr<Listener>> listen(const LockName& name, const Owner& owner,
-                                                   const Limit& limit) = 0;
+  virtual Result<std::unique_ptr<Listener>> listen(const LockName& name, const Mode& mode,
+                                                   const Owner& owner, const Limit& limit) = 0;
 
   // force-unlock, step one: tells the holder, if it is `owner`, who wants the lock. Step two: takes it away.
-  virtual Result<ForceAsk> ask(const LockName& name, const Owner& owner, std::string_view by, Millis grace,
-                               const Limit& limit) = 0;
-  virtual Result<ForceBreak> break_lock(const LockName& name, const Owner& owner, std::string_view by,
-                                        const Limit& limit) = 0;
+  virtual Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner,
+                               std::string_view by, Millis grace, const Limit& limit) = 0;
+  virtual Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
+                                        std::string_view by, const Limit& limit) = 0;
 
   // Drops the connection, so that the next try starts on a fresh one.
   virtual void forget() = 0;

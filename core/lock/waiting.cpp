@@ -20,6 +20,7 @@ constexpr Millis farewell{500};         // how long leaving may take when the se
 constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
+constexpr Millis silent_pause{100};     // between looks at a holder that tells nobody when it is done
 constexpr Millis deaf_pause{200};       // between tries where listening is not possible
 constexpr std::chrono::microseconds out_of_the_way{100};  // of the job that has just been let go
 constexpr int stale_grants = 3;
@@ -154,7 +155,7 @@ class Approach {
     }
     const Limit limit{.deadline = answer_by(m_clock.now()), .stop = m_stop};
     if (!m_listener) {
-      auto listener = m_store.listen(m_spec.name, m_owner, limit);
+      auto listener = m_store.listen(m_spec.name, m_spec.mode, m_owner, limit);
       if (!listener) {
         m_look_at = std::min(m_look_at, m_clock.now() + deaf_pause);
         return true;
@@ -270,6 +271,9 @@ class Approach {
 
 Millis rest_after(const Busy& busy, Rng& rng)
 {
+  if (busy.silent && busy.place == 0) {
+    return silent_pause / 2 + upto(rng, silent_pause / 2);
+  }
   if (!busy.ttl || busy.place >= vanguard) {
     return longest_rest;
   }

@@ -43,7 +43,7 @@ Result<bool> lets_go(LockStore& store, const ForceOrder& order, const Clock& clo
 
 Result<ForceEnd> break_it(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop)
 {
-  const auto broken = store.break_lock(order.name, order.owner, order.by, answer_within(order, clock, stop));
+  const auto broken = store.break_lock(order.name, order.mode, order.owner, order.by, answer_within(order, clock, stop));
   if (!broken) {
     return broken.error();
   }
@@ -63,7 +63,7 @@ Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const C
   if (order.grace <= Millis{0}) {
     return break_it(store, order, clock, stop);
   }
-  const auto asked = store.ask(order.name, order.owner, order.by, order.grace + remembered_after_grace,
+  const auto asked = store.ask(order.name, order.mode, order.owner, order.by, order.grace + remembered_after_grace,
                                answer_within(order, clock, stop));
   if (!asked) {
     return asked.error();

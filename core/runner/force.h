@@ -12,6 +12,7 @@ namespace rlock {
 
 struct ForceOrder {
   LockName name;
+  Mode mode;
   Owner owner;        // who is meant: the holder that the operator saw
   std::string by;     // who wants it, for the holder and the record: "alice@web1 (pid 71)"
   Millis grace;       // how long the holder has to let go; zero: none

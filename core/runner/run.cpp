@@ -34,7 +34,7 @@ std::string joined(const std::vector<std::string>& words)
 LockSpec spec_of(const RunRequest& request)
 {
   return {.name = request.name,
-          .mode = Exclusive{},
+          .mode = request.mode,
           .ttl = request.ttl,
           .who = {.host = host_name(),
                   .pid = ::getpid(),

@@ -20,6 +20,7 @@ enum class OnLost { stop, warn };
 struct RunRequest {
   ServerSpec server;
   LockName name;
+  Mode mode = Plain{};
   Millis ttl{30'000};
   bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
   std::optional<Millis> wait;    // missing: for ever; zero: not at all

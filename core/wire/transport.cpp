@@ -18,8 +18,9 @@ Result<Reply> run_script(Transport& transport, const Script& script,
 
   auto reply = transport.call(route_key, argv, limit);
   if (reply && reply->is_error()) {
+    const std::string source = script.source();
     argv[0] = "EVAL";
-    argv[1] = script.source;
+    argv[1] = source;
     reply = transport.call(route_key, argv, limit);
   }
   if (reply && reply->is_error()) {

@@ -67,7 +67,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   auto store = open_store({.endpoint = *parse_url(url)}, clock, Stop::never());
   while (clock.now() < end) {
     const LockSpec spec{
-        .name = *LockName::parse("k"), .mode = Exclusive{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
+        .name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
     const Owner owner = Owner::fresh(rng, 1);
     const WaitPolicy policy{.until = end + 1s, .patient = true, .server_timeout = 5s};
     const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, Stop::never(), silent);

@@ -25,9 +25,9 @@ Holder ours()
                      .automatic = true}};
 }
 
-LockState held() { return {name("stock"), Millis{28'400}, 1'732'190'400'123'456, {ours()}, {}}; }
-LockState foreign() { return {name("java"), std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}, {}}; }
-LockState vacant() { return {name("free"), std::nullopt, 0, {}, {}}; }
+LockState held() { return {name("stock"), Plain{}, Millis{28'400}, 1'732'190'400'123'456, {ours()}, {}}; }
+LockState foreign() { return {name("java"), Plain{}, std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}, {}}; }
+LockState vacant() { return {name("free"), Plain{}, std::nullopt, 0, {}, {}}; }
 
 Waiter bob(const char* label)
 {

@@ -54,7 +54,7 @@ TEST_CASE("run_script: the source follows where the server does not know the scr
       "*5\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
   constexpr std::string_view by_source =
       "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
-  const Script script{.name = "seven", .source = "return 7", .sha1 = "ab"};
+  const Script script{.name = "seven", .parts = {"return", " ", "7"}, .sha1 = "ab"};
   const std::array<std::string_view, 1> keys{"k"};
   const std::array<std::string_view, 1> args{"a"};
   for (const std::string last : {":7\r\n", "-NOSCRIPT No matching script\r\n", "-OOM full\r\n"}) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every script of the plain lock, every row of its return table, on a real server: first what must not happen.
-#include "lock/names.h"
 #include "lua/scripts.h"
-#include "support/redis_fixture.h"
+#include "lua/scripted_lock.h"
 
 #include <doctest/doctest.h>
 
@@ -15,66 +14,15 @@ using namespace rlock::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
+using Lock = ScriptedLock;
 
 constexpr const char* fence = "redisson_lock_token:{k}";
 constexpr const char* holder = "rlock:holder:{k}";
 constexpr const char* force = "rlock:force:{k}";
 
-class Lock {
- public:
-  explicit Lock(RedisOptions options = {}) : server(std::move(options)) {}
-
-  Reply eval(const Script& script, const std::string& owner, const Words& args) const
-  {
-    const LockKeys keys(*LockName::parse("k"));
-    Words words{"EVAL",       std::string(script.source),
-                "9",          keys.lock,
-                keys.fence,   keys.holder,
-                keys.force,   keys.events,
-                keys.queue,   keys.waiters,
-                keys.reserved, keys.fair_queue,
-                owner,        keys.channel,
-                keys.owner_channel};
-    words.insert(words.end(), args.begin(), args.end());
-    return server.command(words);
-  }
-  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000,
-                const std::string& manner = "try", const std::string& ticket = "0") const
-  {
-    return eval(scripts::exclusive_acquire, owner,
-                {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket});
-  }
-  Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
-  Reply renew(const std::string& owner, int ttl = 30'000) const
-  {
-    return eval(scripts::exclusive_renew, owner, {std::to_string(ttl)});
-  }
-  Reply release(const std::string& owner, const std::string& hold, int keep = 0) const
-  {
-    return eval(scripts::exclusive_release, owner, {hold, "0", std::to_string(keep)});
-  }
-  Reply release(const std::string& owner) const { return release(owner, owner); }
-  std::int64_t pttl(const std::string& key) const { return as_int(server.command({"PTTL", key})); }
-  std::int64_t count(const std::string& owner) const
-  {
-    const Reply held = server.command({"HGET", "k", owner});
-    return held.kind == Reply::Kind::nil ? 0 : std::stoll(held.text);
-  }
-
-  RedisServer server;
-};
-
-std::string word(const Reply& reply)
-{
-  CAPTURE(show(reply));
-  REQUIRE(reply.kind == Reply::Kind::array);
-  return reply.elements.at(0).text;
-}
-
 }  // namespace
 
-TEST_CASE("exclusive_acquire: a lock of somebody else is not touched")
+TEST_CASE("plain_acquire: a lock of somebody else is not touched")
 {
   const Lock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
@@ -88,7 +36,7 @@ TEST_CASE("exclusive_acquire: a lock of somebody else is not touched")
   CHECK(lock.count("a") == 1);
 }
 
-TEST_CASE("exclusive_acquire: what is no such lock is named and left alone")
+TEST_CASE("plain_acquire: what is no such lock is named and left alone")
 {
   struct Row { const char* why; Words set_up; const char* what; };
   const Row rows[] = {
@@ -110,7 +58,7 @@ TEST_CASE("exclusive_acquire: what is no such lock is named and left alone")
   }
 }
 
-TEST_CASE("exclusive_acquire: sent twice it counts once and gives the same number")
+TEST_CASE("plain_acquire: sent twice it counts once and gives the same number")
 {
   const Lock lock;
   const Reply first = lock.acquire("a");
@@ -125,7 +73,7 @@ TEST_CASE("exclusive_acquire: sent twice it counts once and gives the same numbe
   CHECK(lock.count("a") == 2);
 }
 
-TEST_CASE("exclusive_acquire: every key it writes has a ttl")
+TEST_CASE("plain_acquire: every key it writes has a ttl")
 {
   const Lock lock;
   lock.acquire("a");
@@ -137,7 +85,7 @@ TEST_CASE("exclusive_acquire: every key it writes has a ttl")
   CHECK(std::abs(lock.pttl("k") - lock.pttl(holder)) < 50);
 }
 
-TEST_CASE("exclusive_acquire: the fencing number grows, over a release, an expiry and a flush")
+TEST_CASE("plain_acquire: the fencing number grows, over a release, an expiry and a flush")
 {
   const Lock lock;
   std::uint64_t last = 0;
@@ -159,16 +107,16 @@ TEST_CASE("exclusive_acquire: the fencing number grows, over a release, an expir
   CHECK(last == 9007199254740001);
 }
 
-TEST_CASE("exclusive_acquire: refused by a full memory, nothing of the lock is written")
+TEST_CASE("plain_acquire: refused by a full memory, nothing of the lock is written")
 {
-  const Lock lock({.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+  const Lock lock(Plain{}, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
   const Reply refused = lock.acquire("a");
   CHECK(refused.is_error());
   CHECK(refused.text.find("OOM") != std::string::npos);
   CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
 }
 
-TEST_CASE("exclusive_acquire: a missing right leaves no lock, whichever it is")
+TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
 {
   for (const std::string missing :
        {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl", "-hget", "-hgetall", "-hlen", "-type",
@@ -187,7 +135,7 @@ TEST_CASE("exclusive_acquire: a missing right leaves no lock, whichever it is")
   }
 }
 
-TEST_CASE("exclusive_renew: never somebody else's, never what is gone, never another kind")
+TEST_CASE("plain_renew: never somebody else's, never what is gone, never another kind")
 {
   const Lock lock;
   CHECK(word(lock.renew("a")) == "lost");
@@ -204,7 +152,7 @@ TEST_CASE("exclusive_renew: never somebody else's, never what is gone, never ano
   CHECK(lock.pttl("k") == -1);
 }
 
-TEST_CASE("exclusive_renew: pushes back, and never shortens")
+TEST_CASE("plain_renew: pushes back, and never shortens")
 {
   const Lock lock;
   lock.acquire("a", "a", 1000);
@@ -215,7 +163,7 @@ TEST_CASE("exclusive_renew: pushes back, and never shortens")
   CHECK(lock.pttl("k") > 19'000);
 }
 
-TEST_CASE("exclusive_renew and release work when memory is full")
+TEST_CASE("plain_renew and release work when memory is full")
 {
   const Lock lock;
   lock.acquire("a");
@@ -228,7 +176,7 @@ TEST_CASE("exclusive_renew and release work when memory is full")
   CHECK(word(lock.release("a")) == "released");
 }
 
-TEST_CASE("exclusive_release: not ours, gone, another kind: untouched")
+TEST_CASE("plain_release: not ours, gone, another kind: untouched")
 {
   const Lock lock;
   CHECK(word(lock.release("a")) == "lost");
@@ -242,7 +190,7 @@ TEST_CASE("exclusive_release: not ours, gone, another kind: untouched")
   CHECK(as_text(lock.server.command({"GET", "k"})) == "x");
 }
 
-TEST_CASE("exclusive_release: sent twice it answers the same, even when others came between")
+TEST_CASE("plain_release: sent twice it answers the same, even when others came between")
 {
   const Lock lock;
   lock.acquire("a");
@@ -255,7 +203,7 @@ TEST_CASE("exclusive_release: sent twice it answers the same, even when others c
   CHECK(word(lock.release("a")) == "released");
 }
 
-TEST_CASE("exclusive_release: nested holds go in any order, each once")
+TEST_CASE("plain_release: nested holds go in any order, each once")
 {
   const Lock lock;
   lock.acquire("a");
@@ -273,7 +221,7 @@ TEST_CASE("exclusive_release: nested holds go in any order, each once")
   CHECK(as_int(lock.server.command({"EXISTS", "k", holder})) == 0);
 }
 
-TEST_CASE("exclusive_release: without its bookkeeping a lock is still let go")
+TEST_CASE("plain_release: without its bookkeeping a lock is still let go")
 {
   const Lock lock;
   lock.acquire("a");
@@ -282,29 +230,29 @@ TEST_CASE("exclusive_release: without its bookkeeping a lock is still let go")
   CHECK(as_int(lock.server.command({"EXISTS", "k"})) == 0);
 }
 
-TEST_CASE("exclusive_inspect: free, held, something else")
+TEST_CASE("plain_inspect: free, held, something else")
 {
   const Lock lock;
-  const Reply free = lock.eval(scripts::exclusive_inspect, "", {});
+  const Reply free = lock.eval(scripts::plain_inspect, "", {});
   CHECK(word(free) == "known");
-  CHECK(free.elements.at(3).text == "");
+  CHECK(free.elements.at(4).elements.empty());
   const Reply granted = lock.acquire("a");
-  const Reply held = lock.eval(scripts::exclusive_inspect, "", {});
+  const Reply held = lock.eval(scripts::plain_inspect, "", {});
   CHECK(word(held) == "known");
   CHECK(held.elements.at(1).text == granted.elements.at(1).text);
-  CHECK(held.elements.at(3).text == "a");
+  CHECK(held.elements.at(4).elements.at(0).text == "a");
   lock.server.command({"SET", "k", "x"});
-  CHECK(word(lock.eval(scripts::exclusive_inspect, "", {})) == "other");
+  CHECK(word(lock.eval(scripts::plain_inspect, "", {})) == "other");
 }
 
-TEST_CASE("exclusive_ask and break: only the owner that was meant")
+TEST_CASE("plain_ask and break: only the owner that was meant")
 {
   const Lock lock;
   const auto ask = [&](const std::string& owner) {
-    return lock.eval(scripts::exclusive_ask, owner, {"eve@h", "1000"});
+    return lock.eval(scripts::plain_ask, owner, {"eve@h", "1000"});
   };
   const auto take_away = [&](const std::string& owner) {
-    return lock.eval(scripts::exclusive_break, owner, {"eve@h"});
+    return lock.eval(scripts::plain_break, owner, {"eve@h"});
   };
   CHECK(word(ask("a")) == "free");
   CHECK(word(take_away("a")) == "free");

@@ -1,19 +1,18 @@
---+ plain
--- exclusive_release: let go of a lock that is still ours and pass it on, or leave the queue.
+-- release: let go of a lock that is still ours and pass it on, or leave the queue.
 --
---   ARGV[4]  hold, as it was acquired
---   ARGV[5]  how many of those who listen on the lock's channel are ours
---   ARGV[6]  milliseconds for which the lock is to stay taken though its job is over; or 0
+--   ARGV[5]  hold, as it was acquired
+--   ARGV[6]  how many of those who listen on the lock's channel are ours
+--   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over; or 0
 --
 --   returns  {'released'}
 --            {'still_held', count}   another hold of the same owner is left
 --            {'left'}                it was not ours yet, and we wait no longer
---            {'lost', type of the key, new owner or false, its info or false, request or false}
+--            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
 --
 -- Sent twice it answers the same: the first time takes the hold off the record and leaves a note in the
 -- stream, the second finds the one gone or the other there. The first write is HDEL, which a full memory
 -- allows, and after one write it allows the others too.
-local HOLD, EARS, KEEP = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local HOLD, EARS, KEEP = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local function was_released()
   for _, entry in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 64)) do
@@ -25,37 +24,39 @@ local function was_released()
   return false
 end
 
-local count = mine()
-if not count then
-  local state = look()
-  if redis.call('ZREM', QUEUE, OWNER) == 1 then
-    redis.call('HDEL', WAITERS, OWNER)
-    if state == 'free' and redis.call('EXISTS', RESERVED) == 0 then
-      hand_over()
-    else
-      tell_first('look 0')  -- who is first now watches for all
-    end
-    return {'left'}
+local function leave_the_line()
+  if redis.call('ZREM', QUEUE, OWNER) == 0 then
+    return false
   end
-  return was_released() and {'released'} or lost()
+  take_out(OWNER)
+  local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
+  if not open or hand_over() == 0 then
+    tell_first('look 0')  -- who is first now watches for all
+  end
+  return true
 end
 
+local held = holds(OWNER)
+if not held then
+  return leave_the_line() and {'left'} or was_released() and {'released'} or lost()
+end
 if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and redis.call('EXISTS', HOLDER) == 1 then
-  return {'still_held', count}
+  return {'still_held', held}
 end
 redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'released', HOLD, 'owner', OWNER)
 redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)
-if count > 1 then
-  return {'still_held', redis.call('HINCRBY', LOCK, OWNER, -1)}
-end
-if KEEP > 0 then
+if held == 1 and KEEP > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
   redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=1$', 'auto=0')))  -- nobody renews it any more
-  redis.call('PEXPIRE', HOLDER, KEEP)
-  redis.call('PEXPIRE', LOCK, KEEP)
+  keep_records(KEEP)
+  expire(OWNER, KEEP)
   tell_first('look ' .. KEEP)
   return {'released'}
 end
-redis.call('DEL', LOCK, HOLDER, FORCE)
+local left = leave(OWNER)
+if left > 0 then
+  return {'still_held', left}
+end
+forget(OWNER)
 pass_on(EARS)
 return {'released'}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say which kind of lock is meant.
+#pragma once
+
+#include "cli/options.h"
+#include "lock/mode.h"
+
+namespace rlock::cli {
+
+struct TypedMode {
+  bool shared = false;
+  bool exclusive = false;
+  Text permits;
+  Text format;
+};
+
+void describe_mode(CLI::App& app, TypedMode& typed);
+
+// Fault::usage where two of them exclude each other.
+Result<Mode> meant_mode(const TypedMode& typed);
+
+}  // namespace rlock::cli

@@ -1,0 +1,71 @@
+-- plain: one holder at a time, as Redisson's RLock: hash {owner: hold count}.
+local NAME, SHARES = 'lock', false
+
+-- One call, for it is what happens most.
+local function holds(owner)
+  return tonumber(redis.pcall('HGET', LOCK, owner))
+end
+
+local function holders()
+  local fields = redis.pcall('HLEN', LOCK) == 1 and redis.call('HGETALL', LOCK) or {}
+  return tonumber(fields[2]) and {fields[1], tonumber(fields[2]), ''} or {}
+end
+
+local function admits()
+  return redis.call('EXISTS', LOCK) == 0
+end
+
+local function enter(owner, ttl)
+  redis.call('HSET', LOCK, owner, 1)
+  redis.call('PEXPIRE', LOCK, ttl)
+end
+
+local function nest(owner)
+  return redis.call('HINCRBY', LOCK, owner, 1)
+end
+
+local function no_nesting() end
+
+local function disagreement() end
+
+local function expire(_, ttl)
+  redis.call('PEXPIRE', LOCK, ttl)
+end
+
+local function extend(_, ttl)
+  if redis.call('PTTL', LOCK) < tonumber(ttl) then
+    redis.call('PEXPIRE', LOCK, ttl)
+    return true
+  end
+end
+
+local function remove()
+  redis.call('DEL', LOCK)
+end
+
+local function leave(owner)
+  local left = holds(owner) - 1
+  if left > 0 then
+    return redis.call('HINCRBY', LOCK, owner, -1)
+  end
+  remove()
+  return 0
+end
+
+local function next_change()
+  return redis.call('PTTL', LOCK)
+end
+
+-- To all who wait, and to the first of those who wait in the line of a fair lock.
+local function say_free()
+  redis.call('PUBLISH', CHANNEL, '0')
+  local fair = redis.call('LINDEX', FAIR, 0)
+  if fair then
+    redis.call('PUBLISH', CHANNEL .. ':' .. fair, '0')
+  end
+end
+
+local NEEDED = {
+  {'hget', LOCK, 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'},
+  {'pexpire', LOCK, '1'}, {'del', LOCK}, {'lindex', FAIR, '0'}, {'publish', CHANNEL, '0'},
+}

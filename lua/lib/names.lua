@@ -1,0 +1,54 @@
+-- names: what every script is given. The first part of each of them; then come the kind, lib/line.lua and the verb.
+--
+--   KEYS[1]  the lock itself, in the layout of its kind
+--   KEYS[2]  the last fencing number given out: string
+--   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner, count:OWNER: holds, where
+--            the kind has no place for them}
+--   KEYS[4]  who asked whom to let go: string "owner\nby"
+--   KEYS[5]  what happened lately: stream
+--   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
+--   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its WISH}; of us all: "#turn",
+--            hand-overs so far, "#left" and "#took", when we last left the lock to foreign clients and had it again
+--   KEYS[8]  there while a free lock is left to foreign clients for a moment: string
+--   KEYS[9]  the waiters of Redisson's fair lock: list
+--   KEYS[10] a second key of some kinds
+--   ARGV[1]  owner
+--   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
+--   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "force"
+--   ARGV[4]  what the owner wants of this kind: '', 'read', 'write', or the number of permits
+local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND = unpack(KEYS)
+local OWNER, CHANNEL, EARS_OF, WISH = unpack(ARGV)
+
+-- microseconds
+local function now()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+-- What is at the key: the NAME of one of our kinds, or a word for people.
+local function kind_there()
+  local kind = redis.call('TYPE', LOCK).ok
+  if kind == 'string' then
+    local counts = tonumber(redis.call('GET', LOCK)) and redis.call('PTTL', LOCK) == -1
+    return (counts or redis.call('EXISTS', SECOND) == 1) and 'permits' or 'string'
+  end
+  if kind ~= 'hash' then
+    return kind
+  end
+  local mode = redis.call('HGET', LOCK, 'mode')
+  if mode == 'read' or mode == 'write' then
+    return 'read-write lock'
+  end
+  return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'
+end
+
+-- How often a kind whose layout counts no holds is held by an owner of which it is known that it holds.
+local function counted(owner)
+  return tonumber(redis.call('HGET', HOLDER, 'count:' .. owner)) or 1
+end
+
+local function count(owner, change)
+  local holds = counted(owner) + change
+  redis.call('HSET', HOLDER, 'count:' .. owner, holds)
+  return holds
+end

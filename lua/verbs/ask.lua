@@ -1,0 +1,21 @@
+-- ask: tell the holder, if it is the owner, that somebody wants its lock. The first step of
+-- force-unlock.
+--
+--   ARGV[5]  by whom, for people
+--   ARGV[6]  for how many milliseconds the request stands
+--
+--   returns  {'asked', owner, count, info or false, how many heard it}
+--            {'changed', owner, count, info or false}   somebody else holds it by now
+--            {'free'}
+--            {'other', what the key holds}
+--
+-- The request is kept as well as published: a holder that was not listening yet sees it when it next asks.
+local held = holds(OWNER)
+if not held then
+  local found = holders()
+  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])}
+      or objection() or {'free'}
+end
+local info = redis.call('HGET', HOLDER, OWNER)
+redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', ARGV[6])
+return {'asked', OWNER, held, info, redis.call('PUBLISH', EARS_OF .. OWNER, 'force')}

@@ -1,0 +1,25 @@
+-- break: take a lock away from the owner, which did not let go. The second step of force-unlock.
+--
+--   ARGV[5]  by whom, for people
+--
+--   returns  {'broken', owner, count, info or false}
+--            {'changed', owner, count, info or false}   somebody else holds it; nothing was changed
+--            {'free'}
+--            {'other', what the key holds}
+--
+-- The request stays, so that the holder learns by whom when it wakes.
+local held = holds(OWNER)
+if not held then
+  local found = holders()
+  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])}
+      or objection() or {'free'}
+end
+local info = redis.call('HGET', HOLDER, OWNER)
+remove(OWNER)
+forget(OWNER)
+redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', NOTE_MEMORY)
+redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'forced', OWNER, 'by', ARGV[5])
+redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)
+redis.call('PUBLISH', EARS_OF .. OWNER, 'force')
+pass_on(0)
+return {'broken', OWNER, held, info}

@@ -1,0 +1,33 @@
+-- inspect: what is known about a lock. Changes nothing.
+--
+--   returns  {'known', fence, pttl, free permits, {owner, count, wish, info or false, owner, …},
+--             {waiter, wish, its info, waiter, …}}
+--            {'other', what the key holds}
+--
+-- Waiters that nobody can wake any more are left out, and so are those behind the first thousand.
+local kind = redis.call('EXISTS', LOCK) == 1 and kind_there() or NAME
+if kind ~= NAME then
+  return {'other', kind}
+end
+
+local found, holding = holders(), {}
+for i = 1, #found, 3 do
+  for part = 0, 2 do
+    holding[#holding + 1] = found[i + part]
+  end
+  holding[#holding + 1] = redis.call('HGET', HOLDER, found[i])
+end
+
+local waiters, waiting = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
+local moment = #waiters > 0 and now()
+for i = 1, #waiters, 2 do
+  local listens = redis.call('PUBSUB', 'NUMSUB', EARS_OF .. waiters[i])[2] > 0
+  if listens or moment - tonumber(waiters[i + 1]) < YOUNG then
+    waiting[#waiting + 1] = waiters[i]
+    waiting[#waiting + 1] = redis.call('HGET', WAITERS, 'wish:' .. waiters[i]) or ''
+    waiting[#waiting + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
+  end
+end
+
+local permits = NAME == 'permits' and redis.call('GET', LOCK) or '0'
+return {'known', redis.call('GET', FENCE) or '0', #found > 0 and next_change() or 0, permits, holding, waiting}

@@ -188,13 +188,23 @@ Result<Verbosity> meant_verbosity(const TypedRun& typed)
   return typed.verbose ? Verbosity::verbose : Verbosity::normal;
 }
 
-Result<RunEnd> act(const TypedRun& typed, const Call& call)
+Act describe_verb(CLI::App& app)
+{
+  auto typed = std::make_shared<TypedRun>();
+  describe_run(app, *typed);
+  return [typed](const Call& call) {
+    return act_on(*typed, call, meant_run(*typed, call.operands, call.environment));
+  };
+}
+
+}  // namespace
+
+Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunRequest>& request)
 {
   const Result<Verbosity> verbosity = meant_verbosity(typed);
   if (!verbosity) {
     return verbosity.error();
   }
-  const Result<RunRequest> request = meant_run(typed, call.operands, call.environment);
   if (!request) {
     return request.error();
   }
@@ -203,15 +213,6 @@ Result<RunEnd> act(const TypedRun& typed, const Call& call)
   const Log log(*verbosity);
   return run(*request, {clock, rng, call.signals, log});
 }
-
-Act describe_verb(CLI::App& app)
-{
-  auto typed = std::make_shared<TypedRun>();
-  describe_run(app, *typed);
-  return [typed](const Call& call) { return act(*typed, call); };
-}
-
-}  // namespace
 
 void describe_run(CLI::App& app, TypedRun& typed)
 {

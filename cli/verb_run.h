@@ -34,4 +34,7 @@ void describe_run(CLI::App& app, TypedRun& typed);
 Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
                              const Environment& environment);
 
+// Runs it, unless it cannot be meant.
+Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunRequest>& request);
+
 }  // namespace rlock::cli

@@ -9,7 +9,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array table{&run_verb,  &status_verb,       &ttl_verb,     &list_verb,
+constexpr std::array table{&run_verb, &once_verb,  &status_verb,       &ttl_verb,     &list_verb,
                            &wait_verb, &force_unlock_verb, &version_verb, &help_verb};
 
 }  // namespace

@@ -7,6 +7,7 @@
 namespace rlock::cli {
 
 extern const Verb run_verb;
+extern const Verb once_verb;
 extern const Verb status_verb;
 extern const Verb ttl_verb;
 extern const Verb list_verb;

@@ -56,7 +56,7 @@ struct Watching {
       return false;
     }
     if (!listener) {
-      auto opened = store.listen(name, mode, ears, limit());
+      auto opened = store.listen({.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}}, ears, limit());
       if (!opened || !(*opened)->hear_releases(limit())) {
         return false;
       }

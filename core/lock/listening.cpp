@@ -78,13 +78,14 @@ class SubscribedListener final : public Listener {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> RedisStore::listen(const LockName& name, const Mode& mode,
-                                                     const Owner& owner, const Limit& limit)
+Result<std::unique_ptr<Listener>> RedisStore::listen(const LockSpec& spec, const Owner& owner,
+                                                     const Limit& limit)
 {
-  const LockKeys keys(name, mode);
-  const std::string channel = keys.owner_channel + owner.text();
-  const std::array<std::string_view, 1> channels{channel};
-  auto subscription = m_transport->subscribe(name.text(), channels, limit);
+  const LockKeys keys(spec.name, spec.mode);
+  const std::string own = keys.owner_channel + owner.text();
+  const std::array<std::string_view, 2> channels{own, keys.done};
+  const std::span heard(channels.data(), spec.once ? 2 : 1);
+  auto subscription = m_transport->subscribe(spec.name.text(), heard, limit);
   if (!subscription) {
     return subscription.error();
   }

@@ -41,6 +41,7 @@ struct LockKeys {
   std::string reserved;       // string: a free lock is left to foreign clients for a moment
   std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
   std::string second;         // of some kinds: the expiry of each holder
+  std::string done;           // string: when a job last succeeded, if that is remembered; and a channel that hears it
   std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
   std::string owner_channel;  // prefix; followed by an owner: what that one listens on
 };

@@ -47,9 +47,9 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
 {
   const LockKeys keys(name, mode);
   const std::string wish = wish_of(mode);
-  const std::array<std::string_view, 10> key_words{keys.lock,       keys.fence,   keys.holder,   keys.force,
+  const std::array<std::string_view, 11> key_words{keys.lock,       keys.fence,   keys.holder,   keys.force,
                                                    keys.events,     keys.queue,   keys.waiters,  keys.reserved,
-                                                   keys.fair_queue, keys.second};
+                                                   keys.fair_queue, keys.second,  keys.done};
   std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish};
   words.insert(words.end(), args.begin(), args.end());
   return run_script(*m_transport, script, key_words, words, limit);
@@ -61,7 +61,8 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who),
-                           manner.queues ? "wait" : "try", std::to_string(manner.ticket)},
+                           manner.queues ? "wait" : "try", std::to_string(manner.ticket),
+                           text_of(spec.once.value_or(Millis{0}))},
                           limit);
   if (!reply) {
     return reply.error();
@@ -69,6 +70,9 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   const Answer answer(*reply);
   if (answer.is("granted")) {
     return Attempt{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
+  }
+  if (answer.is("done")) {
+    return Attempt{AlreadyDone{Millis{answer.integer(1)}}};
   }
   if (!answer.is("busy")) {
     return answer.unexpected(script, spec.name);
@@ -109,11 +113,13 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit)
+Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+                                     const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).release;
   const auto reply = call(script, spec.name, spec.mode, owner,
-                          {owner.text(), std::to_string(*m_ears), text_of(keep)}, limit);
+                          {owner.text(), std::to_string(*m_ears), text_of(parting.keep),
+                           text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
   if (!reply) {
     return reply.error();
   }

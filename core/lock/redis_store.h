@@ -18,11 +18,11 @@ class RedisStore final : public LockStore {
                           const Limit& limit) override;
   Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+                          const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
-  Result<std::unique_ptr<Listener>> listen(const LockName& name, const Mode& mode, const Owner& owner,
-                                           const Limit& limit) override;
+  Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
                        Millis grace, const Limit& limit) override;
   Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,

@@ -26,6 +26,7 @@ struct LockSpec {
   Mode mode;
   Millis ttl;
   HolderInfo who;
+  std::optional<Millis> once;  // somebody's success under this name within that time is ours as well
 };
 
 // How to ask for a lock: once, or in line with others.
@@ -55,7 +56,8 @@ struct Busy {
   std::uint64_t ticket = 0;
   bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
 };
-using Attempt = std::variant<Granted, Busy>;
+struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
+using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 struct Kept { std::optional<ForceRequest> forced; };  // ours, renewed; and whether somebody wants it
 struct NotOurs {
@@ -68,6 +70,12 @@ struct Released {};
 struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
 struct Left {};                            // it was not ours yet, and we are in line no more
 using Release = std::variant<Released, StillHeld, Left, NotOurs>;
+
+// How a lock is let go.
+struct Parting {
+  Millis keep{0};          // how long it shall stay taken though the job is over
+  bool succeeded = false;  // to be remembered for LockSpec::once
+};
 
 struct Waiter {
   Owner owner;
@@ -127,16 +135,17 @@ class LockStore {
   // Whether the owner is in line. No script: what a waiter asks once it listens.
   virtual Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
-  // `keep`: how long it shall stay taken though it is over; zero: not. Also leaves the queue.
-  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, Millis keep, const Limit& limit) = 0;
+  // Also leaves the queue.
+  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+                                  const Limit& limit) = 0;
   virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
 
   // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) = 0;
 
   // From when this returns, whatever is said to the owner of a lock is heard.
-  virtual Result<std::unique_ptr<Listener>> listen(const LockName& name, const Mode& mode,
-                                                   const Owner& owner, const Limit& limit) = 0;
+  virtual Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner,
+                                                   const Limit& limit) = 0;
 
   // force-unlock, step one: tells the holder, if it is `owner`, who wants the lock. Step two: takes it away.
   virtual Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner,

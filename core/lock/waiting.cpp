@@ -85,6 +85,10 @@ class Approach {
       m_to_leave = true;
       return taken(*granted, sent_at);
     }
+    if (const auto* done = std::get_if<AlreadyDone>(&*tried)) {
+      m_to_leave = false;
+      return std::optional<WaitOutcome>{*done};
+    }
     return refused(std::get<Busy>(*tried), sent_at);
   }
 
@@ -155,7 +159,7 @@ class Approach {
     }
     const Limit limit{.deadline = answer_by(m_clock.now()), .stop = m_stop};
     if (!m_listener) {
-      auto listener = m_store.listen(m_spec.name, m_spec.mode, m_owner, limit);
+      auto listener = m_store.listen(m_spec, m_owner, limit);
       if (!listener) {
         m_look_at = std::min(m_look_at, m_clock.now() + deaf_pause);
         return true;
@@ -240,7 +244,7 @@ class Approach {
     if (m_to_leave) {
       const Limit limit{.deadline = m_clock.now() + std::min(farewell, m_policy.server_timeout),
                         .stop = Stop::never()};
-      [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, Millis{0}, limit);
+      [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, {}, limit);
     }
   }
 

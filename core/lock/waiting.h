@@ -28,7 +28,7 @@ struct Taken {
   Instant sent_at;                     // read before the granted request was sent: the lease counts from here
   std::unique_ptr<Listener> listener;  // of who had to wait; it goes on hearing what is said to the owner
 };
-using WaitOutcome = std::variant<Taken, TimedOut, Interrupted>;
+using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
 // Who tells the user. Called from the waiting thread; must not block.
 class Onlooker {

@@ -25,7 +25,7 @@ bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Faul
 
 }  // namespace
 
-std::optional<NotOurs> let_go(const RunRequest& request, const World& world, const Tenure& tenure)
+std::optional<NotOurs> let_go(const RunRequest& request, const World& world, const Tenure& tenure, bool succeeded)
 {
   step_aside();
   const Clock& clock = world.clock;
@@ -35,7 +35,8 @@ std::optional<NotOurs> let_go(const RunRequest& request, const World& world, con
   for (Instant now = clock.now(); now < give_up; now = clock.now()) {
     const Limit limit{.deadline = std::min(now + each, give_up), .stop = Stop::never()};
     const auto released =
-        tenure.store.release(tenure.spec, tenure.owner, keep(request, tenure.taken.sent_at, now), limit);
+        tenure.store.release(tenure.spec, tenure.owner,
+                             {.keep = keep(request, tenure.taken.sent_at, now), .succeeded = succeeded}, limit);
     if (released) {
       const auto* gone = std::get_if<NotOurs>(&*released);
       return gone != nullptr ? std::optional{*gone} : std::nullopt;

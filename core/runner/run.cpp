@@ -43,7 +43,8 @@ LockSpec spec_of(const RunRequest& request)
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
-                  .automatic = request.automatic}};
+                  .automatic = request.automatic},
+          .once = request.once};
 }
 
 WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
@@ -106,6 +107,10 @@ RunEnd run(const RunRequest& request, World world)
   }
   if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
     return busy(request, world, timed_out->last);
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
+    world.log.detail(printable(request.name.text()) + " has succeeded " + show_roughly(done->ago) + " ago: nothing to do");
+    return ExitWith{0};
   }
   if (std::holds_alternative<Interrupted>(*outcome)) {
     return died_waiting(world);

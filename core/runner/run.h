@@ -24,6 +24,7 @@ struct RunRequest {
   Millis ttl{30'000};
   bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
   std::optional<Millis> wait;    // missing: for ever; zero: not at all
+  std::optional<Millis> once;    // rlock once: not at all if it has succeeded within that time
   Millis min_hold{0};            // the lock stays taken at least this long
   int busy_code = 75;            // -E
   std::string label;

@@ -51,7 +51,7 @@ class Supervision {
   {
     auto job = m_tenure.preparation.start(m_tenure.taken);
     if (!job) {
-      let_go(m_request, m_world, m_tenure);
+      let_go(m_request, m_world, m_tenure, false);
       m_world.log.error(job.error().text);
       return ExitWith{static_cast<int>(exit_code_of(job.error().fault))};
     }
@@ -62,7 +62,7 @@ class Supervision {
       m_watchdog->stop();
       m_verdict = m_watchdog->verdict();
     }
-    const auto found_gone = let_go(m_request, m_world, m_tenure);
+    const auto found_gone = let_go(m_request, m_world, m_tenure, m_ended && succeeded(*m_ended) && !m_verdict);
     if (m_early_end) {
       return *m_early_end;
     }

@@ -37,6 +37,8 @@ std::optional<Ending> lost(const Aftermath& after, const std::string& lock)
 
 }  // namespace
 
+bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
+
 Ending ending(const Aftermath& after, const std::string& lock)
 {
   if (auto end = lost(after, lock)) {

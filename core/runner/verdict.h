@@ -24,6 +24,9 @@ struct Ending {
   std::string line;  // why, when it is not the job's own end; empty then
 };
 
+// It ended by itself, and well.
+bool succeeded(const Ended& job);
+
 // Losing counts most: a job that ended well under a lock that was lost did not end well.
 Ending ending(const Aftermath& after, const std::string& lock);
 

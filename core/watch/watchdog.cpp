@@ -114,7 +114,7 @@ void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_order.listener ? Result(std::move(m_order.listener))
-                                 : m_store.listen(m_order.spec.name, m_order.spec.mode, m_order.owner, limit);
+                                 : m_store.listen(m_order.spec, m_order.owner, limit);
   const auto hears = opened ? (*opened)->hear_releases(limit) : Result<Done>(opened.error());
   if (hears) {
     m_listener = *std::move(opened);

@@ -210,6 +210,19 @@ local function pass_on(ears)
   say_free()
 end
 
+-- Takes OWNER out of the line; false when it was not in it.
+local function leave_the_line()
+  if redis.call('ZREM', QUEUE, OWNER) == 0 then
+    return false
+  end
+  take_out(OWNER)
+  local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
+  if not open or hand_over() == 0 then
+    tell_first('look 0')  -- who is first now watches for all
+  end
+  return true
+end
+
 -- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
 local function lost()
   local other = SHARES and {} or holders()

@@ -12,11 +12,12 @@
 --   KEYS[8]  there while a free lock is left to foreign clients for a moment: string
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   KEYS[10] a second key of some kinds
+--   KEYS[11] when a job last succeeded under this lock, in microseconds, if it was to be remembered: string
 --   ARGV[1]  owner
 --   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
 --   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "force"
 --   ARGV[4]  what the owner wants of this kind: '', 'read', 'write', or the number of permits
-local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND = unpack(KEYS)
+local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)
 local OWNER, CHANNEL, EARS_OF, WISH = unpack(ARGV)
 
 -- microseconds

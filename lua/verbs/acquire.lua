@@ -6,7 +6,10 @@
 --   ARGV[8]  'wait' to get in line when it is busy, 'try' not to
 --   ARGV[9]  the ticket of an earlier answer, so that a queue that was lost is put in order again; or 0
 --
+--   ARGV[10] milliseconds for which somebody's success is ours as well, so that we need not have the lock; or 0
+--
 --   returns  {'granted', fence, count}
+--            {'done', milliseconds ago}      somebody has succeeded; we hold nothing and wait no longer
 --            {'busy', pttl, owner, count, info or false, place from 0, ticket}
 --                                   owner '' with count 0: free, but reserved or still to be looked at
 --            {'denied', command, key}        nothing was changed
@@ -15,7 +18,7 @@
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
 -- the same request again.
-local HOLD, TTL, INFO, MANNER, TICKET = unpack(ARGV, 5)
+local HOLD, TTL, INFO, MANNER, TICKET, SHARED_FOR = unpack(ARGV, 5)
 
 local function again(held)
   if HOLD ~= OWNER and redis.call('HEXISTS', HOLDER, 'hold:' .. HOLD) == 0 then
@@ -62,7 +65,29 @@ local function busy(ms)
   return {'busy', ms or next_change(), found[1] or '', found[2] or 0, info, place, ticket}
 end
 
+-- Who waited while somebody else succeeded shares that, however short it is to be remembered.
+local function done_by_others()
+  local done = SHARED_FOR ~= '0' and tonumber(redis.call('GET', DONE))
+  if not done then
+    return nil
+  end
+  local age = now() - done
+  local waited = TICKET ~= '0' and done > tonumber(TICKET)
+  return (waited or age < tonumber(SHARED_FOR) * 1000) and math.max(0, math.floor(age / 1000)) or nil
+end
+
 local held = holds(OWNER)
+local done = done_by_others()
+if done then
+  if held then
+    remove(OWNER)
+    forget(OWNER)
+    pass_on(0)
+  else
+    leave_the_line()
+  end
+  return {'done', done}
+end
 if held then
   return again(held)
 end

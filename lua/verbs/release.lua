@@ -3,6 +3,7 @@
 --   ARGV[5]  hold, as it was acquired
 --   ARGV[6]  how many of those who listen on the lock's channel are ours
 --   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over; or 0
+--   ARGV[8]  milliseconds for which the job's success is to be remembered; or 0
 --
 --   returns  {'released'}
 --            {'still_held', count}   another hold of the same owner is left
@@ -12,7 +13,7 @@
 -- Sent twice it answers the same: the first time takes the hold off the record and leaves a note in the
 -- stream, the second finds the one gone or the other there. The first write is HDEL, which a full memory
 -- allows, and after one write it allows the others too.
-local HOLD, EARS, KEEP = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local HOLD, EARS, KEEP, REMEMBER = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
 local function was_released()
   for _, entry in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 64)) do
@@ -24,16 +25,10 @@ local function was_released()
   return false
 end
 
-local function leave_the_line()
-  if redis.call('ZREM', QUEUE, OWNER) == 0 then
-    return false
-  end
-  take_out(OWNER)
-  local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
-  if not open or hand_over() == 0 then
-    tell_first('look 0')  -- who is first now watches for all
-  end
-  return true
+-- For as long as anybody may have waited meanwhile, if that is longer: they share it.
+local function remember_success()
+  redis.call('SET', DONE, string.format('%.0f', now()), 'PX', math.max(REMEMBER, WAITING))
+  redis.call('PUBLISH', DONE, 'done')
 end
 
 local held = holds(OWNER)
@@ -45,6 +40,9 @@ if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and redis.call('EXISTS', HOL
 end
 redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'released', HOLD, 'owner', OWNER)
 redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)
+if REMEMBER > 0 then
+  remember_success()
+end
 if held == 1 and KEEP > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
   redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=1$', 'auto=0')))  -- nobody renews it any more

@@ -26,9 +26,9 @@ class ScriptedLock {
   Reply eval_as(const Mode& mode, const Script& script, const std::string& owner, const Words& args) const
   {
     const LockKeys keys(*LockName::parse("k"), mode);
-    Words words{"EVAL",        script.source(), "10",          keys.lock,    keys.fence,    keys.holder,
+    Words words{"EVAL",        script.source(), "11",          keys.lock,    keys.fence,    keys.holder,
                 keys.force,    keys.events,     keys.queue,    keys.waiters, keys.reserved, keys.fair_queue,
-                keys.second,   owner,           keys.channel,  keys.owner_channel, wish_of(mode)};
+                keys.second,   keys.done, owner,           keys.channel,  keys.owner_channel, wish_of(mode)};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
@@ -36,13 +36,13 @@ class ScriptedLock {
                    const std::string& ticket = "0") const
   {
     return eval_as(mode, scripts_of(mode).acquire, owner,
-                   {owner, std::to_string(ttl), "host=h\npid=1", manner, ticket});
+                   {owner, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
   }
   Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000,
                 const std::string& manner = "try", const std::string& ticket = "0") const
   {
     return eval(scripts_of(m_mode).acquire, owner,
-                {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket});
+                {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
   }
   Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
   Reply renew(const std::string& owner, int ttl = 30'000) const
@@ -51,11 +51,11 @@ class ScriptedLock {
   }
   Reply release_as(const Mode& mode, const std::string& owner) const
   {
-    return eval_as(mode, scripts_of(mode).release, owner, {owner, "0", "0"});
+    return eval_as(mode, scripts_of(mode).release, owner, {owner, "0", "0", "0"});
   }
   Reply release(const std::string& owner, const std::string& hold, int keep = 0) const
   {
-    return eval(scripts_of(m_mode).release, owner, {hold, "0", std::to_string(keep)});
+    return eval(scripts_of(m_mode).release, owner, {hold, "0", std::to_string(keep), "0"});
   }
   Reply release(const std::string& owner) const { return release(owner, owner); }
   Reply inspect() const { return eval(scripts_of(m_mode).inspect, "", {}); }

@@ -77,7 +77,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
     turns.note(clock.now());
     floor.hold(floor.ours);
     const auto released =
-        (*store)->release(spec, owner, 0ms, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+        (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
     if (!released) {
       return;
     }

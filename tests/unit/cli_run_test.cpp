@@ -136,7 +136,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--leftovers", "eat"}, "64 --leftovers: 'eat' is none of stop, wait, leave"},
       {{"--on-lost", ""}, "64 --on-lost: '' is none of stop, warn"},
       {{"-k", "other"}, "64 --key: given 2 times, but this version takes one here"},
-      {{"--sharing"}, "64 unknown option '--sharing' (rlock help run lists them)"},
+      {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
       {{"-s", "-x"},
        "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},

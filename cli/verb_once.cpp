@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_run.h"
+#include "cli/verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr DurationRule for_rule{"--for", 1ms, std::chrono::hours{10 * 366 * 24}, "1h"};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock once -k report:$(date +%F) --for 1d -- ./report.sh",
+    "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
+    "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
+};
+
+constexpr std::array exits{
+    ExitLine{"the job's own", "it ran; killed by a signal: rlock dies of the same one"},
+    ExitLine{"0", "it ran well, now or within DUR before, here or elsewhere"},
+    usage_exit,
+    server_exit,
+    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
+    ExitLine{"75", "busy (or -E N)"},
+    refused_exit,
+    config_exit,
+    ExitLine{"121", "the lock was lost or taken by force while the job ran"},
+    ExitLine{"124", "stopped because its time was over (--max-runtime, a fixed --lease)"},
+    ExitLine{"126, 127", "the job cannot be executed, was not found"},
+};
+
+struct TypedOnce {
+  TypedRun run;
+  Text within;
+};
+
+Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
+{
+  if (!typed.within) {
+    return usage("--for is missing: for how long is a success good? (try --for 1h)");
+  }
+  const Result<Millis> within = meant_duration(*typed.within, for_rule);
+  if (!within) {
+    return within.error();
+  }
+  auto request = meant_run(typed.run, call.operands, call.environment);
+  if (request) {
+    request->once = *within;
+  }
+  return request;
+}
+
+Act describe_verb(CLI::App& app)
+{
+  auto typed = std::make_shared<TypedOnce>();
+  add_text(app, "--for", typed->within, "DUR",
+           "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs waits, and shares its "
+           "success without running it");
+  describe_run(app, typed->run);
+  return [typed](const Call& call) { return act_on(typed->run, call, meant_once(*typed, call)); };
+}
+
+}  // namespace
+
+const Verb once_verb{
+    .name = "once",
+    .summary = "run a command unless it has succeeded lately, here or elsewhere",
+    .synopsis = "-k KEY --for DUR [OPTION...] [--] CMD [ARG...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::command,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock once: one runs, the others wait and share its success, and only that.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* queue = "rlock:queue:{k}";
+
+// Callers of one job, which writes a line each time it is run.
+struct Callers {
+  RedisServer server;
+  std::filesystem::path dir = make_temp_dir("once");
+
+  [[nodiscard]] std::string log() const { return (dir / "runs").string(); }
+  // `text` is a shell's; $0 is the file of runs
+  Process call(const std::string& within, const std::string& text, std::vector<std::string> options = {}) const
+  {
+    std::vector<std::string> words{"once", "-S", server.url(), "-k", "k", "--for", within};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "-c", "echo run >> $0; " + text, log()});
+    return Process(rlock_argv(words));
+  }
+  [[nodiscard]] std::int64_t runs() const
+  {
+    std::ifstream file(log());
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  }
+  [[nodiscard]] std::int64_t in_line() const { return as_int(server.command({"ZCARD", queue})); }
+  // `count` callers behind one whose job waits for the file `go`
+  std::vector<Process> crowd(int count, const std::string& within, const std::string& text) const
+  {
+    std::vector<Process> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(call(within, text));
+    }
+    wait_until([&] { return runs() == 1 && in_line() == count - 1; }, "one runs, the others wait", 60s);
+    return all;
+  }
+  void go() const { std::ofstream(dir / "go"); }
+  [[nodiscard]] std::string gate() const { return "until test -e " + (dir / "go").string() + "; do sleep 0.01; done; "; }
+};
+
+}  // namespace
+
+TEST_CASE("once: 100 at a time: one run, and all of them succeed")
+{
+  const Callers callers;
+  auto all = callers.crowd(100, "1h", callers.gate());
+  callers.go();
+  for (Process& one : all) {
+    CHECK(one.wait(60s) == Exit{0});
+    CHECK(one.err() == "");
+  }
+  CHECK(callers.runs() == 1);
+  CHECK(callers.in_line() == 0);
+  CHECK(as_int(callers.server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("once: a run that fails is not remembered: the next one runs")
+{
+  const Callers callers;
+  auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
+  callers.go();
+  int failed = 0;
+  for (Process& one : all) {
+    const Exit exit = one.wait(60s);
+    failed += exit == Exit{1} ? 1 : 0;
+    CHECK((exit == Exit{0} || exit == Exit{1}));
+  }
+  CHECK(failed == 1);
+  CHECK(callers.runs() == 2);
+}
+
+TEST_CASE("once: a success is good for as long as who asks says, and not for longer")
+{
+  const Callers callers;
+  REQUIRE(callers.call("1h", "true").wait() == Exit{0});
+  CHECK(callers.call("1h", "true").wait() == Exit{0});
+  CHECK(callers.runs() == 1);
+  wait_until([&] { return callers.call("1ms", "true").wait() == Exit{0} && callers.runs() == 2; }, "it runs again");
+}
+
+TEST_CASE("once: who waited shares the success, however short it is remembered")
+{
+  const Callers callers;
+  auto all = callers.crowd(10, "1ms", callers.gate());
+  callers.go();
+  for (Process& one : all) {
+    CHECK(one.wait(60s) == Exit{0});
+  }
+  CHECK(callers.runs() == 1);
+}
+
+TEST_CASE("once: a run that is killed, or loses its lock, is not remembered")
+{
+  const Callers callers;
+  SUBCASE("killed")
+  {
+    Process first = callers.call("1h", "sleep 100", {"--ttl", "1s"});
+    wait_until([&] { return callers.runs() == 1; }, "it runs");
+    first.signal(SIGKILL);
+  }
+  SUBCASE("lost")
+  {
+    Process first = callers.call("1h", callers.gate(), {"--ttl", "1s"});
+    wait_until([&] { return callers.runs() == 1; }, "it runs");
+    callers.server.command({"DEL", "k"});
+    CHECK(first.wait() == Exit{121});
+  }
+  CHECK(callers.call("1h", "true").wait() == Exit{0});
+  CHECK(callers.runs() == 2);
+}
+
+TEST_CASE("once: who only wants the lock gets it in turn")
+{
+  const Callers callers;
+  auto all = callers.crowd(5, "1h", callers.gate());
+  Process other(rlock_argv({"run", "-S", callers.server.url(), "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()}));
+  wait_until([&] { return callers.in_line() == 5; }, "it waits behind them");
+  callers.go();
+  CHECK(other.wait() == Exit{0});
+  CHECK(callers.runs() == 2);
+  for (Process& one : all) {
+    CHECK(one.wait() == Exit{0});
+  }
+}
+
+TEST_CASE("once: --for is needed; -n is busy")
+{
+  const Callers callers;
+  const Finished without = run_rlock({"once", "-S", callers.server.url(), "-k", "k", "--", "true"});
+  CHECK(without.code == 64);
+  CHECK(without.err == "rlock: --for is missing: for how long is a success good? (try --for 1h)\n");
+  Process first = callers.call("1h", callers.gate());
+  wait_until([&] { return callers.runs() == 1; }, "it runs");
+  CHECK(callers.call("1h", "true", {"-n"}).wait() == Exit{75});
+  callers.go();
+  CHECK(first.wait() == Exit{0});
+}

@@ -93,7 +93,11 @@ std::string help_of(const Verb& verb)
   const std::string name = "rlock " + std::string(verb.name);
   std::string text = name + ": " + std::string(verb.summary) + "\n\n";
   text += "Usage: " + name + " " + std::string(verb.synopsis) + "\n";
-  text += options_text(app);
+  const std::string options = options_text(app);
+  text += options;
+  if (options.find("DUR") != std::string::npos) {
+    text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d or 1m30s.\n";
+  }
   text += "\nExamples:\n";
   for (const std::string_view example : verb.examples) {
     text += "  " + std::string(example) + "\n";

@@ -48,9 +48,14 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
     return within.error();
   }
   auto request = meant_run(typed.run, call.operands, call.environment);
-  if (request) {
-    request->once = *within;
+  if (!request) {
+    return request;
   }
+  if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<PlainString>(request->mode)) {
+    return usage("once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
+                 "rlock run)");
+  }
+  request->once = *within;
   return request;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/guardian.h"
 
+#include "base/alarm.h"
 #include "base/courtesy.h"
 #include "base/log.h"
 #include "job/channel.h"
@@ -8,17 +9,14 @@
 #include "job/stopping.h"
 #include "job/tree.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <optional>
 #include <vector>
 
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,37 +25,6 @@ namespace {
 
 // The death of a process whose parent is a daemon is told to nobody but that daemon.
 constexpr int look_again_ms = 250;
-
-timespec to_timespec(Instant when)
-{
-  const auto since = when.time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
-  return {static_cast<time_t>(seconds.count()), static_cast<long>((since - seconds).count())};
-}
-
-// Due in time after a suspend too, unlike a timeout of poll(2).
-class Alarm {
- public:
-  Alarm() : m_timer(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
-
-  [[nodiscard]] int fd() const { return m_timer.get(); }
-
-  // Setting it anew also takes back that it was due.
-  void set(Instant due)
-  {
-    if (due == m_due) {
-      return;
-    }
-    m_due = due;
-    const Instant earliest{std::chrono::nanoseconds{1}};  // zero would mean never
-    const itimerspec once{{0, 0}, to_timespec(std::max(due, earliest))};
-    ::timerfd_settime(m_timer.get(), TFD_TIMER_ABSTIME, &once, nullptr);
-  }
-
- private:
-  Fd m_timer;
-  Instant m_due{};
-};
 
 Fd open_child_deaths()
 {

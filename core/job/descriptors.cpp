@@ -42,4 +42,14 @@ std::vector<int> close_own_descriptors(int keep)
   return inherited;
 }
 
+std::vector<int> inherited_descriptors()
+{
+  std::vector<int> inherited = open_descriptors();
+  std::erase_if(inherited, [](int fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    return fd <= STDERR_FILENO || flags < 0 || (flags & FD_CLOEXEC) != 0;
+  });
+  return inherited;
+}
+
 }  // namespace rlock

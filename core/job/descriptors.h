@@ -12,4 +12,7 @@ namespace rlock {
 // Returns the user's: for the job to inherit, and for the guardian to close as soon as it has.
 std::vector<int> close_own_descriptors(int keep);
 
+// The user's, without the three standard streams.
+std::vector<int> inherited_descriptors();
+
 }  // namespace rlock

@@ -113,6 +113,16 @@ bool has_children()
 
 }  // namespace
 
+std::string command_line(pid_t pid)
+{
+  std::string words = read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
+  while (words.ends_with('\0')) {
+    words.pop_back();
+  }
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
 std::optional<Process> parse_stat(std::string_view line)
 {
   const std::size_t name_end = line.rfind(") ");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Process {
 // The beginning of /proc/PID/stat; the command's name may hold anything, ") " and newlines
 // included.
 std::optional<Process> parse_stat(std::string_view line);
+
+// The words a process was started with, joined by spaces; empty where they cannot be read.
+std::string command_line(pid_t pid);
 
 // The entries of a directory that are numbers: processes, threads, descriptors. Empty if
 // unreadable.

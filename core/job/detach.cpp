@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job/detach.h"
+
+#include "base/fd.h"
+#include "job/descriptors.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rlock {
+
+void detach()
+{
+  ::setsid();
+  for (const int fd : inherited_descriptors()) {
+    ::close(fd);
+  }
+  const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (!nowhere || ::dup2(nowhere.get(), fd) != fd) {
+      ::close(fd);
+    }
+  }
+  [[maybe_unused]] const int moved = ::chdir("/");
+}
+
+}  // namespace rlock

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/acquire.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "job/proc.h"
+#include "lock/waiting.h"
+#include "runner/identity.h"
+#include "runner/keeper.h"
+#include "runner/waiting_line.h"
+
+#include <system_error>
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+Error in_option(const Error& error, const char* fix)
+{
+  return {error.fault, "--pid: " + error.text + fix};
+}
+
+// Before the lock is taken: a number that comes to mean another process while we wait must not mean it to us.
+Result<std::optional<PidFd>> hold_ward(const AcquireRequest& request)
+{
+  if (!request.ward) {
+    return std::optional<PidFd>{};
+  }
+  if (request.ward->pid == ::getpid()) {
+    return Error{Fault::usage, "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
+  }
+  auto held = PidFd::open(request.ward->pid);
+  if (!held) {
+    return in_option(held.error(), held.error().fault == Fault::usage ? " (try --pid $$)" : "");
+  }
+  if (request.ward->on_lost == OnLost::stop && !held->may_be_signalled()) {
+    return Error{Fault::usage, "--pid: no right to signal process " + std::to_string(request.ward->pid) +
+                                   " (--on-lost warn does without)"};
+  }
+  return std::optional(*std::move(held));
+}
+
+// Readable when a signal has come, or when the ward has ended, for then nobody waits for the lock any more.
+Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
+{
+  Fd either(::epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : {signals.fd(), ward ? ward->fd() : -1}) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    if (fd >= 0 && ::epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return Error{Fault::os, "cannot wait for several things: " + std::generic_category().message(errno)};
+    }
+  }
+  return either;
+}
+
+// Who is shown to operators is who has it: the ward, or the script that calls us, for we are about to end.
+LockSpec spec_of(const AcquireRequest& request)
+{
+  const pid_t holder = request.ward ? request.ward->pid : ::getppid();
+  return {.name = request.name,
+          .mode = Exclusive{},
+          .ttl = request.ttl,
+          .who = {.host = host_name(),
+                  .pid = holder,
+                  .user = user_name(),
+                  .command = without_secrets(command_line(holder)),
+                  .label = request.label,
+                  .since_ms = wall_clock_ms(),
+                  .lease = request.ttl,
+                  .automatic = request.ward.has_value()}};
+}
+
+WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
+{
+  return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
+          .patient = !request.wait || request.wait->count() > 0,
+          .server_timeout = request.server.timeout};
+}
+
+Result<WaitOutcome> take(LockStore& store, const LockSpec& spec, const Owner& owner, const AcquireRequest& request,
+                         const World& world, Stop stop)
+{
+  WaitingLine line(printable(request.name.text()), world.clock, world.log, [] {});
+  return wait_and_acquire(store, spec, owner, policy_of(request, world.clock), world.clock, world.rng, stop, line);
+}
+
+RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
+{
+  const bool waited = request.wait && request.wait->count() > 0;
+  world.log.notice(printable(request.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                   (last.holder ? ", held by " + describe(*last.holder) : ""));
+  return ExitWith{request.busy_code};
+}
+
+Result<RunEnd> interrupted(const World& world)
+{
+  if (const auto arrived = world.signals.take()) {
+    return RunEnd{DieOf{arrived->number}};
+  }
+  return Error{Fault::usage, "--pid: the process ended while its lock was waited for"};
+}
+
+// A lock that is ours, until somebody else has it.
+class Holding {
+ public:
+  Holding(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec,
+          const Owner& owner, Taken taken)
+      : m_request(request), m_world(world), m_store(store), m_spec(spec), m_owner(owner), m_taken(std::move(taken))
+  {
+  }
+
+  Result<RunEnd> hand_to(const std::optional<PidFd>& ward, const TellCaller& tell)
+  {
+    return ward ? leave_to_keeper(*ward, tell) : leave_to_itself(tell);
+  }
+
+ private:
+  Result<RunEnd> leave_to_keeper(const PidFd& ward, const TellCaller& tell)
+  {
+    const auto keeper = Keeper::start({.store = m_store,
+                                       .spec = m_spec,
+                                       .owner = m_owner,
+                                       .taken = m_taken,
+                                       .ward = ward,
+                                       .lost_signal = m_request.ward->lost_signal,
+                                       .on_lost = m_request.ward->on_lost,
+                                       .server_timeout = m_request.server.timeout,
+                                       .clock = m_world.clock,
+                                       .signals = m_world.signals});
+    if (!keeper) {
+      m_store.forget();
+      give_back();
+      return keeper.error();
+    }
+    const auto told = tell(m_owner, m_taken.grant.fence);
+    if (!told) {
+      return told.error();  // the keeper sees us go
+    }
+    keeper->caller_knows();
+    return RunEnd{ExitWith{0}};
+  }
+
+  Result<RunEnd> leave_to_itself(const TellCaller& tell)
+  {
+    const auto told = tell(m_owner, m_taken.grant.fence);
+    if (!told) {
+      give_back();
+      return told.error();
+    }
+    return RunEnd{ExitWith{0}};
+  }
+
+  // Where the server does not answer, the ttl does it.
+  void give_back()
+  {
+    const Limit limit{.deadline = m_world.clock.now() + m_request.server.timeout, .stop = Stop::never()};
+    [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, Millis{0}, limit);
+  }
+
+  const AcquireRequest& m_request;
+  const World& m_world;
+  LockStore& m_store;
+  const LockSpec& m_spec;
+  const Owner& m_owner;
+  Taken m_taken;
+};
+
+}  // namespace
+
+Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCaller& tell)
+{
+  const auto ward = hold_ward(request);
+  if (!ward) {
+    return ward.error();
+  }
+  world.signals.block();
+  const auto give_up = give_up_on(world.signals, *ward);
+  if (!give_up) {
+    return give_up.error();
+  }
+  const Stop stop(give_up->get());
+  auto store = open_store(request.server, world.clock, stop);
+  if (!store) {
+    return store.error().fault == Fault::interrupted ? interrupted(world) : store.error();
+  }
+
+  const LockSpec spec = spec_of(request);
+  const Owner owner = Owner::fresh(world.rng, ::getpid());
+  auto outcome = take(**store, spec, owner, request, world, stop);
+  if (!outcome) {
+    return outcome.error();
+  }
+  if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
+    return busy(request, world, timed_out->last);
+  }
+  if (std::holds_alternative<Interrupted>(*outcome)) {
+    return interrupted(world);
+  }
+  return Holding(request, world, **store, spec, owner, std::get<Taken>(*std::move(outcome))).hand_to(*ward, tell);
+}
+
+}  // namespace rlock

@@ -112,6 +112,16 @@ std::string ttl_json(const LockState& state)
   return one_line({{"key", state.name.text()}, {"ttl_ms", ttl_of(state)}});
 }
 
+std::string lease_json(const LockName& name, const Owner& owner, std::uint64_t fence,
+                       std::optional<Millis> ttl)
+{
+  return one_line({{"key", name.text()},
+                   {"token", owner.text()},
+                   {"fence", fence == 0 ? Json() : Json(fence)},
+                   {"ttl_ms", ttl ? Json(ttl->count()) : Json()},
+                   {"shard", nullptr}});
+}
+
 std::string force_json(const LockName& name, const ForceEnd& end)
 {
   const Told told = std::visit(Teller{}, end);

@@ -6,6 +6,8 @@
 #include "lock/store.h"
 #include "runner/force.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,8 @@ namespace rlock::cli {
 // Each ends in a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string status_json(const LockState& state);
 std::string ttl_json(const LockState& state);
+std::string lease_json(const LockName& name, const Owner& owner, std::uint64_t fence,
+                       std::optional<Millis> ttl);  // missing: it never expires
 std::string force_json(const LockName& name, const ForceEnd& end);
 std::string version_json(std::string_view version);
 

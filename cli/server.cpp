@@ -82,6 +82,16 @@ Result<std::string> meant_password(const TypedServer& typed, const Environment& 
   return std::string(ours.empty() ? environment.value("REDISCLI_AUTH") : ours);
 }
 
+// RLOCK_SERVER as a job and a script find it has no password; the URL that it was taken from may.
+void borrow_password(Endpoint& endpoint, const Environment& environment)
+{
+  const Result<Endpoint> known = parse_url(environment.value("REDIS_URL"));
+  if (known && known->shown() == endpoint.shown()) {
+    endpoint.password = known->password;
+    endpoint.user = endpoint.user.empty() ? known->user : endpoint.user;
+  }
+}
+
 }  // namespace
 
 void describe_server(CLI::App& app, TypedServer& typed)
@@ -122,6 +132,9 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
       return password.error();
     }
     server.endpoint.password = *std::move(password);
+  }
+  if (server.endpoint.password.empty() && !local) {
+    borrow_password(server.endpoint, environment);
   }
   server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
   return server;

@@ -19,7 +19,8 @@ struct TypedServer {
 void describe_server(CLI::App& app, TypedServer& typed);
 
 // -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins. The password is the one
-// in that URL, else --password-file, RLOCK_PASSWORD, REDISCLI_AUTH. Reads that file, no other.
+// in that URL, else --password-file, RLOCK_PASSWORD, REDISCLI_AUTH, else the one in a REDIS_URL
+// that means the same server. Reads that file, no other.
 // Faults: usage (the arguments), config (the environment, the password file).
 Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_run.h"
 
+#include "cli/limits.h"
 #include "cli/verbs.h"
 
 #include <CLI/CLI.hpp>
@@ -14,23 +15,15 @@ using namespace std::chrono_literals;
 
 constexpr Millis some = 1ms;
 constexpr Millis any_length = std::chrono::hours{10 * 366 * 24};  // parse_duration's own limit
-// A third of it has to be enough for a round trip, and the rest for killing the job.
-constexpr Millis shortest_ttl = 100ms;
-// The server remembers the fencing number for 30 days; a longer lease could see it start anew.
-constexpr Millis longest_ttl = std::chrono::hours{30 * 24};
 
-constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"};
 constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
 constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
 constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
 constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
-constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
 
 constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
-constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop},
-                                     Choice<OnLost>{"warn", OnLost::warn}};
 
 constexpr std::array<std::string_view, 3> examples{
     "rlock run -k stock -- ./job.sh",

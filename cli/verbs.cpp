@@ -9,8 +9,9 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array table{&run_verb, &once_verb,  &status_verb,       &ttl_verb,     &list_verb,
-                           &wait_verb, &force_unlock_verb, &version_verb, &help_verb};
+constexpr std::array table{&run_verb,          &once_verb,    &acquire_verb, &renew_verb,  &release_verb,
+                           &check_verb,        &status_verb,  &ttl_verb,     &list_verb,   &wait_verb,
+                           &force_unlock_verb, &version_verb, &help_verb};
 
 }  // namespace
 

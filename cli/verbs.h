@@ -8,6 +8,10 @@ namespace rlock::cli {
 
 extern const Verb run_verb;
 extern const Verb once_verb;
+extern const Verb acquire_verb;
+extern const Verb renew_verb;
+extern const Verb release_verb;
+extern const Verb check_verb;
 extern const Verb status_verb;
 extern const Verb ttl_verb;
 extern const Verb list_verb;

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/claim.h"
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "cli/json.h"
+#include "cli/output.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+namespace rlock::cli {
+namespace {
+
+constexpr const char* key_variable = "RLOCK_KEY";
+constexpr const char* token_variable = "RLOCK_TOKEN";
+constexpr const char* held_variable = "RLOCK_HELD";
+
+bool is_typed(const TypedClaim& typed, std::span<const std::string> operands)
+{
+  return !typed.keys.keys.empty() || !operands.empty();
+}
+
+Result<LockName> name_of(const TypedClaim& typed, std::span<const std::string> operands,
+                         const Environment& environment)
+{
+  const std::string_view inherited = environment.value(key_variable);
+  if (is_typed(typed, operands)) {
+    return meant_key(typed.keys, operands);
+  }
+  if (inherited.empty()) {
+    return usage("no key: name the lock with -k KEY, or let RLOCK_KEY be set, as in a job (try -k stock)");
+  }
+  Result<LockName> name = LockName::parse(inherited);
+  return name ? std::move(name) : Error{Fault::config, std::string(key_variable) + ": " + name.error().text};
+}
+
+// The innermost of the lines "TOKEN KEY" that has this key; empty when none has.
+std::string_view held_token(std::string_view held, std::string_view key)
+{
+  std::string_view found;
+  while (!held.empty()) {
+    const std::string_view line = held.substr(0, held.find('\n'));
+    held.remove_prefix(std::min(held.size(), line.size() + 1));
+    const auto space = line.find(' ');
+    if (space != std::string_view::npos && line.substr(space + 1) == key) {
+      found = line.substr(0, space);
+    }
+  }
+  return found;
+}
+
+std::string_view inherited_token(const LockName& name, const Environment& environment)
+{
+  const std::string_view held = held_token(environment.value(held_variable), name.text());
+  const std::string_view key = environment.value(key_variable);
+  const bool concerns_it = key.empty() || key == name.text();
+  return !held.empty() || !concerns_it ? held : environment.value(token_variable);
+}
+
+Result<Owner> owner_of(const TypedClaim& typed, const LockName& name, const Environment& environment)
+{
+  const std::string_view token = typed.token ? *typed.token : inherited_token(name, environment);
+  if (token.empty()) {
+    return usage("--token: there is none for " + printable(name.text()) +
+                 " (acquire prints it, and RLOCK_TOKEN has it in a job)");
+  }
+  return Owner::of(std::string(token));
+}
+
+Log log_of(const TypedClaim& typed)
+{
+  return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
+}
+
+Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedClaim& typed)
+{
+  const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
+  if (!state) {
+    return state.error();
+  }
+  const bool ours = std::any_of(state->holders.begin(), state->holders.end(),
+                                [&](const Holder& holder) { return holder.owner == claim.owner; });
+  if (!ours) {
+    return not_ours(claim, "expired or deleted", typed);  // in between
+  }
+  print(lease_json(claim.name, claim.owner, state->fence, state->ttl));
+  return ended(ExitCode::ok);
+}
+
+}  // namespace
+
+void describe_claim(CLI::App& app, TypedClaim& typed)
+{
+  describe_keys(app, typed.keys);
+  add_text(app, "--token", typed.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
+  add_flag(app, "-q,--quiet", typed.quiet, "do not say what became of a lock that is not ours");
+  describe_server(app, typed.server);
+}
+
+Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> operands,
+                          const Environment& environment)
+{
+  Result<LockName> name = name_of(typed, operands, environment);
+  if (!name) {
+    return name.error();
+  }
+  Result<Owner> owner = owner_of(typed, *name, environment);
+  if (!owner) {
+    return owner.error();
+  }
+  return Claim{.name = *std::move(name), .owner = *std::move(owner)};
+}
+
+LockSpec spec_of(const Claim& claim, Millis ttl)
+{
+  return {.name = claim.name, .mode = Exclusive{}, .ttl = ttl, .who = {}};
+}
+
+std::string what_became_of(const NotOurs& found)
+{
+  return found.forced ? "force-unlocked by " + printable(found.forced->by) : found.what;
+}
+
+RunEnd not_ours(const Claim& claim, const std::string& what, const TypedClaim& typed)
+{
+  log_of(typed).notice("the lock " + printable(claim.name.text()) + " is not ours: " + what);
+  return ended(ExitCode::no);
+}
+
+Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, const Call& call)
+{
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Result<Renewal> renewal =
+      opened->store->renew(spec_of(claim, ttl), claim.owner, opened->limit());
+  if (!renewal) {
+    return renewal.error();
+  }
+  if (const auto* lost = std::get_if<NotOurs>(&*renewal)) {
+    return not_ours(claim, what_became_of(*lost), typed);
+  }
+  if (const auto& request = std::get<Kept>(*renewal).forced) {
+    log_of(typed).notice(printable(request->by) + " wants the lock " +
+                         printable(claim.name.text()) + " (force-unlock): release it soon");
+  }
+  return typed.json ? tell(claim, *opened, typed) : ended(ExitCode::ok);
+}
+
+}  // namespace rlock::cli

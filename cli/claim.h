@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// "This lock is mine, here is the token": what renew, release and check begin with.
+#pragma once
+
+#include "cli/keys.h"
+#include "cli/server.h"
+#include "cli/verb.h"
+#include "lock/store.h"
+
+#include <span>
+#include <string>
+
+namespace rlock::cli {
+
+struct TypedClaim {
+  TypedKeys keys;
+  TypedServer server;
+  Text token;
+  bool json = false;
+  bool quiet = false;
+};
+
+void describe_claim(CLI::App& app, TypedClaim& typed);
+
+struct Claim {
+  LockName name;
+  Owner owner;
+};
+
+// What was not typed comes from the environment, where a job and `acquire --export` have it: the key from RLOCK_KEY, the
+// token from RLOCK_HELD, which knows the one of each key, or from RLOCK_TOKEN.
+// Faults: usage (nothing typed and nothing there), config (what is there makes no sense).
+Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> operands,
+                          const Environment& environment);
+
+LockSpec spec_of(const Claim& claim, Millis ttl);
+
+// Asks the server, and pushes the expiry back to `ttl` from now, or leaves it where it is: zero. Prints one JSON object
+// if asked to and it is ours.
+Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, const Call& call);
+
+// Says on stderr, unless quiet, what became of it; exit 1.
+RunEnd not_ours(const Claim& claim, const std::string& what, const TypedClaim& typed);
+std::string what_became_of(const NotOurs& found);  // "expired or deleted", "force-unlocked by alice@web1 (pid 71)"
+
+}  // namespace rlock::cli

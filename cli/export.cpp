@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/export.h"
+
+#include <algorithm>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view held_variable = "RLOCK_HELD";
+constexpr std::string_view server_variable = "RLOCK_SERVER";
+
+std::string line(std::string_view name, std::string_view value)
+{
+  return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
+}
+
+// The lines "TOKEN KEY" of other keys: who takes a key again has it no more by its earlier token.
+std::string held_of_others(std::string_view held, std::string_view key)
+{
+  std::string others;
+  while (!held.empty()) {
+    const std::string_view entry = held.substr(0, held.find('\n'));
+    held.remove_prefix(std::min(held.size(), entry.size() + 1));
+    const auto space = entry.find(' ');
+    if (space == std::string_view::npos || entry.substr(space + 1) != key) {
+      others += (others.empty() ? "" : "\n") + std::string(entry);
+    }
+  }
+  return others;
+}
+
+bool has_password_for(const Endpoint& server, const Environment& environment)
+{
+  const Result<Endpoint> known = parse_url(environment.value(server_variable));
+  return known && !known->password.empty() && known->shown() == server.shown();
+}
+
+}  // namespace
+
+std::string shell_quoted(std::string_view text)
+{
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+std::string export_lines(const HeldLock& lock, std::uint64_t fence, const Environment& environment)
+{
+  const std::string others = held_of_others(environment.value(held_variable), lock.name.text());
+  const auto variables = job_environment({std::string(held_variable) + "=" + others}, lock);
+
+  std::string lines;
+  for (const std::string_view name :
+       {std::string_view("RLOCK_KEY"), std::string_view("RLOCK_TOKEN"), fence_variable,
+        std::string_view("RLOCK_LEASE_MS"), server_variable, held_variable}) {
+    if (name == fence_variable) {
+      lines += line(name, std::to_string(fence));
+    } else if (name != server_variable || !has_password_for(lock.server, environment)) {
+      lines += line(name, environment_value(variables, name));
+    }
+  }
+  return lines;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_acquire.h"
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "cli/export.h"
+#include "cli/json.h"
+#include "cli/limits.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <climits>
+#include <utility>
+
+namespace rlock::cli {
+namespace {
+
+constexpr NumberRule pid_rule{"--pid", 1, INT_MAX, "$$"};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock acquire -k stock --pid $$",
+    "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
+    "token=$(rlock acquire -k stock -n --lease 5m) || exit",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "taken, and its token is printed"},
+    ExitLine{"64", "usage, a bad URL in the arguments or a --pid that does not exist among it"},
+    server_exit,
+    ExitLine{"70, 71", "internal error; no keeper could be started, or standard output not be "
+                       "written: nothing is held"},
+    ExitLine{"75", "busy (or -E N)"},
+    refused_exit,
+    config_exit,
+};
+
+void describe_keeper(CLI::App& app, TypedAcquire& typed)
+{
+  constexpr const char* group = "How long it lasts (one of --pid and --lease is needed)";
+  add_text(app, "--pid", typed.pid, "PID",
+           "leave a keeper behind, a process that renews the lock until PID ends and releases it "
+           "then, or when the script says rlock release; with a shell, $$")
+      ->group(group);
+  add_text(app, "--ttl", typed.ttl, "DUR",
+           "with --pid: how long the lock outlives a dead keeper (30s)")
+      ->group(group);
+  add_text(app, "--signal", typed.signal, "SIG",
+           "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
+           "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)")
+      ->group(group);
+  add_text(app, "--on-lost", typed.on_lost, "stop|warn",
+           "with --pid: warn sends nothing; ask rlock check (stop)")
+      ->group(group);
+  add_text(app, "--lease", typed.lease, "DUR", "leave nobody behind: over after DUR, unless renewed")
+      ->group(group);
+}
+
+Result<Millis> meant_ttl(const TypedAcquire& typed)
+{
+  if (typed.pid.has_value() == typed.lease.has_value()) {
+    return usage(typed.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
+                           : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
+  }
+  if (typed.lease) {
+    return meant_duration(*typed.lease, fixed_lease_rule);
+  }
+  return typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+}
+
+Error keeper_only(std::string_view option, const char* why)
+{
+  return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
+}
+
+Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
+{
+  if (!typed.pid) {
+    if (typed.ttl) {
+      return keeper_only("--ttl", "a lease is its own ttl");
+    }
+    if (typed.signal || typed.on_lost) {
+      return keeper_only(typed.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
+    }
+    return std::optional<Ward>{};
+  }
+  const Result<int> pid = meant_number(*typed.pid, pid_rule);
+  if (!pid) {
+    return pid.error();
+  }
+  Ward ward{.pid = *pid};
+  if (typed.signal) {
+    const std::optional<int> signal = signal_number(*typed.signal);
+    if (!signal) {
+      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
+    }
+    ward.lost_signal = *signal;
+  }
+  if (typed.on_lost) {
+    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    if (!on_lost) {
+      return on_lost.error();
+    }
+    ward.on_lost = *on_lost;
+  }
+  return std::optional(ward);
+}
+
+std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const Owner& owner,
+                  std::uint64_t fence, const Environment& environment)
+{
+  if (typed.json) {
+    return lease_json(request.name, owner, fence, request.ttl);
+  }
+  if (typed.exports) {
+    return export_lines({.name = request.name,
+                         .owner = owner,
+                         .lease = request.ttl,
+                         .server = request.server.endpoint},
+                        fence, environment);
+  }
+  return owner.text() + "\n";
+}
+
+// What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
+void print_failure(const Result<RunEnd>& end)
+{
+  int code = end ? 0 : static_cast<int>(exit_code_of(end.error().fault));
+  if (end) {
+    const auto* death = std::get_if<DieOf>(&*end);
+    code = death != nullptr ? 128 + death->signal : std::get<ExitWith>(*end).code;
+  }
+  if (code != 0) {
+    print("(exit " + std::to_string(code) + ")\n");
+  }
+}
+
+Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
+{
+  const Result<AcquireRequest> request = meant_acquire(typed, call.operands, call.environment);
+  if (!request) {
+    return request.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
+  return acquire(*request, {clock, rng, call.signals, log}, [&](const Owner& owner, std::uint64_t fence) {
+    print(shown(typed, *request, owner, fence, call.environment));
+    return finish_output();
+  });
+}
+
+Result<RunEnd> act(const TypedAcquire& typed, const Call& call)
+{
+  Result<RunEnd> end = acquired(typed, call);
+  if (typed.exports) {
+    print_failure(end);
+  }
+  return end;
+}
+
+Act describe_verb(CLI::App& app)
+{
+  auto typed = std::make_shared<TypedAcquire>();
+  describe_acquire(app, *typed);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+void describe_acquire(CLI::App& app, TypedAcquire& typed)
+{
+  describe_keys(app, typed.keys);
+  describe_patience(app, typed.patience);
+  add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  add_text(app, "--label", typed.label, "TEXT", "shown to operators");
+  add_flag(app, "--export", typed.exports,
+           "print export lines for eval, with the names that a job finds in its environment");
+  add_flag(app, "--json", typed.json, "print one JSON object");
+  add_flag(app, "-q,--quiet", typed.quiet, "say nothing on stderr but why it fails");
+  describe_keeper(app, typed);
+  describe_server(app, typed.server);
+}
+
+Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
+                                     const Environment& environment)
+{
+  Result<LockName> name = meant_key(typed.keys, operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<Millis> ttl = meant_ttl(typed);
+  if (!ttl) {
+    return ttl.error();
+  }
+  const Result<std::optional<Ward>> ward = meant_ward(typed);
+  if (!ward) {
+    return ward.error();
+  }
+  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  if (!wait) {
+    return wait.error();
+  }
+  const Result<int> busy_code = meant_number(typed.busy_code.value_or("75"), busy_code_rule);
+  if (!busy_code) {
+    return busy_code.error();
+  }
+  if (typed.exports && typed.json) {
+    return usage("--export and --json exclude each other (try --export alone)");
+  }
+  Result<ServerSpec> server = meant_server(typed.server, environment);
+  if (!server) {
+    return server.error();
+  }
+  return AcquireRequest{.server = *std::move(server),
+                        .name = *std::move(name),
+                        .ttl = *ttl,
+                        .wait = *wait,
+                        .busy_code = *busy_code,
+                        .label = typed.label.value_or(""),
+                        .ward = *ward};
+}
+
+const Verb acquire_verb{
+    .name = "acquire",
+    .summary = "take a lock for a script and return",
+    .synopsis = "[-k] KEY (--pid PID | --lease DUR) [OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock acquire: what was typed, and what it means.
+#pragma once
+
+#include "cli/keys.h"
+#include "cli/patience.h"
+#include "cli/server.h"
+#include "runner/acquire.h"
+
+#include <span>
+#include <string>
+
+namespace rlock::cli {
+
+struct TypedAcquire {
+  TypedKeys keys;
+  TypedServer server;
+  TypedPatience patience;
+  Text busy_code;
+  Text pid;
+  Text ttl;
+  Text signal;
+  Text on_lost;
+  Text lease;
+  Text label;
+  bool exports = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+void describe_acquire(CLI::App& app, TypedAcquire& typed);
+
+Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
+                                     const Environment& environment);
+
+}  // namespace rlock::cli

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verb_acquire.h"
+
+#include "cli/claim.h"
+#include "cli/export.h"
+#include "cli/words.h"
+
+#include <doctest/doctest.h>
+#include <CLI/CLI.hpp>
+
+namespace rlock::cli {
+namespace {
+
+using Args = std::vector<std::string>;
+
+Result<AcquireRequest> request_of(const Args& args)
+{
+  TypedAcquire typed;
+  CLI::App app;
+  app.name("acquire");
+  app.set_help_flag();
+  describe_acquire(app, typed);
+  const Result<Words> words = cut(app, args, Operands::anywhere);
+  if (!words) {
+    return words.error();
+  }
+  const Result<Done> parsed = parse(app, *words);
+  if (!parsed) {
+    return parsed.error();
+  }
+  return meant_acquire(typed, words->operands, Environment({}));
+}
+
+Claim claimed(const Text& key, const Text& token, const Args& environment)
+{
+  TypedClaim typed;
+  if (key) {
+    typed.keys.keys = {*key};
+  }
+  typed.token = token;
+  const Result<Claim> claim = meant_claim(typed, {}, Environment(environment));
+  const Error why = claim ? Error{} : claim.error();
+  REQUIRE_MESSAGE(claim, why.text);
+  return *claim;
+}
+
+Fault fault_of(const Text& key, const Text& token, const Args& environment)
+{
+  TypedClaim typed;
+  if (key) {
+    typed.keys.keys = {*key};
+  }
+  typed.token = token;
+  return meant_claim(typed, {}, Environment(environment)).error().fault;
+}
+
+}  // namespace
+
+TEST_CASE("acquire: the defaults, and every option has its meaning")
+{
+  const AcquireRequest kept = *request_of({"stock", "--pid", "42"});
+  CHECK(kept.name.text() == "stock");
+  CHECK(kept.ttl == Millis{30'000});
+  CHECK_FALSE(kept.wait.has_value());
+  CHECK(kept.busy_code == 75);
+  REQUIRE(kept.ward);
+  CHECK(kept.ward->pid == 42);
+  CHECK(kept.ward->lost_signal == SIGTERM);
+  CHECK(kept.ward->on_lost == OnLost::stop);
+
+  const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost", "warn",
+                                            "-w", "5", "-E", "9", "--label", "me"});
+  CHECK(other.ttl == Millis{60'000});
+  CHECK(other.ward->lost_signal == SIGUSR1);
+  CHECK(other.ward->on_lost == OnLost::warn);
+  CHECK(other.wait == Millis{5000});
+  CHECK(other.busy_code == 9);
+  CHECK(other.label == "me");
+
+  const AcquireRequest leased = *request_of({"k", "-n", "--lease", "5m"});
+  CHECK(leased.ttl == Millis{300'000});
+  CHECK(leased.wait == Millis{0});
+  CHECK_FALSE(leased.ward);
+}
+
+TEST_CASE("acquire: what cannot be meant names the option and shows a good value")
+{
+  struct Row {
+    Args options;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {{}, "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)"},
+      {{"--pid", "1", "--lease", "5m"},
+       "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"},
+      {{"--pid", ""}, "--pid: '' is not a number from 1 to 2147483647 (try --pid $$)"},
+      {{"--pid", "self"}, "--pid: 'self' is not a number from 1 to 2147483647 (try --pid $$)"},
+      {{"--pid", "0"}, "--pid: '0' is not a number from 1 to 2147483647 (try --pid $$)"},
+      {{"--lease", "auto"}, "--lease: 'auto' is not a duration (try --lease 5m)"},
+      {{"--lease", "0"}, "--lease: '0' is too short, at least 100ms (try --lease 5m)"},
+      {{"--pid", "1", "--ttl", "1ms"}, "--ttl: '1ms' is too short, at least 100ms (try --ttl 30s)"},
+      {{"--lease", "5m", "--ttl", "5m"},
+       "--ttl is for --pid: a lease is its own ttl (try --pid $$, or leave it out)"},
+      {{"--lease", "5m", "--signal", "TERM"},
+       "--signal is for --pid: without a keeper nobody tells of a loss (try --pid $$, or leave it out)"},
+      {{"--lease", "5m", "--on-lost", "warn"},
+       "--on-lost is for --pid: without a keeper nobody tells of a loss (try --pid $$, or leave it out)"},
+      {{"--pid", "1", "--signal", "NONE"}, "--signal: 'NONE' is not a signal (try --signal TERM)"},
+      {{"--pid", "1", "--on-lost", "kill"}, "--on-lost: 'kill' is none of stop, warn"},
+      {{"--pid", "1", "--export", "--json"}, "--export and --json exclude each other (try --export alone)"},
+  };
+  for (Row row : rows) {
+    row.options.insert(row.options.begin(), "k");
+    const auto request = request_of(row.options);
+    REQUIRE_FALSE(request);
+    CHECK(request.error().text == row.expect);
+    CHECK(request.error().fault == Fault::usage);
+  }
+}
+
+TEST_CASE("a claim: what was not typed comes from the environment, and a token from its own key")
+{
+  const Args job{"RLOCK_KEY=b", "RLOCK_TOKEN=o2:2", "RLOCK_HELD=o0:0 b\no1:1 a c\no2:2 b"};
+  CHECK(claimed({}, {}, job).name.text() == "b");
+  CHECK(claimed({}, {}, job).owner == Owner::of("o2:2"));
+  CHECK(claimed("a c", {}, job).owner == Owner::of("o1:1"));
+  CHECK(claimed("b", "t", job).owner == Owner::of("t"));
+  CHECK(claimed({}, "t", job).name.text() == "b");
+  CHECK(claimed("z", {}, {"RLOCK_TOKEN=o:1"}).owner == Owner::of("o:1"));
+  CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).owner == Owner::of("o:1"));
+
+  CHECK(fault_of({}, {}, {}) == Fault::usage);
+  CHECK(fault_of("z", {}, job) == Fault::usage);  // nobody's token is asked about another's lock
+  CHECK(fault_of("b", "", job) == Fault::usage);
+  CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == Fault::config);
+}
+
+TEST_CASE("export: quoted for every shell")
+{
+  CHECK(shell_quoted("") == "''");
+  CHECK(shell_quoted("a b$`\"\\") == "'a b$`\"\\'");
+  CHECK(shell_quoted("it's") == R"('it'\''s')");
+}
+
+TEST_CASE("export: the names of a job's environment, and the key's earlier tokens are forgotten")
+{
+  const LockName name = *LockName::parse("it's");
+  const Owner owner = Owner::of("o:1");
+  const Endpoint server = *parse_url("redis://u:secret@h:1");
+  const HeldLock lock{.name = name, .owner = owner, .lease = Millis{30'000}, .server = server};
+  CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
+        "export RLOCK_KEY='it'\\''s'\n"
+        "export RLOCK_TOKEN='o:1'\n"
+        "export RLOCK_FENCE='7'\n"
+        "export RLOCK_LEASE_MS='30000'\n"
+        "export RLOCK_SERVER='redis://h:1'\n"
+        "export RLOCK_HELD='y:1 b\no:1 it'\\''s'\n");
+
+  const auto lines = [&](const char* known) { return export_lines(lock, 7, Environment({known})); };
+  const auto has_server = [](const std::string& text) { return text.find("RLOCK_SERVER") != std::string::npos; };
+  CHECK_FALSE(has_server(lines("RLOCK_SERVER=redis://u:secret@h:1")));  // its password would be lost
+  CHECK(has_server(lines("RLOCK_SERVER=redis://h:1")));
+  CHECK(has_server(lines("RLOCK_SERVER=redis://u:secret@h:2")));
+}
+
+}  // namespace rlock::cli

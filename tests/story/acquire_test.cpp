@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// acquire, renew, release, check: a lock in the hands of a script.
+#include "support/script.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+Finished on(const RedisServer& server, std::vector<std::string> words, const ProcessOptions& options = {})
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words), options);
+}
+
+// A lease of x; its token.
+std::string leased(const RedisServer& server, const std::string& lease = "20s")
+{
+  const Finished taken = on(server, {"acquire", "x", "--lease", lease});
+  REQUIRE(taken.code == 0);
+  REQUIRE(taken.err == "");
+  REQUIRE(taken.out.ends_with("\n"));
+  return taken.out.substr(0, taken.out.size() - 1);
+}
+
+bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "x"})) == 1; }
+
+std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PTTL", "x"})); }
+
+}  // namespace
+
+TEST_CASE("acquire: one lease, which nobody renews, and nothing stays behind")
+{
+  const RedisServer server;
+  const std::string token = leased(server, "700ms");
+  CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{token});
+  CHECK(keepers(server).empty());
+  CHECK(pttl(server) <= 700);
+  wait_until([&] { return !held(server); }, "the lease is over");
+
+  const Finished gone = on(server, {"check", "x", "--token", token});
+  CHECK(gone.code == 1);
+  CHECK(gone.err == "rlock: the lock x is not ours: expired or deleted\n");
+}
+
+TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
+{
+  const RedisServer server;
+  const json taken = json::parse(on(server, {"acquire", "-k", "x", "--lease", "10s", "--json"}).out);
+  CHECK(taken.at("key") == "x");
+  CHECK(taken.at("fence") > 1'700'000'000'000'000);
+  CHECK(taken.at("ttl_ms") == 10'000);
+  CHECK(taken.at("shard").is_null());
+  const std::string token = taken.at("token");
+
+  const Finished check = on(server, {"check", "-k", "x", "--token", token, "--json"});
+  CHECK(check.code == 0);
+  json told = json::parse(check.out);
+  CHECK(told.at("ttl_ms") <= 10'000);
+  told["ttl_ms"] = 10'000;
+  CHECK(told == taken);
+
+  const Finished renew = on(server, {"renew", "-k", "x", "--token", token, "--lease", "1m", "--json"});
+  CHECK(renew.code == 0);
+  CHECK(json::parse(renew.out).at("ttl_ms") > 50'000);
+  CHECK(json::parse(renew.out).at("token") == token);
+  CHECK(pttl(server) > 50'000);
+}
+
+TEST_CASE("acquire: who has it is shown as the script, not as the rlock that has ended")
+{
+  const RedisServer server;
+  Process holder = script(server, R"(rlock acquire -S "$URL" x --pid $$ --label nightly && echo ready && sleep 60)");
+  keeper_of(server, holder);
+  const json who = json::parse(on(server, {"status", "x", "--json"}).out).at("holders").at(0);
+  CHECK(who.at("pid") == holder.pid());
+  CHECK(who.at("command").get<std::string>().starts_with("bash -c rlock acquire"));
+  CHECK(who.at("label") == "nightly");
+  CHECK(who.at("auto") == true);
+}
+
+TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
+{
+  const RedisServer server;
+  leased(server);
+  const Finished busy = on(server, {"acquire", "x", "--lease", "1s", "-n"});
+  CHECK(busy.code == 75);
+  CHECK(busy.out == "");
+  CHECK(busy.err.find("x is busy, held by ") != std::string::npos);
+  CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
+  CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
+
+  Process careless = script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
+  CHECK(careless.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(careless.out() == "");
+  CHECK(keepers(server).empty());
+}
+
+TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every shell")
+{
+  const RedisServer server;
+  const std::string key = R"(it's a "test" $(touch no) `touch no` \ * ${HOME} é )"
+                          "\xff !";
+  const std::filesystem::path dir = make_temp_dir("script");
+  for (const char* shell : {"bash", "sh"}) {
+    CAPTURE(shell);
+    Process holder = script(server,
+                            "exec " + std::string(shell) + R"( -c '
+        lock=$(rlock acquire -S "$URL" -k "$KEY" --lease 10s --export) || exit; eval "$lock"
+        printf "%s|%s" "$RLOCK_KEY" "$RLOCK_HELD"; rlock check && rlock renew && rlock release && rlock release')",
+                            {.env = {{"KEY", key}}, .cwd = dir});
+    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(holder.err() == "");
+    CHECK(holder.out().starts_with(key + "|"));
+    CHECK(holder.out().ends_with(" " + key));
+    CHECK_FALSE(std::filesystem::exists(dir / "no"));
+    CHECK(as_int(server.command({"EXISTS", key})) == 0);
+  }
+}
+
+TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
+{
+  const RedisServer server;
+  const std::string token = leased(server);
+  CHECK(on(server, {"release", "x", "--token", "somebody:1"}).code == 1);
+  CHECK(held(server));
+  CHECK(on(server, {"release", "x", "--token", token}).code == 0);
+  CHECK_FALSE(held(server));
+  CHECK(on(server, {"release", "x", "--token", token}).code == 0);
+
+  const std::string lost = leased(server);
+  server.command({"DEL", "x"});
+  const std::string next = leased(server);
+  for (const char* verb : {"release", "renew", "check"}) {
+    CAPTURE(verb);
+    const Finished told = on(server, {verb, "x", "--token", lost});
+    CHECK(told.code == 1);
+    CHECK(told.out == "");
+    CHECK(told.err.starts_with("rlock: the lock x is not ours: now held by "));
+    CHECK(on(server, {verb, "-q", "x", "--token", lost}).err == "");
+  }
+  CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{next});
+}
+
+TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
+{
+  const RedisServer server;
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", RLOCK_BINARY, "run", "-k", "x", "--", "sh",
+                          "-c",
+                          "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
+                          "$0 check -q nothing; echo $?",
+                          RLOCK_BINARY}));
+  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(json::parse(job.out().substr(0, job.out().find('\n'))).at("key") == "x");
+  CHECK(job.out().ends_with("\n64\n"));
+  CHECK(job.err().find("--token: there is none for nothing") != std::string::npos);
+}
+
+TEST_CASE("check: who wants the lock is told to who has no keeper; who forced it, to who has it no more")
+{
+  const RedisServer server;
+  const std::string token = leased(server);
+  Process force(rlock_argv({"force-unlock", "-S", server.url(), "x", "--yes", "--grace", "60s"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
+  const Finished wanted = on(server, {"check", "x", "--token", token});
+  CHECK(wanted.code == 0);
+  CHECK(wanted.err.find(" wants the lock x (force-unlock)") != std::string::npos);
+  force.signal(SIGKILL);
+  CHECK(on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
+  const Finished forced = on(server, {"check", "x", "--token", token});
+  CHECK(forced.code == 1);
+  CHECK(forced.err.find("not ours: force-unlocked by ") != std::string::npos);
+}
+
+TEST_CASE("acquire, check: no server is 69; a key that holds something else is 78")
+{
+  RedisServer server;
+  const std::string token = leased(server);
+  server.command({"SET", "list", "x"});
+  CHECK(on(server, {"acquire", "list", "--lease", "1s"}).code == 78);
+  CHECK(on(server, {"check", "list", "--token", token}).code == 1);
+  server.kill_hard();
+  for (const char* verb : {"check", "renew", "release"}) {
+    CHECK(on(server, {verb, "x", "--token", token}).code == 69);
+  }
+  CHECK(on(server, {"acquire", "x", "--pid", std::to_string(::getpid())}).code == 69);
+}
+
+TEST_CASE("acquire: a ward that is none is 64, before the server is asked")
+{
+  const RedisServer server;
+  Process ended({"true"});
+  wait_until([&] { return !ended.running(); }, "it has ended");
+  const Finished none = on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())});
+  CHECK(none.code == 64);
+  CHECK(none.err.starts_with("rlock: --pid: there is no process "));
+  CHECK(on(server, {"acquire", "x", "--pid", "0"}).code == 64);
+
+  Process itself = script(server, R"(exec rlock acquire -S "$URL" x --pid $BASHPID)");
+  CHECK(itself.wait() == Exit{.code = 64, .signal = 0});
+  CHECK(itself.err().find("$BASHPID") != std::string::npos);
+  CHECK(as_int(server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("acquire: a script that ends while it waits is in the queue no more")
+{
+  const RedisServer server;
+  leased(server);
+  Process waiter = script(server, R"(rlock acquire -S "$URL" x --pid $$; echo taken)");
+  const auto waiting = [&] { return as_int(server.command({"ZCARD", "rlock:queue:{x}"})); };
+  wait_until([&] { return waiting() == 1; }, "it waits");
+  waiter.signal(SIGKILL);
+  wait_until([&] { return waiting() == 0; }, "it waits no more", 2s);
+  CHECK(waiter.out() == "");
+}
+
+TEST_CASE("acquire: a caller that cannot be told the token has no lock")
+{
+  const RedisServer server;
+  for (const std::string kind : {"--lease 20s", "--pid $$"}) {
+    CAPTURE(kind);
+    Process deaf = script(server, R"(rlock acquire -S "$URL" x )" + kind + " >/dev/full; echo $? >&2; sleep 60");
+    wait_until([&] { return deaf.err().ends_with("71\n"); }, "it fails; it says " + deaf.err());
+    wait_until([&] { return !held(server); }, "the lock is free", 1s);
+  }
+}
+
+TEST_CASE("acquire: no keeper for want of descriptors is 71, and the lock is free")
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip("the undefined-behaviour sanitizer takes two descriptors to look at an object");
+#endif
+  const RedisServer server;
+  int kept = 0;
+  int without_keeper = 0;
+  for (int limit = 5; limit < 24; ++limit) {
+    CAPTURE(limit);
+    Process holder = script(server, "ulimit -n " + std::to_string(limit) +
+                                        R"(; rlock acquire -S "$URL" x --pid $$; echo "ended $?"; exec sleep 60)");
+    wait_until([&] { return holder.out().find("ended") != std::string::npos; }, "acquire has ended");
+    const bool taken = holder.out().ends_with("ended 0\n");
+    CHECK((taken || holder.out() == "ended 71\n"));
+    CHECK(held(server) == taken);
+    kept += taken ? 1 : 0;
+    without_keeper += holder.err().find("cannot start the keeper") != std::string::npos ? 1 : 0;
+    holder.signal(SIGKILL);
+    wait_until([&] { return !held(server); }, "the lock is free", 2s);
+  }
+  CHECK(kept > 0);
+  CHECK(without_keeper > 0);
+}
+
+TEST_CASE("acquire: the password stays where it was, in the environment of the script")
+{
+  const RedisServer server({.password = "hunter2"});
+  const std::string url = "unix://:hunter2@" + server.socket_path().string();
+  for (const char* variable : {"RLOCK_SERVER", "REDIS_URL"}) {
+    CAPTURE(variable);
+    Process holder = script(server, R"(lock=$(rlock acquire x --lease 10s --export) || exit; echo "$lock"
+                                       eval "$lock"; rlock check && rlock release)",
+                            {.env = {{variable, url}}});
+    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(holder.err() == "");
+    CHECK(holder.out().find("hunter2") == std::string::npos);
+  }
+}

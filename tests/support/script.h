@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shell scripts that call rlock, and the keepers that they leave behind.
+#pragma once
+
+#include "support/process.h"
+#include "support/redis_fixture.h"
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rlock::test {
+
+// `bash -c text` with rlock in its PATH and the server in $URL.
+Process script(const RedisServer& server, const std::string& text, ProcessOptions options = {});
+
+// Those whose command line names this server.
+std::vector<pid_t> keepers(const RedisServer& server);
+
+// Waits until there is one and the script has its token, i.e. until it says "ready".
+pid_t keeper_of(const RedisServer& server, const Process& ready_script);
+
+}  // namespace rlock::test

@@ -74,18 +74,23 @@ Log log_of(const TypedClaim& typed)
   return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
 }
 
+bool is_shared(const Mode& mode)
+{
+  return std::holds_alternative<Reader>(mode) || std::holds_alternative<Permits>(mode);
+}
+
 Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedClaim& typed)
 {
   const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
   if (!state) {
     return state.error();
   }
-  const bool ours = std::any_of(state->holders.begin(), state->holders.end(),
-                                [&](const Holder& holder) { return holder.owner == claim.owner; });
-  if (!ours) {
+  const auto is_us = [&](const Holder& holder) { return holder.owner == claim.owner; };
+  if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !is_shared(state->mode)) {
     return not_ours(claim, "expired or deleted", typed);  // in between
   }
-  print(lease_json(claim.name, claim.owner, state->fence, state->ttl));
+  const bool alone = !is_shared(state->mode);  // else these are the others' as much as ours
+  print(lease_json(claim.name, claim.owner, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
   return ended(ExitCode::ok);
 }
 
@@ -113,9 +118,18 @@ Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> 
   return Claim{.name = *std::move(name), .owner = *std::move(owner)};
 }
 
-LockSpec spec_of(const Claim& claim, Millis ttl)
+// A key that is gone, or no lock any more, is asked about as a plain one: what is noted beside it is the same for all.
+Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& opened)
 {
-  return {.name = claim.name, .mode = Exclusive{}, .ttl = ttl, .who = {}};
+  const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
+  if (!state && state.error().fault != Fault::config) {
+    return state.error();
+  }
+  return LockSpec{.name = claim.name,
+                  .mode = state ? state->mode : Mode{Plain{}},
+                  .ttl = ttl,
+                  .who = {},
+                  .once = {}};
 }
 
 std::string what_became_of(const NotOurs& found)
@@ -135,8 +149,11 @@ Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, c
   if (!opened) {
     return opened.error();
   }
-  const Result<Renewal> renewal =
-      opened->store->renew(spec_of(claim, ttl), claim.owner, opened->limit());
+  const Result<LockSpec> spec = spec_of(claim, ttl, *opened);
+  if (!spec) {
+    return spec.error();
+  }
+  const Result<Renewal> renewal = opened->store->renew(*spec, claim.owner, opened->limit());
   if (!renewal) {
     return renewal.error();
   }

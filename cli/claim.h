@@ -33,7 +33,8 @@ struct Claim {
 Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> operands,
                           const Environment& environment);
 
-LockSpec spec_of(const Claim& claim, Millis ttl);
+// Of the kind that the server says it is.
+Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& opened);
 
 // Asks the server, and pushes the expiry back to `ttl` from now, or leaves it where it is: zero. Prints one JSON object
 // if asked to and it is ours.

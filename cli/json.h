@@ -17,7 +17,7 @@ namespace rlock::cli {
 std::string status_json(const LockState& state);
 std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Owner& owner, std::uint64_t fence,
-                       std::optional<Millis> ttl);  // missing: it never expires
+                       std::optional<Millis> ttl);  // 0, missing: not known
 std::string force_json(const LockName& name, const ForceEnd& end);
 std::string version_json(std::string_view version);
 

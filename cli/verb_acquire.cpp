@@ -173,6 +173,7 @@ Act describe_verb(CLI::App& app)
 void describe_acquire(CLI::App& app, TypedAcquire& typed)
 {
   describe_keys(app, typed.keys);
+  describe_mode(app, typed.mode);
   describe_patience(app, typed.patience);
   add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
   add_text(app, "--label", typed.label, "TEXT", "shown to operators");
@@ -190,6 +191,10 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   Result<LockName> name = meant_key(typed.keys, operands);
   if (!name) {
     return name.error();
+  }
+  const Result<Mode> mode = meant_mode(typed.mode);
+  if (!mode) {
+    return mode.error();
   }
   const Result<Millis> ttl = meant_ttl(typed);
   if (!ttl) {
@@ -216,6 +221,7 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   }
   return AcquireRequest{.server = *std::move(server),
                         .name = *std::move(name),
+                        .mode = *mode,
                         .ttl = *ttl,
                         .wait = *wait,
                         .busy_code = *busy_code,

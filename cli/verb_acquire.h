@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/keys.h"
+#include "cli/mode.h"
 #include "cli/patience.h"
 #include "cli/server.h"
 #include "runner/acquire.h"
@@ -16,6 +17,7 @@ struct TypedAcquire {
   TypedKeys keys;
   TypedServer server;
   TypedPatience patience;
+  TypedMode mode;
   Text busy_code;
   Text pid;
   Text ttl;

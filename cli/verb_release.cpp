@@ -36,8 +36,12 @@ Result<RunEnd> act(const TypedClaim& typed, const Call& call)
     return opened.error();
   }
   const Fd at_the_door = knock(claim->owner);  // until we return
-  const Result<Release> released = opened->store->release(
-      spec_of(*claim, Millis{0}), claim->owner, Millis{0}, opened->limit());
+  const Result<LockSpec> spec = spec_of(*claim, Millis{0}, *opened);
+  if (!spec) {
+    return spec.error();
+  }
+  const Result<Release> released =
+      opened->store->release(*spec, claim->owner, {}, opened->limit());
   if (!released) {
     return released.error();
   }

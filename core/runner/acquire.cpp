@@ -60,7 +60,7 @@ LockSpec spec_of(const AcquireRequest& request)
 {
   const pid_t holder = request.ward ? request.ward->pid : ::getppid();
   return {.name = request.name,
-          .mode = Exclusive{},
+          .mode = request.mode,
           .ttl = request.ttl,
           .who = {.host = host_name(),
                   .pid = holder,
@@ -69,7 +69,8 @@ LockSpec spec_of(const AcquireRequest& request)
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
-                  .automatic = request.ward.has_value()}};
+                  .automatic = request.ward.has_value()},
+          .once = {}};
 }
 
 WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
@@ -156,7 +157,7 @@ class Holding {
   void give_back()
   {
     const Limit limit{.deadline = m_world.clock.now() + m_request.server.timeout, .stop = Stop::never()};
-    [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, Millis{0}, limit);
+    [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, {}, limit);
   }
 
   const AcquireRequest& m_request;

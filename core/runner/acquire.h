@@ -24,6 +24,7 @@ struct Ward {
 struct AcquireRequest {
   ServerSpec server;
   LockName name;
+  Mode mode = Plain{};
   Millis ttl{30'000};
   std::optional<Millis> wait;  // missing: for ever; zero: not at all
   int busy_code = 75;          // -E

@@ -34,7 +34,7 @@ bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Faul
 bool says_something(int fd) { return Stop(fd).requested(); }
 
 // Why the keeping came to its end.
-enum class Parting {
+enum class Reason {
   ended,      // the ward did
   unclaimed,  // the caller went away before it knew that it has the lock
   let_go,     // `rlock release` is at the door
@@ -66,7 +66,7 @@ class Keeping {
   }
 
   // To the end of it all.
-  void keep() { part(until_parting()); }
+  void keep() { part(until_its_end()); }
 
  private:
   static Alarm made(Instant due)
@@ -86,10 +86,10 @@ class Keeping {
     m_alarm.set(until - signal_lead(m_task.spec.ttl));
   }
 
-  Parting until_parting()
+  Reason until_its_end()
   {
-    std::optional<Parting> parting;
-    while (!parting) {
+    std::optional<Reason> reason;
+    while (!reason) {
       std::array<pollfd, 6> waits{pollfd{.fd = m_task.ward.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_door.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
@@ -97,40 +97,40 @@ class Keeping {
                                   pollfd{.fd = m_watchdog.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
       ::poll(waits.data(), waits.size(), -1);
-      parting = look();
+      reason = look();
     }
-    return *parting;
+    return *reason;
   }
 
   // A loss is looked for before the door, and judged after it: who lets the lock go has knocked before it was gone, so
   // where that is seen the knock is too.
-  std::optional<Parting> look()
+  std::optional<Reason> look()
   {
     const auto lost = loss();
     if (m_task.ward.has_ended()) {
-      return Parting::ended;
+      return Reason::ended;
     }
     if (auto visitor = m_door.answer()) {
       m_visitor = *std::move(visitor);
-      return Parting::let_go;
+      return Reason::let_go;
     }
     if (lost) {
       return lost;
     }
     if (m_caller && says_something(m_caller.get()) && !is_claimed()) {
-      return Parting::unclaimed;
+      return Reason::unclaimed;
     }
-    return is_dismissed() ? std::optional{Parting::dismissed} : std::nullopt;
+    return is_dismissed() ? std::optional{Reason::dismissed} : std::nullopt;
   }
 
-  std::optional<Parting> loss()
+  std::optional<Reason> loss()
   {
     if (const auto verdict = m_watchdog.verdict()) {
-      return std::holds_alternative<Gone>(*verdict)     ? Parting::gone
-             : std::holds_alternative<Wanted>(*verdict) ? Parting::wanted
-                                                        : Parting::unsure;
+      return std::holds_alternative<Gone>(*verdict)     ? Reason::gone
+             : std::holds_alternative<Wanted>(*verdict) ? Reason::wanted
+                                                        : Reason::unsure;
     }
-    return says_something(m_alarm.fd()) ? std::optional{Parting::unsure} : std::nullopt;
+    return says_something(m_alarm.fd()) ? std::optional{Reason::unsure} : std::nullopt;
   }
 
   bool is_claimed()
@@ -156,24 +156,24 @@ class Keeping {
     return told;
   }
 
-  void part(Parting parting)
+  void part(Reason reason)
   {
-    switch (parting) {
-      case Parting::ended:
-      case Parting::unclaimed:
-      case Parting::dismissed: return release();
-      case Parting::let_go:
+    switch (reason) {
+      case Reason::ended:
+      case Reason::unclaimed:
+      case Reason::dismissed: return release();
+      case Reason::let_go:
         await_end_of(m_visitor.get(), far_future);
         return release();  // it has, unless it was killed on the way
-      case Parting::wanted:
+      case Reason::wanted:
         tell_ward();
         return release_if_ended_in_time();
-      case Parting::gone:
+      case Reason::gone:
         if (m_task.on_lost == OnLost::stop && !was_released()) {
           tell_ward();
         }
         return;
-      case Parting::unsure:
+      case Reason::unsure:
         if (m_task.on_lost == OnLost::stop) {
           tell_ward();
         }
@@ -211,7 +211,7 @@ class Keeping {
   bool was_released()
   {
     m_watchdog.stop();
-    const auto released = m_task.store.release(m_task.spec, m_task.owner, Millis{0}, within(question));
+    const auto released = m_task.store.release(m_task.spec, m_task.owner, {}, within(question));
     return released && !std::holds_alternative<NotOurs>(*released);
   }
 
@@ -223,7 +223,7 @@ class Keeping {
     const Instant give_up = std::max(m_valid_until, m_task.clock.now() + m_task.server_timeout);
     Millis pause = first_pause;
     while (m_task.clock.now() < give_up) {
-      const auto released = m_task.store.release(m_task.spec, m_task.owner, Millis{0}, within(each));
+      const auto released = m_task.store.release(m_task.spec, m_task.owner, {}, within(each));
       if (released || !may_pass(released.error().fault)) {
         return;
       }

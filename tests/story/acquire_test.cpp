@@ -134,6 +134,28 @@ TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every she
   }
 }
 
+TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which it is")
+{
+  const RedisServer server;
+  for (const std::string kind : {"-s", "-x", "--permits=2", "--format=string"}) {
+    CAPTURE(kind);
+    server.command({"FLUSHALL"});  // the number of permits stays
+    const std::string first = json::parse(on(server, {"acquire", "x", kind, "--lease", "10s", "--json"}).out).at("token");
+    CHECK(on(server, {"check", "x", "--token", first, "--json"}).code == 0);
+    CHECK(on(server, {"check", "x", "--token", "somebody:1"}).code == 1);
+    CHECK(on(server, {"renew", "x", "--token", first, "--lease", "1m"}).code == 0);
+    CHECK(on(server, {"release", "x", "--token", first}).code == 0);
+    CHECK(on(server, {"release", "x", "--token", first}).code == 0);
+    CHECK(on(server, {"check", "x", "--token", first}).code == 1);
+
+    Process holder = script(server, R"(rlock acquire -S "$URL" x )" + kind + " --pid $$ && echo ready && sleep 60");
+    keeper_of(server, holder);
+    CHECK(on(server, {"status", "x"}).code == 0);
+    holder.signal(SIGKILL);
+    wait_until([&] { return on(server, {"status", "x"}).code == 1; }, "the lock is free", 2s);
+  }
+}
+
 TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
 {
   const RedisServer server;
@@ -192,7 +214,7 @@ TEST_CASE("acquire, check: no server is 69; a key that holds something else is 7
 {
   RedisServer server;
   const std::string token = leased(server);
-  server.command({"SET", "list", "x"});
+  server.command({"RPUSH", "list", "x"});
   CHECK(on(server, {"acquire", "list", "--lease", "1s"}).code == 78);
   CHECK(on(server, {"check", "list", "--token", token}).code == 1);
   server.kill_hard();

@@ -198,8 +198,8 @@ TEST_CASE("keeper: a release from another host, which knocks at no door, is not 
 
   const BootClock clock;
   RedisStore elsewhere(std::make_unique<Direct>(*parse_url(server.url()), clock));
-  const LockSpec spec{.name = *LockName::parse("x"), .mode = Exclusive{}, .ttl = 0ms, .who = {}};
-  const auto released = elsewhere.release(spec, Owner::of(owner(server)), 0ms,
+  const LockSpec spec{.name = *LockName::parse("x"), .mode = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
+  const auto released = elsewhere.release(spec, Owner::of(owner(server)), {},
                                           {.deadline = clock.now() + 5s, .stop = Stop::never()});
   REQUIRE(released);
   REQUIRE(std::holds_alternative<Released>(*released));

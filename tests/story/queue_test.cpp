@@ -47,9 +47,11 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     }
     // The holder: acquire (twice, the script being unknown at first), a look when it began to listen,
     // release (twice). Scripts that were unknown are sent again as EVAL, which is not counted here.
-    CHECK(calls(line.server, "evalsha") <= 3 * crowd + 4);
+    // A job that takes a busy machine 200 ms is watched, which costs one more of each: some may.
+    const int slow = crowd / 2;
+    CHECK(calls(line.server, "evalsha") <= 3 * crowd + 4 + slow);
     CHECK(arrived <= crowd + 3);
-    CHECK(calls(line.server, "subscribe") <= crowd + 2);
+    CHECK(calls(line.server, "subscribe") <= crowd + 2 + slow);
   }
 }
 

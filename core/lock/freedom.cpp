@@ -13,7 +13,20 @@ namespace {
 
 constexpr Millis longest_rest{10'000};
 constexpr Millis after_failure{500};
+constexpr Millis being_taken{50};  // between looks at a free lock for which somebody stands in line
 constexpr Millis least_answer_time{40};
+
+// A lock that goes from job to job is not free in between.
+bool is_free(const LockState& state) { return state.has_room() && state.waiting.empty(); }
+
+// How long nothing happens that would not be said.
+Millis rest_after(const LockState& state)
+{
+  if (state.has_room()) {
+    return being_taken;
+  }
+  return state.ttl ? std::min(longest_rest, *state.ttl + Millis{1}) : longest_rest;
+}
 
 bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
 
@@ -93,7 +106,7 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
   for (;;) {
     const bool had_ears = watching.listener != nullptr;
     const auto state = watching.look();
-    if (state && state->has_room()) {
+    if (state && is_free(*state)) {
       return Freedom::free;
     }
     if (stop.requested()) {
@@ -109,8 +122,8 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
     if (hears && !had_ears) {
       continue;  // it may have become free before we listened
     }
-    const Millis ttl = state && state->ttl ? *state->ttl + Millis{1} : longest_rest;
-    const Instant end = clock.now() + std::min(hears ? longest_rest : after_failure, ttl);
+    const Millis undisturbed = state ? rest_after(*state) : longest_rest;
+    const Instant end = clock.now() + std::min(hears ? longest_rest : after_failure, undisturbed);
     watching.rest(until ? std::min(end, *until) : end);
   }
 }

@@ -6,13 +6,11 @@
 // For each number of waiting processes prints the median gap between two jobs (end of one to begin of the
 // next) and the time of the whole drain, as medians over the rounds, with the ratio; and what the server was
 // asked for. A busy machine makes both slower: only ratios count.
+#include "bench/lab.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-
-#define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -27,6 +25,7 @@
 
 using namespace rlock;
 using namespace rlock::test;
+using namespace rlock::bench;
 using namespace std::chrono_literals;
 
 namespace {
@@ -35,12 +34,6 @@ struct Drain {
   double gap_us;
   double whole_ms;
 };
-
-double median(std::vector<double> values)
-{
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 Drain drain_of(const std::filesystem::path& stamps)
 {
@@ -56,14 +49,6 @@ Drain drain_of(const std::filesystem::path& stamps)
   }
   const double whole = jobs.empty() ? 0 : static_cast<double>(jobs.back().second - jobs.front().first) / 1e6;
   return {median(gaps), whole};
-}
-
-using Words = std::vector<std::string>;
-
-Words operator+(Words left, const Words& right)
-{
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
 }
 
 // `lock` is what stands before the job. All wait behind a holder, which is then sent away.
@@ -108,14 +93,11 @@ std::int64_t waiting_for_file(const std::string& path)
 
 std::string scripts_and_subscriptions(const RedisServer& server, int waiting)
 {
-  const std::string stats = as_text(server.command({"INFO", "commandstats"}));
   std::string text;
   for (const std::string command : {"evalsha", "subscribe", "zscore"}) {
-    const std::string mark = "cmdstat_" + command + ":calls=";
-    const auto at = stats.find(mark);
-    const double calls = at == std::string::npos ? 0 : std::stod(stats.substr(at + mark.size()));
+    const auto count = static_cast<double>(calls(server, command));
     char line[64];
-    std::snprintf(line, sizeof line, "  %s %.2f", command.c_str(), calls / waiting);
+    std::snprintf(line, sizeof line, "  %s %.2f", command.c_str(), count / waiting);
     text += line;
   }
   return text;
@@ -158,12 +140,7 @@ int main(int argc, char** argv)
     std::fputs("usage: rlock_drain RLOCK STAMP [ROUNDS [WAITING...]]\n", stderr);
     return 64;
   }
-  doctest::Context context;  // the fixtures report their failures through it
-  context.setAsDefaultForAssertsOutOfTestCases();
-  context.setAssertHandler([](const doctest::AssertData& failed) {
-    std::fprintf(stderr, "%s:%d: %s\n", failed.m_file, failed.m_line, failed.m_expr);
-    std::exit(1);
-  });
+  const FixtureFailures failures;
   const int rounds = argc > 3 ? std::stoi(argv[3]) : 5;
   std::vector<int> crowds;
   for (int i = 4; i < argc; ++i) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Living together with clients that wait as Redisson does.
 #include "support/foreign_client.h"
+#include "support/line.h"
 #include "support/redis_fixture.h"
-#include "support/temp_dir.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -122,6 +122,36 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
     CAPTURE(i);  // ours are the first three
     CHECK(turns[i].longest < 2s);
   }
+}
+
+TEST_CASE("foreign: a subscriber that never comes costs one reservation in three hand-overs at most")
+{
+  constexpr int crowd = 30;
+  Line line;
+  Process holder = line.hold("30s");
+  for (int i = 0; i < crowd; ++i) {
+    line.come();
+  }
+  line.all_listen();
+  const BootClock clock;
+  const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
+  auto absent = Subscription::open(*parse_url(line.server.url()), channel, clock,
+                                   {.deadline = clock.now() + 5s, .stop = Stop::never()});
+  REQUIRE(absent);
+  const Instant from = clock.now();
+  holder.signal(SIGTERM);
+  for (Process& waiter : line.waiters) {
+    CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
+  }
+  CHECK(clock.now() - from < 9s);  // nobody slept until its next look, 10 s on
+  CHECK(line.ran() == numbers_below(crowd));
+
+  int left_to_it = 0;
+  while (*absent->next({.deadline = clock.now() + 100ms, .stop = Stop::never()})) {
+    ++left_to_it;
+  }
+  CHECK(left_to_it >= 2);              // of the queue once, and when the queue had come to its end
+  CHECK(left_to_it <= crowd / 3 + 1);
 }
 
 TEST_CASE("foreign: the first of ours gets the lock from a foreign holder at once")

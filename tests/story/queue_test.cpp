@@ -1,107 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // First come, first served, past the dead, whatever happens to messages, connections and the queue itself.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
+#include "support/line.h"
 #include "support/wait_until.h"
 #include "support/witness.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-constexpr const char* queue = "rlock:queue:{k}";
-
-std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", queue})); }
-
-std::int64_t listening(const RedisServer& server)
-{
-  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
-}
-
-// Holders and waiters on one lock; each waiter's job writes its number into a file.
-class Line {
- public:
-  explicit Line(RedisOptions options = {}) : server(std::move(options)), m_dir(make_temp_dir("line")) {}
-
-  Process hold(const std::string& ttl, std::vector<std::string> job = {"sleep", "100"})
-  {
-    Process holder(words({"--ttl", ttl}, std::move(job)));
-    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
-    return holder;
-  }
-
-  // Comes, and stands in line before the next one comes.
-  void come(const std::string& ttl = "30s", const std::string& work = "")
-  {
-    const std::int64_t before = in_line(server);
-    const std::string job = "echo " + std::to_string(waiters.size()) + " >> " + log().string() + work;
-    waiters.emplace_back(words({"--ttl", ttl}, {"sh", "-c", job}));
-    wait_until([&] { return in_line(server) > before; }, "one more stands in line");
-  }
-
-  void all_listen()
-  {
-    wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size()); },
-               "all waiters listen");
-  }
-
-  std::vector<int> ran() const
-  {
-    std::vector<int> numbers;
-    std::ifstream file(log());
-    for (int number = 0; file >> number;) {
-      numbers.push_back(number);
-    }
-    return numbers;
-  }
-
-  RedisServer server;
-  std::vector<Process> waiters;
-
- private:
-  std::vector<std::string> words(std::vector<std::string> options, std::vector<std::string> job) const
-  {
-    std::vector<std::string> all{"run", "-S", server.url(), "-k", "k"};
-    all.insert(all.end(), options.begin(), options.end());
-    all.emplace_back("--");
-    all.insert(all.end(), job.begin(), job.end());
-    return rlock_argv(std::move(all));
-  }
-  std::filesystem::path log() const { return m_dir / "log"; }
-  std::filesystem::path m_dir;
-};
-
-std::vector<int> first_numbers(int count, int leave_out_every = 0)
-{
-  std::vector<int> numbers;
-  for (int i = 0; i < count; ++i) {
-    if (leave_out_every == 0 || i % leave_out_every != 0) {
-      numbers.push_back(i);
-    }
-  }
-  return numbers;
-}
-
-std::int64_t calls(const RedisServer& server, const std::string& command)
-{
-  const std::string stats = as_text(server.command({"INFO", "commandstats"}));
-  const std::string mark = "cmdstat_" + command + ":calls=";
-  const auto at = stats.find(mark);
-  return at == std::string::npos ? 0 : std::stoll(stats.substr(at + mark.size()));
-}
-
-}  // namespace
 
 TEST_CASE("queue: two hundred behind one holder run in order of arrival, each once")
 {
@@ -115,8 +26,8 @@ TEST_CASE("queue: two hundred behind one holder run in order of arrival, each on
   for (Process& waiter : line.waiters) {
     CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
   }
-  CHECK(line.ran() == first_numbers(200));
-  CHECK(in_line(line.server) == 0);
+  CHECK(line.ran() == numbers_below(200));
+  CHECK(line.in_line() == 0);
 }
 
 TEST_CASE("queue: a waiter's life is three scripts and a subscription, however many wait")
@@ -136,9 +47,11 @@ TEST_CASE("queue: a waiter's life is three scripts and a subscription, however m
     }
     // The holder: acquire (twice, the script being unknown at first), a look when it began to listen,
     // release (twice). Scripts that were unknown are sent again as EVAL, which is not counted here.
-    CHECK(calls(line.server, "evalsha") <= 3 * crowd + 4);
+    // A job that takes a busy machine 200 ms is watched, which costs one more of each: some may.
+    const int slow = crowd / 2;
+    CHECK(calls(line.server, "evalsha") <= 3 * crowd + 4 + slow);
     CHECK(arrived <= crowd + 3);
-    CHECK(calls(line.server, "subscribe") <= crowd + 2);
+    CHECK(calls(line.server, "subscribe") <= crowd + 2 + slow);
   }
 }
 
@@ -160,8 +73,8 @@ TEST_CASE("queue: every third waiter killed, one stopped: the others run in orde
       CHECK(line.waiters[i].wait(30s) == Exit{.code = 0, .signal = 0});
     }
   }
-  std::vector<int> expected = first_numbers(30, 3);
-  std::erase(expected, 10);
+  std::vector<int> expected = numbers_below(30);
+  std::erase_if(expected, [](int number) { return number % 3 == 0 || number == 10; });
   CHECK(line.ran() == expected);
 
   line.waiters[10].signal(SIGCONT);
@@ -192,7 +105,7 @@ TEST_CASE("queue: connections cut, scripts and queue flushed in the middle of a 
   struct Blow { std::string why; std::vector<std::string> words; };
   for (const Blow& blow : {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
                            Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}},
-                           Blow{"scripts flushed", {"SCRIPT", "FLUSH"}}, Blow{"queue lost", {"DEL", queue}}}) {
+                           Blow{"scripts flushed", {"SCRIPT", "FLUSH"}}, Blow{"queue lost", {"DEL", "rlock:queue:{k}"}}}) {
     CAPTURE(blow.why);
     Line line;
     const Witness witness;
@@ -203,13 +116,15 @@ TEST_CASE("queue: connections cut, scripts and queue flushed in the middle of a 
     line.all_listen();
     holder.signal(SIGTERM);
     wait_until([&] { return line.ran().size() >= 4; }, "the drain is under way");
-    line.server.command(blow.words);
+    const Reply struck = line.server.command(blow.words);
+    CAPTURE(show(struck));
+    CHECK((struck.text == "OK" || struck.integer > 0));  // it hit something
     for (Process& waiter : line.waiters) {
       CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
     }
     std::vector<int> ran = line.ran();
     std::sort(ran.begin(), ran.end());
-    CHECK(ran == first_numbers(12));
+    CHECK(ran == numbers_below(12));
     CHECK(overlap(witness.jobs()) == "");
   }
 }
@@ -232,7 +147,7 @@ TEST_CASE("queue: the server restarted with its file in the middle of a drain")
   }
   std::vector<int> ran = line.ran();
   std::sort(ran.begin(), ran.end());
-  CHECK(ran == first_numbers(12));
+  CHECK(ran == numbers_below(12));
   CHECK(overlap(witness.jobs()) == "");
 }
 
@@ -243,26 +158,28 @@ TEST_CASE("queue: twenty that lose patience leave in time, and nothing of theirs
   std::vector<Process> waiters;
   const auto from = std::chrono::steady_clock::now();
   for (int i = 1; i <= 20; ++i) {
-    waiters.emplace_back(rlock_argv({"run", "-S", line.server.url(), "-k", "k", "-w",
-                                     std::to_string(i * 200) + "ms", "--", "true"}));
+    waiters.emplace_back(line.rlock("run", {"-w", std::to_string(i * 200) + "ms", "--", "true"}));
   }
   for (int i = 1; i <= 20; ++i) {
+    CAPTURE(i);
     CHECK(waiters[static_cast<std::size_t>(i - 1)].wait(20s) == Exit{.code = 75, .signal = 0});
-    CHECK(std::chrono::steady_clock::now() - from >= i * 200ms);
+    const auto waited = std::chrono::steady_clock::now() - from;
+    CHECK(waited >= i * 200ms);
+    CHECK(waited < i * 200ms + 3s);  // a busy machine's; bench tells how late it really is
   }
-  CHECK(in_line(line.server) == 0);
+  CHECK(line.in_line() == 0);
   CHECK(as_int(line.server.command({"HLEN", "rlock:waiters:{k}"})) == 0);
 }
 
 TEST_CASE("queue: --min-hold keeps the lock by its ttl, and the line knows when it ends")
 {
   Line line;
-  Process holder(rlock_argv({"run", "-S", line.server.url(), "-k", "k", "--min-hold", "1500ms", "--", "true"}));
+  Process holder(line.rlock("run", {"--min-hold", "1500ms", "--", "true"}));
   CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
   const std::int64_t left = as_int(line.server.command({"PTTL", "k"}));
   CHECK(left > 500);
   CHECK(left <= 1500);
-  CHECK(run_rlock({"run", "-S", line.server.url(), "-k", "k", "-n", "--", "true"}).code == 75);
+  CHECK(Process(line.rlock("run", {"-n", "--", "true"})).wait() == Exit{.code = 75, .signal = 0});
   line.come();
   CHECK(line.waiters[0].wait(5s) == Exit{.code = 0, .signal = 0});
 }

@@ -182,6 +182,14 @@ std::vector<std::string> as_texts(const Reply& reply)
   return texts;
 }
 
+std::int64_t calls(const RedisServer& server, const std::string& command)
+{
+  const std::string stats = as_text(server.command({"INFO", "commandstats"}));
+  const std::string mark = "cmdstat_" + command + ":calls=";
+  const auto at = stats.find(mark);
+  return at == std::string::npos ? 0 : std::stoll(stats.substr(at + mark.size()));
+}
+
 void shut_down(const std::filesystem::path& socket)
 {
   const Endpoint endpoint = endpoint_of(socket, "");

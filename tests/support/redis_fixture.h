@@ -59,6 +59,9 @@ std::string as_text(const Reply& reply);
 std::vector<std::string> as_texts(const Reply& reply);  // an array of texts
 std::string show(const Reply& reply);
 
+// How often it has been called, by clients and from scripts, since the server began.
+std::int64_t calls(const RedisServer& server, const std::string& command);
+
 // Ends the server at this socket, which a `local:` test has started through rlock, and waits until
 // it is gone.
 void shut_down(const std::filesystem::path& socket);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/line.h"
+
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <fstream>
+#include <numeric>
+#include <utility>
+
+#include "lock/holder.h"
+
+namespace rlock::test {
+namespace {
+
+std::int64_t listening(const RedisServer& server)
+{
+  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
+}
+
+}  // namespace
+
+Line::Line(RedisOptions options) : server(std::move(options)), m_log(make_temp_dir("line") / "log") {}
+
+std::vector<std::string> Line::rlock(const std::string& verb, std::vector<std::string> words) const
+{
+  words.insert(words.begin(), {verb, "-S", server.url(), "-k", "k"});
+  return rlock_argv(std::move(words));
+}
+
+Process Line::hold(const std::string& ttl, std::vector<std::string> job)
+{
+  job.insert(job.begin(), {"--ttl", ttl, "--"});
+  Process holder(rlock("run", std::move(job)));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
+  return holder;
+}
+
+void Line::come(const std::string& ttl, const std::string& work, std::vector<std::string> options)
+{
+  const std::int64_t before = in_line();
+  const std::string job = "echo " + std::to_string(waiters.size()) + " >> " + m_log.string() + work;
+  options.insert(options.end(), {"--ttl", ttl, "--", "sh", "-c", job});
+  waiters.emplace_back(rlock("run", std::move(options)));
+  wait_until([&] { return in_line() > before; }, "one more stands in line");
+}
+
+void Line::all_listen()
+{
+  wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size()); },
+             "all waiters listen");
+}
+
+std::int64_t Line::in_line() const { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
+
+pid_t Line::holder() const
+{
+  for (const std::string& text : as_texts(server.command({"HVALS", "rlock:holder:{k}"}))) {
+    if (const auto info = decode_holder(text); info && info->pid > 0) {
+      return static_cast<pid_t>(info->pid);
+    }
+  }
+  return 0;
+}
+
+std::vector<int> Line::ran() const
+{
+  std::vector<int> numbers;
+  std::ifstream file(m_log);
+  for (int number = 0; file >> number;) {
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<int> numbers_below(int count)
+{
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+}  // namespace rlock::test

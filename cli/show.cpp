@@ -110,7 +110,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
 {
   const Holder& holder = state.holders.front();
   const std::string more =
-      state.holders.size() > 1 ? " +" + std::to_string(state.holders.size() - 1) : "";
+      state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   const std::string command = holder.info ? printable(holder.info->command) : "";
   return {printable(state.name.text()),
           who(holder.owner, holder.info) + more,
@@ -153,7 +153,7 @@ struct HowHeld {
   std::string operator()(const Writer&) const { return ", exclusive (read-write lock)"; }
   std::string operator()(const Permits& permits) const
   {
-    return ", " + std::to_string(state.holders.size()) + " of " + std::to_string(permits.limit) + " permits";
+    return ", " + std::to_string(state.count) + " of " + std::to_string(permits.limit) + " permits";
   }
   std::string operator()(const PlainString&) const { return " (format string)"; }
 };

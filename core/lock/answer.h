@@ -57,12 +57,14 @@ class Answer {
   [[nodiscard]] Error unexpected(const Script& script, const LockName& name) const
   {
     if (is("other")) {
-      return {Fault::config, "the key " + printable(name.text()) + " holds a " + printable(text(1)) +
+      return {Fault::config, "the key " + printable(name.text()) + " holds " + printable(with_article(text(1))) +
                                  ", not a lock of this kind (" + std::string(advice_for(text(1))) + ")"};
     }
     if (is("differs")) {
-      return {Fault::config, "the permits of " + printable(name.text()) + " are " + std::to_string(integer(1)) +
-                                 " for those who hold some (give the same --permits, or wait until none is held)"};
+      const std::string there = std::to_string(integer(1));
+      return {Fault::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
+                                 std::to_string(integer(2)) + " (give --permits " + there +
+                                 "; their number may change while none is held)"};
     }
     if (is("denied")) {
       return {Fault::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +

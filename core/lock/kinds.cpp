@@ -68,6 +68,8 @@ std::optional<Mode> mode_called(std::string_view name)
   return known != nullptr ? std::optional(known->mode) : std::nullopt;
 }
 
+std::string with_article(const std::string& name) { return name.ends_with('s') ? name : "a " + name; }
+
 std::string_view advice_for(std::string_view name)
 {
   const Named* known = find(name);

@@ -28,6 +28,9 @@ std::string wish_of(const Mode& mode);
 // The mode under which what the scripts call by this name can be inspected; nullopt: it is no lock.
 std::optional<Mode> mode_called(std::string_view name);
 
+// "a lock", "permits".
+std::string with_article(const std::string& name);
+
 // What to do about a key that holds another kind than was asked for: "leave out -s and -x".
 std::string_view advice_for(std::string_view name);
 

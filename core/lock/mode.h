@@ -13,4 +13,10 @@ struct Permits { unsigned limit; };    // that many holders at a time: Redisson'
 struct PlainString {};                 // one holder, SET KEY owner NX PX, as most clients take a lock
 using Mode = std::variant<Plain, Reader, Writer, Permits, PlainString>;
 
+// Whether others may hold it beside us.
+inline bool is_shared(const Mode& mode)
+{
+  return std::holds_alternative<Reader>(mode) || std::holds_alternative<Permits>(mode);
+}
+
 }  // namespace rlock

@@ -41,6 +41,15 @@ std::string suffixed(const std::string& name, std::string_view suffix)
   return (has_tag ? name : "{" + name + "}") + ":" + std::string(suffix);
 }
 
+// What the keys of its line have in their names.
+struct LineOf {
+  std::string operator()(const Plain&) const { return ""; }
+  std::string operator()(const Reader&) const { return "-rw"; }
+  std::string operator()(const Writer&) const { return "-rw"; }
+  std::string operator()(const Permits&) const { return "-permits"; }
+  std::string operator()(const PlainString&) const { return "-string"; }
+};
+
 struct ChannelOf {
   const std::string& name;
   std::string operator()(const Plain&) const { return tagged("redisson_lock__channel", name); }
@@ -80,8 +89,8 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
       holder(tagged("rlock:holder", lock)),
       force(tagged("rlock:force", lock)),
       events(tagged("rlock:events", lock)),
-      queue(tagged("rlock:queue", lock)),
-      waiters(tagged("rlock:waiters", lock)),
+      queue(tagged("rlock:queue" + std::visit(LineOf{}, mode), lock)),
+      waiters(tagged("rlock:waiters" + std::visit(LineOf{}, mode), lock)),
       reserved(tagged("rlock:reserved", lock)),
       fair_queue(tagged("redisson_lock_queue", lock)),
       second(suffixed(lock, "timeout")),

@@ -26,8 +26,9 @@ class LockName {
   std::string m_text;
 };
 
-// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's RLock, the rest is
-// ours and may be lost without harm. All hash to the lock's own cluster slot.
+// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's objects, the rest is
+// ours and may be lost without harm. All hash to the lock's own cluster slot. Each kind has a line of its own: who is
+// handed a lock of another kind than it waits for would take it for what it is not.
 struct LockKeys {
   explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 

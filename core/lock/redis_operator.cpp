@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace rlock {
 namespace {
@@ -36,31 +37,39 @@ std::vector<Waiter> waiters_in(const Reply& list)
 Mode mode_of(const Mode& asked, const Answer& answer, std::size_t holders)
 {
   if (std::holds_alternative<Permits>(asked)) {
-    return Permits{static_cast<unsigned>(answer.number(3) + holders)};
+    return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
   }
-  const bool reads = holders > 0 && Answer(answer.part(4)).text(2) == "read";
+  const bool reads = holders > 0 && Answer(answer.part(5)).text(2) == "read";
   return reads ? Mode(Reader{}) : asked;
 }
 
 LockState state_of(const LockName& name, const Mode& asked, const Answer& answer)
 {
-  auto holders = holders_in(answer.part(4));
+  auto holders = holders_in(answer.part(5));
   const Mode mode = mode_of(asked, answer, holders.size());
   return {.name = name,
           .mode = mode,
           .ttl = answer.ttl(2),
           .fence = answer.number(1),
           .holders = std::move(holders),
-          .waiting = waiters_in(answer.part(5))};
+          .waiting = waiters_in(answer.part(6)),
+          .count = static_cast<std::uint64_t>(answer.integer(4))};
 }
 
-const std::string record_prefix = "rlock:holder:{";
-const std::string record_suffix = "}";
+const std::string record_prefix = "rlock:holder:";
 
 // Our own hashes beside a lock look like one at times.
 bool is_bookkeeping(const std::string& key)
 {
-  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters:");
+  return key.starts_with(record_prefix) || key.starts_with("rlock:waiters");
+}
+
+// The lock that a record stands beside: a name without a tag of its own got one.
+std::string lock_of(const std::string& record)
+{
+  const std::string name = record.substr(record_prefix.size());
+  const bool was_tagged = name.size() > 2 && name.front() == '{' && name.find('}') == name.size() - 1;
+  return was_tagged ? name.substr(1, name.size() - 2) : name;
 }
 
 }  // namespace
@@ -76,7 +85,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
       return reply.error();
     }
     const Answer answer(*reply);
-    if (answer.is("known") && answer.size() > 5) {
+    if (answer.is("known") && answer.size() > 6) {
       return state_of(name, mode, answer);
     }
     const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
@@ -114,13 +123,16 @@ Result<std::vector<std::string>> RedisStore::hashes(std::string_view pattern, co
 Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
 {
   auto keys = hashes(pattern, limit);
-  const auto records = hashes(record_prefix + std::string(pattern) + record_suffix, limit);
-  if (!keys || !records) {
-    return keys ? records.error() : keys.error();
+  if (!keys) {
+    return keys.error();
   }
   std::erase_if(*keys, is_bookkeeping);
-  for (const std::string& record : *records) {
-    keys->push_back(record.substr(record_prefix.size(), record.size() - record_prefix.size() - 1));
+  for (const std::string& name : {"{" + std::string(pattern) + "}", std::string(pattern)}) {
+    const auto records = hashes(record_prefix + name, limit);
+    if (!records) {
+      return records.error();
+    }
+    std::transform(records->begin(), records->end(), std::back_inserter(*keys), lock_of);
   }
   std::sort(keys->begin(), keys->end());
   keys->erase(std::unique(keys->begin(), keys->end()), keys->end());  // SCAN may name a key twice

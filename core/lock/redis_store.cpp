@@ -34,7 +34,7 @@ NotOurs not_ours(const Answer& answer, const Owner& owner)
     lost.what = "now held by " +
                 describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
   } else {
-    lost.what = "the key now holds a " + printable(kind);
+    lost.what = "the key now holds " + printable(with_article(kind));
   }
   return lost;
 }
@@ -85,11 +85,11 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4)}};
 }
 
-Result<bool> RedisStore::is_queued(const LockName& name, const Owner& owner, const Limit& limit)
+Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
-  const std::string queue = LockKeys(name).queue;
+  const std::string queue = LockKeys(spec.name, spec.mode).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
-  const auto reply = m_transport->call(name.text(), argv, limit);
+  const auto reply = m_transport->call(spec.name.text(), argv, limit);
   if (!reply) {
     return reply.error();
   }

@@ -16,7 +16,7 @@ class RedisStore final : public LockStore {
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                           const Limit& limit) override;
-  Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) override;
+  Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,
                           const Limit& limit) override;

@@ -87,14 +87,15 @@ struct LockState {
   Mode mode;                    // Permits: how many there are
   std::optional<Millis> ttl;    // missing: no expiry
   std::uint64_t fence;          // the last number given out; 0: none
-  std::vector<Holder> holders;  // empty: free; 64 at most
+  std::vector<Holder> holders;  // empty: free; 64 at most, a foreign one by what it is called on the server
   std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
+  std::uint64_t count = holders.size();  // of the holders, also those that are not among them
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
   [[nodiscard]] bool has_room() const
   {
     const auto* permits = std::get_if<Permits>(&mode);
-    return !held() || (permits != nullptr && holders.size() < permits->limit);
+    return !held() || (permits != nullptr && count < permits->limit);
   }
 };
 
@@ -133,7 +134,7 @@ class LockStore {
   virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                   const Limit& limit) = 0;
   // Whether the owner is in line. No script: what a waiter asks once it listens.
-  virtual Result<bool> is_queued(const LockName& name, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   // Also leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,

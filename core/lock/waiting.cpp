@@ -166,7 +166,7 @@ class Approach {
       }
       m_listener = *std::move(listener);
       m_hears_releases = false;
-      const auto queued = m_store.is_queued(m_spec.name, m_owner, limit);
+      const auto queued = m_store.is_queued(m_spec, m_owner, limit);
       if (!queued || !*queued) {
         return false;
       }

@@ -15,11 +15,18 @@ namespace {
 constexpr Millis listen_again_after{1000};
 constexpr Millis never{Millis::max() / 1'000'000 / 4};
 
+// A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
+// when it dies: it has to be put back before.
+constexpr Millis beside_foreign_readers{10'000};
+
 RenewalPolicy policy_of(const WatchOrder& order)
 {
   RenewalPolicy policy = renewal_policy(order.spec.ttl, order.kill_margin);
   if (!order.renews) {
     policy.every = never;
+  }
+  if (std::holds_alternative<Reader>(order.spec.mode)) {
+    policy.every = std::min(policy.every, beside_foreign_readers);
   }
   return policy;
 }
@@ -80,13 +87,15 @@ void Watchdog::watch()
   }
 }
 
-// A fixed lease asks with a ttl of nothing: the server never shortens, so that only looks.
+// A fixed lease asks for what is left of it: the server never shortens, so that puts back what somebody else may have
+// taken from it, and else only looks.
 std::optional<Verdict> Watchdog::renew(Instant deadline)
 {
-  LockSpec spec = m_order.spec;
-  spec.ttl = m_order.renews ? spec.ttl : Millis{0};
-
   const Instant sent_at = m_clock.now();
+  LockSpec spec = m_order.spec;
+  if (!m_order.renews) {
+    spec.ttl = std::max(std::chrono::floor<Millis>(m_state.valid_until - sent_at), Millis{0});
+  }
   const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
   m_state.last_try = sent_at;
   if (!renewal) {
@@ -108,14 +117,18 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
   return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
 }
 
-// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as
-// well, for while we hold the lock one can only mean that somebody took it away.
+// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as well
+// by who holds a lock alone, for then one can only mean that somebody took it away; those who share would hear of each other,
+// and be taken for foreign clients that wait.
 void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_order.listener ? Result(std::move(m_order.listener))
                                  : m_store.listen(m_order.spec, m_order.owner, limit);
-  const auto hears = opened ? (*opened)->hear_releases(limit) : Result<Done>(opened.error());
+  const bool shared = is_shared(m_order.spec.mode);
+  const auto hears = !opened  ? Result<Done>(opened.error())
+                     : shared ? Result<Done>(Done{})
+                              : (*opened)->hear_releases(limit);
   if (hears) {
     m_listener = *std::move(opened);
   } else {

@@ -1,12 +1,20 @@
 -- permits: at most so many holders at a time, as Redisson's RPermitExpirableSemaphore.
 --
---   the lock        string: how many permits are free. The only key that has no ttl: it is the number itself
+--   the lock        string: how many permits are free
 --   its second key  sorted set {permit: when it expires, in ms}; a permit is the 16 bytes of its owner's uuid, so
---                   that Java can name it. It goes with its last member
+--                   that Java can name it
 --   the channel     the number of free permits
+--
+-- Neither has a ttl, for both are the semaphore itself: a number that expired under living permits, or permits without
+-- their number, would let in too many, and a JVM does not push back a ttl of ours. What a killed holder leaves is its
+-- member with its expiry, which counts for nothing from then on and is taken out by whoever asks next.
+--
+-- The number is written with SET alone, which a holder needs anyway: where the server cannot be asked for rights
+-- (Redis 6) nothing is left half done.
 local NAME, SHARES = 'permits', true
-local LIMIT = tonumber(WISH) or 0  -- 0: who asks has no say
 local MANY = 64
+
+local freed = false  -- whether there are more than before
 
 local function moment()
   return math.floor(now() / 1000)
@@ -36,12 +44,12 @@ end
 
 -- By the names that they told us; those of others by their permit.
 local function holders()
-  local named = {}
-  for _, field in ipairs(redis.call('HKEYS', HOLDER)) do
+  local permits = redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'LIMIT', 0, MANY)
+  local named, found = {}, {}
+  for _, field in ipairs(#permits > 0 and redis.call('HKEYS', HOLDER) or {}) do
     named[permit_of(field)] = field
   end
-  local found = {}
-  for _, permit in ipairs(redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'LIMIT', 0, MANY)) do
+  for _, permit in ipairs(permits) do
     local owner = named[permit] or shown(permit)
     found[#found + 1] = owner
     found[#found + 1] = counted(owner)
@@ -50,46 +58,74 @@ local function holders()
   return found
 end
 
--- What has expired is free again.
-local function purge()
-  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', moment())
-  if gone > 0 then
-    redis.call('INCRBY', LOCK, gone)
-  end
+local function living()
+  return redis.call('ZCOUNT', SECOND, '(' .. moment(), '+inf')
 end
 
--- Whose number differs is told so while anybody holds a permit; else the number is its own.
-local function disagreement()
-  local limit = tonumber(redis.call('GET', LOCK)) + redis.call('ZCARD', SECOND)
-  if limit == LIMIT or LIMIT == 0 then
+-- Whoever deletes the number does not take the permits away from those who hold them.
+local function free(limit)
+  return tonumber(redis.call('GET', LOCK)) or limit - redis.call('ZCARD', SECOND)
+end
+
+local function set_free(number)
+  redis.call('SET', LOCK, number, 'KEEPTTL')
+end
+
+-- 0: who asks has no say
+local function limit_in(wish)
+  return tonumber(wish) or 0
+end
+
+local function room()
+  local most = free(0) + redis.call('ZCARD', SECOND)
+  return most, living()
+end
+
+-- What has expired is free again.
+local function purge()
+  if redis.call('ZCOUNT', SECOND, '-inf', moment()) == 0 then
+    return
+  end
+  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', moment())
+  if redis.call('EXISTS', LOCK) == 1 then
+    set_free(free() + gone)
+  end
+  freed = true
+end
+
+-- Whose number differs is told so, unless nobody holds a permit and the number is known to be one of permits: then it is
+-- its own to say. A number of which we know nothing may be anybody's.
+local function disagreement(wish)
+  local limit = limit_in(wish)
+  local there = free(limit) + redis.call('ZCARD', SECOND)
+  if limit == 0 or limit == there then
     return nil
   end
-  if redis.call('ZCOUNT', SECOND, '(' .. moment(), '+inf') > 0 then
-    return {'differs', limit}
+  if living() > 0 or redis.call('EXISTS', FENCE, SECOND) == 0 then
+    return {'differs', there, limit}
   end
-  redis.call('SET', LOCK, LIMIT)
+  set_free(limit)
   redis.call('DEL', SECOND)
 end
 
-local function admits()
-  if redis.call('EXISTS', LOCK) == 0 then
-    return true
-  end
-  if kind_there() ~= NAME or disagreement() then
+local function admits(wish)
+  if redis.call('EXISTS', LOCK) == 1 and (kind_there(NAME) ~= NAME or disagreement(wish)) then
     return false
   end
   purge()
-  return tonumber(redis.call('GET', LOCK)) > 0
+  return free(limit_in(wish)) > 0
 end
 
 local function expire(owner, ttl)
   redis.call('ZADD', SECOND, moment() + tonumber(ttl), permit_of(owner))
 end
 
-local function enter(owner, ttl)
-  redis.call('SETNX', LOCK, LIMIT)
-  redis.call('DECRBY', LOCK, 1)
+-- The number is written first as it is: what could be refused is refused before a permit is given away.
+local function enter(owner, ttl, wish)
+  local before = free(limit_in(wish))
+  set_free(before)
   expire(owner, ttl)
+  set_free(before - 1)
 end
 
 local function nest(owner)
@@ -109,7 +145,9 @@ end
 
 local function remove(owner)
   if redis.call('ZREM', SECOND, permit_of(owner)) == 1 then
-    redis.call('INCRBY', LOCK, 1)
+    local before = tonumber(redis.call('GET', LOCK))
+    set_free(before and before + 1 or math.max(1, free(limit_in(WISH))))
+    freed = true
   end
 end
 
@@ -122,15 +160,20 @@ local function leave(owner)
 end
 
 local function next_change()
-  local first = redis.call('ZRANGE', SECOND, 0, 0, 'WITHSCORES')[2]
+  local first = redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
   return first and math.max(0, tonumber(first) - moment()) or -1
 end
 
 local function say_free()
-  redis.call('PUBLISH', CHANNEL, redis.call('GET', LOCK) or '0')
+  local number = freed and free(0)
+  if number and number > 0 then
+    redis.call('PUBLISH', CHANNEL, number)
+  end
 end
 
 local NEEDED = {
-  {'get', LOCK}, {'incrby', LOCK, '1'}, {'decrby', LOCK, '1'}, {'zscore', SECOND, 'm'}, {'zadd', SECOND, '1', 'm'},
-  {'zrem', SECOND, 'm'}, {'zremrangebyscore', SECOND, '0', '1'}, {'publish', CHANNEL, '0'},
+  {'get', LOCK}, {'set', LOCK, '1', 'keepttl'}, {'exists', SECOND}, {'del', SECOND}, {'zscore', SECOND, 'm'},
+  {'zadd', SECOND, '1', 'm'}, {'zrem', SECOND, 'm'}, {'zcard', SECOND}, {'zcount', SECOND, '0', '1'},
+  {'zrangebyscore', SECOND, '0', '1'}, {'zremrangebyscore', SECOND, '0', '1'}, {'hkeys', HOLDER},
+  {'pexpire', HOLDER, '1'}, {'zrange', QUEUE, '0', '0'}, {'publish', CHANNEL, '0'},
 }

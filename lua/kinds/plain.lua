@@ -1,14 +1,19 @@
 -- plain: one holder at a time, as Redisson's RLock: hash {owner: hold count}.
 local NAME, SHARES = 'lock', false
 
--- One call, for it is what happens most.
+-- One call, for it is what happens most. A reader of a read-write lock has the same field, but beside a mode.
 local function holds(owner)
-  return tonumber(redis.pcall('HGET', LOCK, owner))
+  local fields = redis.pcall('HMGET', LOCK, owner, 'mode')
+  return not fields[2] and tonumber(fields[1]) or nil
 end
 
 local function holders()
   local fields = redis.pcall('HLEN', LOCK) == 1 and redis.call('HGETALL', LOCK) or {}
   return tonumber(fields[2]) and {fields[1], tonumber(fields[2]), ''} or {}
+end
+
+local function room(found)
+  return 0, #found / 3
 end
 
 local function admits()
@@ -66,6 +71,6 @@ local function say_free()
 end
 
 local NEEDED = {
-  {'hget', LOCK, 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'},
+  {'hmget', LOCK, 'f', 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'},
   {'pexpire', LOCK, '1'}, {'del', LOCK}, {'lindex', FAIR, '0'}, {'publish', CHANNEL, '0'},
 }

@@ -4,6 +4,9 @@
 --   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: who was killed is
 --                  not counted any more once it is gone, however long the others keep the hash alive
 --   the channel    0 after the last reader, 1 after a writer
+--
+-- Each timeout is written before the hold it stands for, and what could be refused before what counts: where the server
+-- cannot be asked for rights (Redis 6) no hash is left without a ttl.
 local NAME, SHARES = 'read-write lock', true
 local TIMEOUTS = string.sub(SECOND, 1, -string.len('timeout') - 1)
 local MANY = 64
@@ -28,20 +31,35 @@ local function holds(owner)
   return (writing or reading) and (writing or 0) + (reading or 0)
 end
 
-local function holders()
-  local found = {}
+-- All that is in the hash, or something of it when there is much: field, value, field, …
+local function some_fields()
   local many = redis.pcall('HLEN', LOCK)
-  local fields = type(many) == 'number' and many <= MANY and redis.call('HGETALL', LOCK) or {}
-  for i = 1, #fields, 2 do
+  if type(many) ~= 'number' then
+    return {}
+  elseif many <= MANY then
+    return redis.call('HGETALL', LOCK)
+  end
+  return redis.call('HSCAN', LOCK, '0', 'COUNT', MANY)[2]
+end
+
+local function holders()
+  local found, fields = {}, some_fields()
+  for i = 1, math.min(#fields, 2 * MANY), 2 do
     local writer = string.match(fields[i], '^(.*):write$')
     local owner = writer or fields[i]
-    if writer or (fields[i] ~= 'mode' and reads(owner)) then
+    local held = owner ~= 'mode' and (writer or not writes(owner)) and holds(owner)
+    if held then
       found[#found + 1] = owner
-      found[#found + 1] = tonumber(fields[i + 1])
+      found[#found + 1] = held
       found[#found + 1] = writer and 'write' or 'read'
     end
   end
   return found
+end
+
+local function room(found)
+  local many = redis.pcall('HLEN', LOCK)
+  return 0, type(many) == 'number' and many > MANY and many - 1 or #found / 3
 end
 
 local function admits(wish)
@@ -55,10 +73,13 @@ local function at_least(key, ttl)
   end
 end
 
-local function read_once_more(owner, ttl)
-  local held = redis.call('HINCRBY', LOCK, owner, 1)
-  redis.call('SET', timeout_of(owner, held), '1', 'PX', ttl)
-  at_least(LOCK, ttl)
+-- Readers that were killed stay in the hash for as long as others keep it alive.
+local function drop_dead_readers()
+  for _, field in ipairs(redis.call('HKEYS', LOCK)) do
+    if field ~= 'mode' and not string.find(field, ':write$') and not reads(field) then
+      redis.call('HDEL', LOCK, field)
+    end
+  end
 end
 
 local function enter(owner, ttl, wish)
@@ -67,16 +88,25 @@ local function enter(owner, ttl, wish)
     redis.call('PEXPIRE', LOCK, ttl)
     return
   end
-  redis.call('HSETNX', LOCK, 'mode', 'read')
-  read_once_more(owner, ttl)
+  if redis.call('HLEN', LOCK) > MANY and now_and_then() then
+    drop_dead_readers()
+  end
+  redis.call('SET', timeout_of(owner, 1), '1', 'PX', ttl)
+  redis.call('HSET', LOCK, 'mode', 'read', owner, 1)
+  at_least(LOCK, ttl)
 end
 
+-- A further read is to last as long as what we hold already; acquiring pushes back both.
 local function nest(owner)
   if WISH == 'write' then
     redis.call('HINCRBY', LOCK, owner .. ':write', 1)
-  else
-    read_once_more(owner, redis.call('PTTL', LOCK))
+    return holds(owner)
   end
+  local reading = reads(owner)
+  local lasts = redis.call('PTTL', reading and timeout_of(owner, reading) or LOCK)
+  local hold = (reading or 0) + 1
+  redis.call('SET', timeout_of(owner, hold), '1', 'PX', math.max(1, lasts))
+  redis.call('HSET', LOCK, owner, hold)
   return holds(owner)
 end
 
@@ -85,23 +115,6 @@ local function no_nesting(owner)
 end
 
 local function disagreement() end
-
-local function expire(owner, ttl)
-  for hold = 1, reads(owner) or 0 do
-    redis.call('PEXPIRE', timeout_of(owner, hold), ttl)
-  end
-  if redis.call('HLEN', LOCK) == 2 then
-    redis.call('PEXPIRE', LOCK, ttl)  -- nobody else holds it
-  end
-end
-
-local function extend(owner, ttl)
-  local extended = at_least(LOCK, ttl)
-  for hold = 1, reads(owner) or 0 do
-    extended = at_least(timeout_of(owner, hold), ttl) or extended
-  end
-  return extended
-end
 
 -- ms that the longest living reader has left
 local function longest_read()
@@ -115,49 +128,74 @@ local function longest_read()
   return longest
 end
 
--- After a reader or a writer has left: who else is there?
+local function expire(owner, ttl)
+  for hold = 1, reads(owner) or 0 do
+    redis.call('PEXPIRE', timeout_of(owner, hold), ttl)
+  end
+  redis.call('PEXPIRE', LOCK, writes(owner) and ttl or longest_read())
+end
+
+local function extend(owner, ttl)
+  local extended = at_least(LOCK, ttl)
+  for hold = 1, reads(owner) or 0 do
+    extended = at_least(timeout_of(owner, hold), ttl) or extended
+  end
+  return extended
+end
+
+-- After a reader or a writer has left: who else is there? A writer that has left off reading keeps what it has.
 local function settle(said)
+  if redis.call('HGET', LOCK, 'mode') == 'write' then
+    return
+  end
   local longest = longest_read()
   if longest > 0 then
     redis.call('PEXPIRE', LOCK, longest)
-  elseif redis.call('HGET', LOCK, 'mode') ~= 'write' then
+  else
     redis.call('DEL', LOCK)
     word = said
   end
 end
 
-local function leave_reading(owner)
-  local left = redis.call('HINCRBY', LOCK, owner, -1)
-  redis.call('DEL', timeout_of(owner, left + 1))
-  if left <= 0 then
+local function leave_reading(owner, held)
+  redis.call('DEL', timeout_of(owner, held))
+  if held > 1 then
+    redis.call('HINCRBY', LOCK, owner, -1)
+  else
     redis.call('HDEL', LOCK, owner)
   end
   settle('0')
 end
 
-local function leave_writing(owner)
-  if redis.call('HINCRBY', LOCK, owner .. ':write', -1) > 0 then
-    return
-  end
+-- Those who were refused because of a writer may come in also when it goes on reading.
+local function end_writing(owner)
   redis.call('HDEL', LOCK, owner .. ':write')
   redis.call('HSET', LOCK, 'mode', 'read')
   settle('1')
-  word = '1'  -- also when it goes on reading: other readers may come in
+  word = '1'
 end
 
 local function leave(owner)
-  local reading = reads(owner)
-  if writes(owner) and (WISH == 'write' or not reading) then
-    leave_writing(owner)
+  local writing, reading = writes(owner), reads(owner)
+  if not writing or reading and WISH ~= 'write' then
+    leave_reading(owner, reading)
+  elseif writing > 1 then
+    redis.call('HINCRBY', LOCK, owner .. ':write', -1)
   else
-    leave_reading(owner)
+    end_writing(owner)
   end
   return holds(owner) or 0
 end
 
 local function remove(owner)
-  while holds(owner) do
-    leave(owner)
+  for hold = 1, reads(owner) or 0 do
+    redis.call('DEL', timeout_of(owner, hold))
+  end
+  redis.call('HDEL', LOCK, owner)
+  if writes(owner) then
+    end_writing(owner)
+  else
+    settle('0')
   end
 end
 
@@ -165,14 +203,16 @@ local function next_change()
   return redis.call('PTTL', LOCK)
 end
 
+-- While a writer is in, nobody else can come.
 local function say_free()
-  if word then
+  if word and redis.call('HGET', LOCK, 'mode') ~= 'write' then
     redis.call('PUBLISH', CHANNEL, word)
   end
 end
 
 local NEEDED = {
-  {'hget', LOCK, 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'},
-  {'hdel', LOCK, 'f'}, {'pexpire', LOCK, '1'}, {'del', LOCK}, {'publish', CHANNEL, '0'},
+  {'hget', LOCK, 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hkeys', LOCK}, {'hscan', LOCK, '0'},
+  {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'}, {'hdel', LOCK, 'f'}, {'pexpire', LOCK, '1'}, {'del', LOCK},
+  {'zrange', QUEUE, '0', '0'}, {'publish', CHANNEL, '0'}, {'exists', timeout_of(OWNER, 1)}, {'pttl', timeout_of(OWNER, 1)},
   {'set', timeout_of(OWNER, 1), '1'}, {'pexpire', timeout_of(OWNER, 1), '1'}, {'del', timeout_of(OWNER, 1)},
 }

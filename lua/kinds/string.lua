@@ -11,6 +11,10 @@ local function holders()
   return type(owner) == 'string' and {owner, counted(owner), ''} or {}
 end
 
+local function room(found)
+  return 0, #found / 3
+end
+
 local function admits()
   return redis.call('EXISTS', LOCK) == 0
 end

@@ -3,14 +3,15 @@
 --   NAME, SHARES            what it is called; whether several may hold it at once
 --   holds(owner)            how often that owner holds it; nil: not at all
 --   holders()               {owner, count, what it wanted, owner, …} for people; some of them when there are many
---   disagreement()          the answer to who cannot have it on its terms; nil
+--   room(found)             how many may hold it at once, 0 where that says nothing; how many do, if holders() found these
+--   disagreement(wish)      the answer to who cannot have it on its terms; nil
 --   admits(wish)            whether somebody who wants that could come in now
 --   enter(owner, ttl, wish) the first hold
 --   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
 --   extend(owner, ttl)      never shortens; whether it did anything. `expire(owner, ttl)` sets it
 --   leave(owner)            takes one hold away; how many are left. `remove(owner)`: all of them
 --   next_change()           ms until it may change with no word said; -1: never
---   say_free()              tells foreign clients
+--   say_free()              tells foreign clients; those that share look first whether there is anything to tell
 --   NEEDED                  the rights that a holder will need, as acl_check_cmd takes them
 local CLAIM = 2000                -- ms that a new holder has to confirm
 local YOUNG = 250000              -- us after arrival during which a waiter may not listen yet
@@ -19,15 +20,26 @@ local FENCE_MEMORY = 2592000000   -- ms without use until a fencing number is fo
 local NOTE_MEMORY = 600000        -- ms that a release is remembered, longer than anybody repeats one
 local LONGEST_DEBT = 1000000      -- us for which we keep a lock from foreign clients that kept it from us
 local RESERVATION = 10            -- ms that a free lock is left to foreign clients
-local MANY_RECORDS = 500          -- of holders, from when those of the gone are taken out
+local MANY_RECORDS = 500          -- of holders, from when those of the gone are looked for
+local LOOKS = 10000               -- ms after which any waiter looks again, whatever it was told
 
 -- The answer when the lock cannot be had at all.
 local function objection()
   if redis.call('EXISTS', LOCK) == 0 then
     return nil
   end
-  local kind = kind_there()
-  return kind ~= NAME and {'other', kind} or disagreement()
+  local kind = kind_there(NAME)
+  return kind ~= NAME and {'other', kind} or disagreement(WISH)
+end
+
+-- To an operator who means an owner that does not hold it.
+local function not_held()
+  local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
+  if kind ~= NAME then
+    return {'other', kind}
+  end
+  local found = holders()
+  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}
 end
 
 -- What renewing and releasing will need is asked for before anything is written: who may take a lock can let
@@ -48,18 +60,24 @@ local function refused()
       or not may('hdel', HOLDER, 'f') and {'denied', 'hdel', HOLDER}
       or not may('get', FORCE) and {'denied', 'get', FORCE}
       or not may('xadd', EVENTS, '*', 'f', 'v') and {'denied', 'xadd', EVENTS}
+      or not may('zpopmin', QUEUE) and {'denied', 'zpopmin', QUEUE}
       or nil
 end
 
--- The record of the holders lives as long as the longest of them. Those who were killed leave theirs behind.
-local function keep_records(ttl)
-  if SHARES and redis.call('HLEN', HOLDER) > MANY_RECORDS then
-    for _, field in ipairs(redis.call('HKEYS', HOLDER)) do
-      if not holds(redis.call('HGET', HOLDER, 'hold:' .. field) or field) then
-        redis.call('HDEL', HOLDER, field, 'hold:' .. field, 'count:' .. field)
-      end
+-- Those who were killed leave their records behind.
+local function drop_dead_records()
+  local records = redis.call('HGETALL', HOLDER)
+  for i = 1, #records, 2 do
+    local field = records[i]
+    local owner = string.match(field, '^hold:') and records[i + 1] or string.match(field, '^count:(.*)') or field
+    if not holds(owner) then
+      redis.call('HDEL', HOLDER, field)
     end
   end
+end
+
+-- The record of the holders lives as long as the longest of them.
+local function keep_records(ttl)
   if not SHARES or redis.call('PTTL', HOLDER) < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, ttl)
   end
@@ -77,6 +95,8 @@ local function grant(owner, info, ttl, wish)
   redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
   if not SHARES then
     redis.call('DEL', HOLDER)
+  elseif redis.call('HLEN', HOLDER) > MANY_RECORDS and now_and_then() then
+    drop_dead_records()
   end
   redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner)
   keep_records(ttl)
@@ -130,13 +150,27 @@ local function announce_next()
   end
 end
 
--- The first in line, taken out of it, with its arrival, if it can come in.
+-- Whether a waiter hears what is said to it. Who has only just come may not listen yet.
+local function is_there(waiter, arrival)
+  return now() - tonumber(arrival) < YOUNG or redis.call('PUBSUB', 'NUMSUB', EARS_OF .. waiter)[2] > 0
+end
+
+-- Whether the first in line could come in.
+local function is_open()
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  return first and admits(SHARES and redis.call('HGET', WAITERS, 'wish:' .. first) or WISH)
+end
+
+-- The first in line, taken out of it, with its arrival, if it can come in. Who cannot keeps out those behind it,
+-- unless it is dead.
 local function next_waiter()
-  if SHARES then
-    local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-    if not first or not admits(redis.call('HGET', WAITERS, 'wish:' .. first) or WISH) then
+  while SHARES and not is_open() do
+    local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
+    if not first or is_there(first, arrival) then
       return nil
     end
+    redis.call('ZREM', QUEUE, first)
+    take_out(first)
   end
   return unpack(redis.call('ZPOPMIN', QUEUE))
 end
@@ -185,7 +219,8 @@ end
 -- may lock again before any message arrives; so after such a spell we keep it for as long as they had it, a
 -- second at most. `ears` is how many of those who listen on the lock's channel are ours.
 local function is_foreign_turn(ears)
-  if CHANNEL == '' or redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears or redis.call('EXISTS', QUEUE) == 0 then
+  if CHANNEL == '' or redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears or redis.call('EXISTS', QUEUE) == 0
+      or SHARES and not is_open() then
     return false
   end
   local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
@@ -198,16 +233,45 @@ local function is_foreign_turn(ears)
   return left == 0 or now() - took >= math.min(took - left, LONGEST_DEBT)
 end
 
+-- The first of the holders that tells nothing about itself: a foreign one, which when it leaves speaks to nobody in
+-- person. Its place in what holders() found.
+local function foreign_among(found)
+  for i = 1, #found, 3 do
+    if redis.call('HEXISTS', HOLDER, found[i]) == 0 then
+      return i
+    end
+  end
+end
+
+-- Some of the holders have left, and the first in line still cannot come in. The others may go without a word to it.
+local function warn_first()
+  if redis.call('EXISTS', QUEUE) == 0 then
+    return
+  end
+  local change = next_change()
+  if foreign_among(holders()) then
+    tell_first('look 0')
+  elseif change >= 0 and change < LOOKS then
+    tell_first('look ' .. change)
+  end
+end
+
 -- For a lock that has just been let go: to the next of ours, or to whoever else waits for it. Messages come
 -- last, because nothing undoes them.
 local function pass_on(ears)
   if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
     note('#left')
     redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
-  elseif hand_over() > 0 then
+    say_free()
     return
   end
-  say_free()
+  local let_in = hand_over()
+  if SHARES and let_in == 0 then
+    warn_first()
+  end
+  if SHARES or let_in == 0 then
+    say_free()
+  end
 end
 
 -- Takes OWNER out of the line; false when it was not in it.
@@ -225,8 +289,11 @@ end
 
 -- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
 local function lost()
-  local other = SHARES and {} or holders()
-  local kind = redis.call('EXISTS', LOCK) == 1 and kind_there() or NAME
+  local other = holders()
+  if SHARES and WISH ~= 'write' and other[3] ~= 'write' then
+    other = {}  -- who is there with us has taken nothing from us
+  end
+  local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
   local what = kind ~= NAME and kind or other[1] and 'held' or 'none'
   local info = other[1] and redis.call('HGET', HOLDER, other[1]) or false
   return {'lost', what, other[1] or false, info, redis.call('GET', FORCE)}

@@ -26,12 +26,26 @@ local function now()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
+-- Of a string. A bare number without a ttl may be permits of which none is held, a lock taken by SETNX, or anything: it
+-- is what it is asked for as, and for others permits only if we know it.
+local function kind_of_string(asked)
+  if not string.find(redis.call('GET', LOCK), '^%-?%d+$') then
+    return 'string'
+  elseif redis.call('EXISTS', SECOND) == 1 then
+    return 'permits'
+  elseif redis.call('PTTL', LOCK) >= 0 then
+    return 'string'
+  elseif asked == 'permits' or asked == 'string' then
+    return asked
+  end
+  return redis.call('EXISTS', FENCE) == 1 and 'permits' or 'string'
+end
+
 -- What is at the key: the NAME of one of our kinds, or a word for people.
-local function kind_there()
+local function kind_there(asked)
   local kind = redis.call('TYPE', LOCK).ok
   if kind == 'string' then
-    local counts = tonumber(redis.call('GET', LOCK)) and redis.call('PTTL', LOCK) == -1
-    return (counts or redis.call('EXISTS', SECOND) == 1) and 'permits' or 'string'
+    return kind_of_string(asked)
   end
   if kind ~= 'hash' then
     return kind
@@ -41,6 +55,11 @@ local function kind_there()
     return 'read-write lock'
   end
   return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'
+end
+
+-- True for one call in 64: for what is to be cleared away some time.
+local function now_and_then()
+  return now() % 64 == 0
 end
 
 -- How often a kind whose layout counts no holds is held by an owner of which it is known that it holds.

@@ -34,6 +34,8 @@ local function again(held)
   if extend(OWNER, TTL) then
     keep_records(TTL)
     announce_next()  -- only now: who prepares for its turn should not take our time
+  elseif redis.call('PTTL', HOLDER) < 0 then
+    keep_records(TTL)  -- it was lost, and we have just made it anew
   end
   return {'granted', redis.call('GET', FENCE) or '0', held}
 end
@@ -61,8 +63,9 @@ local function busy(ms)
     place, ticket = stand_in_line()
   end
   local found = holders()
-  local info = found[1] and redis.call('HGET', HOLDER, found[1]) or false
-  return {'busy', ms or next_change(), found[1] or '', found[2] or 0, info, place, ticket}
+  local shown = SHARES and place == 0 and foreign_among(found) or 1  -- the first in line listens for foreign ones
+  local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
+  return {'busy', ms or next_change(), found[shown] or '', found[shown + 1] or 0, info, place, ticket}
 end
 
 -- Who waited while somebody else succeeded shares that, however short it is to be remembered.
@@ -108,8 +111,9 @@ local denied = refused()
 if denied then
   return denied
 end
-local let_in, fence = 0, nil
+local fence
 if redis.call('EXISTS', QUEUE) == 1 then
+  local let_in
   let_in, fence = hand_over(OWNER, INFO, TTL)
   if let_in > 0 then
     note('#took')
@@ -121,4 +125,4 @@ end
 if fence then
   return {'granted', fence, 1}
 end
-return busy(let_in == 0 and not SHARES and 0 or nil)
+return busy(is_open() and 0 or nil)

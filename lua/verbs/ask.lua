@@ -12,9 +12,7 @@
 -- The request is kept as well as published: a holder that was not listening yet sees it when it next asks.
 local held = holds(OWNER)
 if not held then
-  local found = holders()
-  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])}
-      or objection() or {'free'}
+  return not_held()
 end
 local info = redis.call('HGET', HOLDER, OWNER)
 redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', ARGV[6])

@@ -10,13 +10,11 @@
 -- The request stays, so that the holder learns by whom when it wakes.
 local held = holds(OWNER)
 if not held then
-  local found = holders()
-  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])}
-      or objection() or {'free'}
+  return not_held()
 end
 local info = redis.call('HGET', HOLDER, OWNER)
+forget(OWNER)  -- first: a full memory refuses some of what remove() does, but not after a write that it allows
 remove(OWNER)
-forget(OWNER)
 redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', NOTE_MEMORY)
 redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'forced', OWNER, 'by', ARGV[5])
 redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)

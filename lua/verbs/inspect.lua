@@ -1,11 +1,11 @@
 -- inspect: what is known about a lock. Changes nothing.
 --
---   returns  {'known', fence, pttl, free permits, {owner, count, wish, info or false, owner, …},
---             {waiter, wish, its info, waiter, …}}
+--   returns  {'known', fence, pttl, how many may hold it (permits; else 0), how many do,
+--             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}}
 --            {'other', what the key holds}
 --
 -- Waiters that nobody can wake any more are left out, and so are those behind the first thousand.
-local kind = redis.call('EXISTS', LOCK) == 1 and kind_there() or NAME
+local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
 if kind ~= NAME then
   return {'other', kind}
 end
@@ -19,15 +19,13 @@ for i = 1, #found, 3 do
 end
 
 local waiters, waiting = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
-local moment = #waiters > 0 and now()
 for i = 1, #waiters, 2 do
-  local listens = redis.call('PUBSUB', 'NUMSUB', EARS_OF .. waiters[i])[2] > 0
-  if listens or moment - tonumber(waiters[i + 1]) < YOUNG then
+  if is_there(waiters[i], waiters[i + 1]) then
     waiting[#waiting + 1] = waiters[i]
     waiting[#waiting + 1] = redis.call('HGET', WAITERS, 'wish:' .. waiters[i]) or ''
     waiting[#waiting + 1] = redis.call('HGET', WAITERS, waiters[i]) or ''
   end
 end
 
-local permits = NAME == 'permits' and redis.call('GET', LOCK) or '0'
-return {'known', redis.call('GET', FENCE) or '0', #found > 0 and next_change() or 0, permits, holding, waiting}
+local most, count = room(found)
+return {'known', redis.call('GET', FENCE) or '0', #found > 0 and next_change() or 0, most, count, holding, waiting}

@@ -53,6 +53,10 @@ if held == 1 and KEEP > 0 then
 end
 local left = leave(OWNER)
 if left > 0 then
+  if SHARES then
+    hand_over()  -- who wrote and goes on reading lets other readers in
+    say_free()
+  end
   return {'still_held', left}
 end
 forget(OWNER)

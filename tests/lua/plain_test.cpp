@@ -119,7 +119,7 @@ TEST_CASE("plain_acquire: refused by a full memory, nothing of the lock is writt
 TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
 {
   for (const std::string missing :
-       {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl", "-hget", "-hgetall", "-hlen", "-type",
+       {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl", "-hmget", "-hget", "-zpopmin", "-hgetall", "-hlen", "-type",
         "-hdel", "-xadd", "-publish", "-lindex", "resetchannels"}) {
     CAPTURE(missing);
     const Lock lock;
@@ -235,12 +235,12 @@ TEST_CASE("plain_inspect: free, held, something else")
   const Lock lock;
   const Reply free = lock.eval(scripts::plain_inspect, "", {});
   CHECK(word(free) == "known");
-  CHECK(free.elements.at(4).elements.empty());
+  CHECK(free.elements.at(5).elements.empty());
   const Reply granted = lock.acquire("a");
   const Reply held = lock.eval(scripts::plain_inspect, "", {});
   CHECK(word(held) == "known");
   CHECK(held.elements.at(1).text == granted.elements.at(1).text);
-  CHECK(held.elements.at(4).elements.at(0).text == "a");
+  CHECK(held.elements.at(5).elements.at(0).text == "a");
   lock.server.command({"SET", "k", "x"});
   CHECK(word(lock.eval(scripts::plain_inspect, "", {})) == "other");
 }

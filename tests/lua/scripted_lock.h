@@ -5,10 +5,15 @@
 #include "lock/kinds.h"
 #include "lock/names.h"
 #include "support/redis_fixture.h"
+#include "wire/subscription.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock::test {
@@ -59,6 +64,38 @@ class ScriptedLock {
   }
   Reply release(const std::string& owner) const { return release(owner, owner); }
   Reply inspect() const { return eval(scripts_of(m_mode).inspect, "", {}); }
+  Reply ask(const std::string& owner) const { return eval(scripts_of(m_mode).ask, owner, {"eve@h", "1000"}); }
+  Reply take_away(const std::string& owner) const
+  {
+    return eval(scripts_of(m_mode).break_lock, owner, {"eve@h"});
+  }
+  // In line; whether a waiter lives is told by who listens on its channel (Ear).
+  Reply wait(const std::string& owner, const std::string& ticket = "0") const
+  {
+    return acquire(owner, owner, 30'000, "wait", ticket);
+  }
+  std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
+  std::map<std::string, std::string> hash(const std::string& key) const
+  {
+    const auto words = as_texts(server.command({"HGETALL", key}));
+    std::map<std::string, std::string> fields;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+      fields[words[i]] = words[i + 1];
+    }
+    return fields;
+  }
+  // Every key that would stay for ever.
+  Words lasting() const
+  {
+    Words keys;
+    for (const std::string& key : as_texts(server.command({"KEYS", "*"}))) {
+      if (pttl(key) == -1) {
+        keys.push_back(key);
+      }
+    }
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
   std::int64_t pttl(const std::string& key) const { return as_int(server.command({"PTTL", key})); }
   std::int64_t count(const std::string& owner) const
   {
@@ -71,6 +108,51 @@ class ScriptedLock {
  private:
   Mode m_mode;
 };
+
+// Hears what is said on some channels.
+class Ear {
+ public:
+  Ear(const RedisServer& server, const Words& channels) : m_server(server), m_end(channels.front())
+  {
+    const std::vector<std::string_view> views(channels.begin(), channels.end());
+    auto opened = Subscription::open(*parse_url(server.url()), views, m_clock, soon());
+    REQUIRE(opened);
+    m_subscription.emplace(*std::move(opened));
+  }
+  Ear(const RedisServer& server, const std::string& channel) : Ear(server, Words{channel}) {}
+
+  // Everything since the last time.
+  Words heard()
+  {
+    m_server.command({"PUBLISH", m_end, "end of test"});
+    Words words;
+    for (;;) {
+      const auto message = m_subscription->next(soon());
+      REQUIRE(message);
+      REQUIRE(message->has_value());
+      if ((*message)->text == "end of test") {
+        return words;
+      }
+      words.push_back((*message)->text);
+    }
+  }
+
+ private:
+  [[nodiscard]] Limit soon() const
+  {
+    return {.deadline = m_clock.now() + std::chrono::seconds(5), .stop = Stop::never()};
+  }
+  const RedisServer& m_server;
+  std::string m_end;
+  BootClock m_clock;
+  std::optional<Subscription> m_subscription;
+};
+
+// A waiter that lives.
+inline Ear alive(const ScriptedLock& lock, const std::string& waiter)
+{
+  return Ear(lock.server, "rlock:owner:{k}:" + waiter);
+}
 
 inline std::string word(const Reply& reply)
 {

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds for every kind of lock, on a real server: first what must not happen.
+#include "lua/scripted_lock.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+struct Kind {
+  const char* what;  // as the scripts call it
+  Mode mode;
+};
+
+const std::vector<Kind> kinds{{"lock", Plain{}},
+                              {"read-write lock", Reader{}},
+                              {"read-write lock", Writer{}},
+                              {"permits", Permits{3}},
+                              {"string", PlainString{}}};
+
+std::string shown(const Kind& kind) { return std::string(kind.what) + " " + wish_of(kind.mode); }
+
+// The exception of contract §2.4: the number of permits, and the expiries that belong to it.
+Words may_last(const Mode& mode) { return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{}; }
+
+bool only(const Words& some, const Words& allowed)
+{
+  return std::all_of(some.begin(), some.end(), [&](const std::string& key) {
+    return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
+  });
+}
+
+std::size_t holders(const ScriptedLock& lock) { return lock.inspect().elements.at(5).elements.size() / 4; }
+
+void wait_for_expiry(const ScriptedLock& lock)
+{
+  wait_until([&] { return holders(lock) == 0; }, "nobody holds it any more");
+}
+
+std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.at(1).text); }
+
+}  // namespace
+
+TEST_CASE("kinds: none takes, renews, releases, breaks or waits for what another holds")
+{
+  for (const Kind& held : kinds) {
+    for (const Kind& asked : kinds) {
+      if (std::string(held.what) == asked.what) {
+        continue;
+      }
+      const std::string pair = shown(held) + " asked for as " + shown(asked);
+      CAPTURE(pair);
+      const ScriptedLock lock(asked.mode);
+      REQUIRE(word(lock.acquire_as(held.mode, "a")) == "granted");
+      const std::string before = as_text(lock.server.command({"DUMP", "k"}));
+      for (const char* owner : {"a", "b"}) {
+        CAPTURE(owner);
+        const Reply refused = lock.wait(owner);
+        CHECK(word(refused) == "other");
+        CHECK(refused.elements.at(1).text == held.what);
+        CHECK(word(lock.renew(owner)) == "lost");
+        CHECK(word(lock.release(owner)) == "lost");
+        CHECK(word(lock.ask(owner)) == "other");
+        CHECK(word(lock.take_away(owner)) == "other");
+      }
+      CHECK(word(lock.inspect()) == "other");
+      CHECK(as_text(lock.server.command({"DUMP", "k"})) == before);
+      CHECK(lock.exists(LockKeys(*LockName::parse("k"), asked.mode).queue) == 0);
+    }
+  }
+}
+
+TEST_CASE("kinds: who waits for one is never handed another")
+{
+  for (const Kind& first : kinds) {
+    for (const Kind& second : kinds) {
+      if (std::string(first.what) == second.what) {
+        continue;
+      }
+      const std::string pair = shown(second) + " comes while one waits for " + shown(first);
+      CAPTURE(pair);
+      const ScriptedLock lock(first.mode);
+      const Ear waiter = alive(lock, "w");
+      const Mode all_of_it = std::holds_alternative<Permits>(first.mode) ? Mode{Permits{1}}
+                             : std::holds_alternative<Reader>(first.mode) ? Mode{Writer{}}
+                                                                          : first.mode;
+      const Mode wanted = std::holds_alternative<Permits>(first.mode) ? all_of_it : first.mode;
+      REQUIRE(word(lock.acquire_as(all_of_it, "a")) == "granted");
+      REQUIRE(word(lock.acquire_as(wanted, "w", "wait")) == "busy");
+      lock.server.command({"DEL", "k", "{k}:timeout"});  // as if it had expired
+      CHECK(word(lock.acquire_as(second.mode, "b")) == "granted");
+      CHECK(word(lock.acquire_as(wanted, "w", "wait")) == "other");
+      CHECK(word(lock.release_as(second.mode, "b")) == "released");
+    }
+  }
+}
+
+TEST_CASE("kinds: each verb sent twice gives the same answer and the same state")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    const Reply granted = lock.acquire("a");
+    const std::string taken = as_text(lock.server.command({"DUMP", "k"}));
+    const Reply again = lock.acquire("a");
+    CHECK(fence(again) == fence(granted));
+    CHECK(again.elements.at(2).integer == 1);
+    CHECK(as_text(lock.server.command({"DUMP", "k"})) == taken);
+    CHECK(word(lock.renew("a")) == "kept");
+    CHECK(word(lock.renew("a")) == "kept");
+    CHECK(word(lock.ask("a")) == "asked");
+    CHECK(word(lock.ask("a")) == "asked");
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(word(lock.release("a")) == "released");
+    REQUIRE(word(lock.acquire("b")) == "granted");
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(holders(lock) == 1);
+    CHECK(word(lock.take_away("b")) == "broken");
+    CHECK(word(lock.take_away("b")) == "free");
+    CHECK(word(lock.release("b")) == "lost");
+    CHECK(holders(lock) == 0);
+  }
+}
+
+TEST_CASE("kinds: what has expired is lost, is not made anew, and is there for the next")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a", "a", 40);
+    wait_for_expiry(lock);
+    const Reply renewed = lock.renew("a");
+    CHECK(word(renewed) == "lost");
+    CHECK(renewed.elements.at(1).text == "none");
+    CHECK(word(lock.release("a")) == "lost");
+    CHECK(holders(lock) == 0);
+    CHECK(word(lock.acquire("b")) == "granted");
+    CHECK(word(lock.renew("a")) == "lost");
+    CHECK(word(lock.renew("b")) == "kept");
+  }
+}
+
+TEST_CASE("kinds: a resend of an acquire that has expired meanwhile is a new one")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    const Reply first = lock.acquire("a", "a", 40);
+    wait_for_expiry(lock);
+    const Reply second = lock.acquire("a");
+    CHECK(word(second) == "granted");
+    CHECK(fence(second) > fence(first));
+    CHECK(second.elements.at(2).integer == 1);
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(holders(lock) == 0);
+  }
+}
+
+TEST_CASE("kinds: renewing pushes back and never shortens")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a", "a", 1000);
+    CHECK(word(lock.renew("a", 20'000)) == "kept");
+    CHECK(lock.inspect().elements.at(2).integer > 19'000);
+    CHECK(lock.pttl("rlock:holder:{k}") > 19'000);
+    CHECK(word(lock.renew("a", 500)) == "kept");
+    CHECK(word(lock.renew("a", 0)) == "kept");
+    CHECK(lock.inspect().elements.at(2).integer > 19'000);
+  }
+}
+
+TEST_CASE("kinds: nested holds go in any order, each once")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a");
+    CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+    CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+    CHECK(lock.acquire("a", "innermost").elements.at(2).integer == 3);
+    CHECK(only(lock.lasting(), may_last(kind.mode)));
+    CHECK(word(lock.renew("a", 40'000)) == "kept");
+    CHECK(lock.inspect().elements.at(2).integer > 30'000);
+    for (const char* sent : {"first", "again"}) {
+      CAPTURE(sent);
+      CHECK(word(lock.release("a")) == "still_held");
+      CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 2);
+    }
+    CHECK(word(lock.release("a", "innermost")) == "still_held");
+    CHECK(word(lock.release("a", "innermost")) == "still_held");
+    CHECK(word(lock.release("a", "inner")) == "released");
+    CHECK(word(lock.release("a", "inner")) == "released");
+    CHECK(holders(lock) == 0);
+    CHECK(lock.exists("rlock:holder:{k}") == 0);
+  }
+}
+
+TEST_CASE("kinds: taking it away takes the nested holds as well")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a");
+    lock.acquire("a", "inner");
+    CHECK(word(lock.take_away("b")) == "changed");
+    CHECK(holders(lock) == 1);
+    CHECK(word(lock.take_away("a")) == "broken");
+    CHECK(holders(lock) == 0);
+    const Reply renewed = lock.renew("a");
+    CHECK(word(renewed) == "lost");
+    CHECK(renewed.elements.at(4).text == "a\neve@h");
+    CHECK(word(lock.release("a", "inner")) == "lost");
+    CHECK(only(lock.lasting(), may_last(kind.mode)));
+  }
+}
+
+TEST_CASE("kinds: no key is without a ttl, whatever was done")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.mode))); };
+    lock.acquire("a"), check();
+    lock.acquire("a", "inner"), check();
+    lock.server.command({"DEL", "rlock:holder:{k}"});
+    lock.acquire("a"), check();  // a resend that changes nothing else
+    lock.renew("a"), check();
+    lock.wait("b"), check();
+    lock.ask("a"), check();
+    lock.release("a"), check();
+    lock.acquire("c"), check();
+    lock.release("c", "c", 5000), check();
+    for (const char* owner : {"a", "b", "c"}) {
+      lock.take_away(owner), check();
+    }
+    lock.acquire("d", "d", 40), wait_for_expiry(lock), check();
+  }
+}
+
+TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
+    const Reply refused = lock.acquire("a");
+    CHECK(refused.is_error());
+    CHECK(refused.text.find("OOM") != std::string::npos);
+    CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
+  }
+}
+
+TEST_CASE("kinds: what is held can be renewed, let go and taken away when memory is full")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a");
+    lock.acquire("a", "inner");
+    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    CHECK(word(lock.renew("a", 60'000)) == "kept");
+    CHECK(lock.inspect().elements.at(2).integer > 30'000);
+    CHECK(word(lock.release("a", "inner")) == "still_held");
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(holders(lock) == 0);
+    lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
+    lock.acquire("b");
+    lock.acquire("b", "inner");
+    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    CHECK(word(lock.take_away("b")) == "broken");
+    CHECK(holders(lock) == 0);
+  }
+}
+
+TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Words missing{"-set",    "-get",    "-exists",  "-hset",    "-hget",     "-hlen",   "-hdel",  "-hgetall",
+                        "-hkeys",  "-hscan",  "-hexists", "-hincrby", "-pexpire",  "-pttl",   "-del",   "-time",
+                        "-type",   "-xadd",   "-publish", "-zadd",    "-zrem",     "-zscore", "-zcard", "-zcount",
+                        "-lindex", "-hmget", "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore", "resetchannels"};
+    const ScriptedLock lock(kind.mode);
+    for (const std::string& right : missing) {
+      CAPTURE(right);
+      REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());
+      const Reply answer = lock.acquire("a");
+      const bool granted = !answer.is_error() && word(answer) == "granted";
+      if (granted) {  // not needed, then also not for letting go
+        CHECK(word(lock.renew("a")) == "kept");
+        CHECK(word(lock.release("a")) == "released");
+      }
+      lock.server.command({"ACL", "SETUSER", "default", "+@all", "allchannels"});
+      CHECK(holders(lock) == 0);
+      CHECK(only(lock.lasting(), may_last(kind.mode)));
+      if (!granted) {
+        CHECK(lock.exists("k") == 0);
+        CHECK(lock.exists("{k}:timeout") == 0);
+        CHECK(lock.exists("{k}:a:rwlock_timeout:1") == 0);
+      }
+      lock.server.command({"FLUSHALL"});
+    }
+  }
+}
+
+TEST_CASE("kinds: a right that is missing on one key leaves nothing of the lock")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    const Words needed{"~k", "~{k}:*", "~redisson_lock_token:*", "~redisson_lock_queue:*", "~rlock:*"};
+    for (const std::string& left_out : needed) {
+      CAPTURE(left_out);
+      Words user{"ACL", "SETUSER", "default", "resetkeys"};
+      std::copy_if(needed.begin(), needed.end(), std::back_inserter(user),
+                   [&](const std::string& keys) { return keys != left_out; });
+      REQUIRE_FALSE(lock.server.command(user).is_error());
+      const Reply answer = lock.acquire("a");
+      const bool granted = !answer.is_error() && word(answer) == "granted";
+      if (granted) {
+        CHECK(word(lock.renew("a")) == "kept");
+        CHECK(word(lock.release("a")) == "released");
+      }
+      lock.server.command({"ACL", "SETUSER", "default", "allkeys"});
+      CHECK(holders(lock) == 0);
+      if (!granted) {
+        CHECK(lock.exists("k") == 0);
+        CHECK(lock.exists("{k}:timeout") == 0);
+        CHECK(lock.exists("{k}:a:rwlock_timeout:1") == 0);
+      }
+      lock.server.command({"FLUSHALL"});
+    }
+  }
+}
+
+TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
+{
+  const ScriptedLock lock;
+  std::uint64_t last = 0;
+  for (const char* round : {"first", "after a flush", "ahead of every clock"}) {
+    CAPTURE(round);
+    for (const Kind& kind : kinds) {
+      CAPTURE(shown(kind));
+      const std::uint64_t number = fence(lock.acquire_as(kind.mode, "a"));
+      CHECK(number > last);
+      last = number;
+      lock.release_as(kind.mode, "a");
+      lock.server.command({"DEL", "k"});  // the number of permits
+    }
+    lock.server.command({"FLUSHALL"});
+    if (std::string(round) == "after a flush") {
+      last = 9007199254740000;
+      lock.server.command({"SET", "redisson_lock_token:{k}", std::to_string(last)});
+    }
+  }
+}
+
+TEST_CASE("kinds: --min-hold leaves just that, and the next comes when it is over")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a");
+    CHECK(word(lock.release("a", "a", 4000)) == "released");
+    CHECK(holders(lock) == 1);
+    const std::int64_t left = lock.inspect().elements.at(2).integer;
+    CHECK(left > 3000);
+    CHECK(left <= 4000);
+  }
+}
+
+TEST_CASE("kinds: without its bookkeeping a lock is still let go")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const ScriptedLock lock(kind.mode);
+    lock.acquire("a");
+    lock.server.command({"DEL", "rlock:holder:{k}"});
+    CHECK(word(lock.renew("a")) == "kept");
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(holders(lock) == 0);
+  }
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+// The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock, and beside it. What all kinds have in common
+// is in kinds_test.cpp, who comes in when in line_test.cpp.
+#include "lua/scripted_lock.h"
+#include "support/foreign_kinds.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+constexpr const char* channel = "redisson_rwlock:{k}";
+
+struct ReadWriteLock : ScriptedLock {
+  ReadWriteLock() : ScriptedLock(Reader{}) {}
+  Reply read(const std::string& owner, int ttl = 30'000) const { return acquire_as(Reader{}, owner, "try", ttl); }
+  Reply write(const std::string& owner, int ttl = 30'000) const { return acquire_as(Writer{}, owner, "try", ttl); }
+  Reply nested(const Mode& mode, const std::string& owner, const std::string& hold, int ttl = 30'000) const
+  {
+    return eval_as(mode, scripts_of(mode).acquire, owner, {hold, std::to_string(ttl), "host=h", "try", "0", "0"});
+  }
+  Reply end_nested(const Mode& mode, const std::string& owner, const std::string& hold) const
+  {
+    return eval_as(mode, scripts_of(mode).release, owner, {hold, "0", "0", "0"});
+  }
+  Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
+  Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
+};
+
+std::string timeout_of(const std::string& owner, int hold = 1)
+{
+  return "{k}:" + owner + ":rwlock_timeout:" + std::to_string(hold);
+}
+
+}  // namespace
+
+TEST_CASE("rw: a reader on the wire")
+{
+  const ReadWriteLock lock;
+  REQUIRE(word(lock.read("u-u-i-d:7")) == "granted");
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"u-u-i-d:7", "1"}});
+  CHECK(as_text(lock.server.command({"GET", timeout_of("u-u-i-d:7")})) == "1");
+  for (const std::string& key : {std::string("k"), timeout_of("u-u-i-d:7")}) {
+    CAPTURE(key);
+    CHECK(lock.pttl(key) > 29'000);
+    CHECK(lock.pttl(key) <= 30'000);
+  }
+  CHECK(word(lock.end_read("u-u-i-d:7")) == "released");
+  CHECK(lock.exists("k") == 0);
+  CHECK(lock.exists(timeout_of("u-u-i-d:7")) == 0);
+}
+
+TEST_CASE("rw: a writer on the wire")
+{
+  const ReadWriteLock lock;
+  REQUIRE(word(lock.write("a")) == "granted");
+  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}});
+  CHECK(lock.pttl("k") > 29'000);
+  CHECK(lock.exists(timeout_of("a")) == 0);
+  CHECK(word(lock.end_write("a")) == "released");
+  CHECK(lock.exists("k") == 0);
+}
+
+TEST_CASE("rw: a name with a tag of its own has its timeouts as Redisson names them")
+{
+  const ReadWriteLock lock;
+  const LockKeys keys(*LockName::parse("a{b}c"), Reader{});
+  lock.server.command({"EVAL",      scripts_of(Reader{}).acquire.source(),
+                       "11",        keys.lock,
+                       keys.fence,  keys.holder,
+                       keys.force,  keys.events,
+                       keys.queue,  keys.waiters,
+                       keys.reserved, keys.fair_queue,
+                       keys.second, keys.done,
+                       "o",         keys.channel,
+                       keys.owner_channel, "read",
+                       "o",         "30000",
+                       "",          "try",
+                       "0",         "0"});
+  CHECK(keys.channel == "redisson_rwlock:a{b}c");
+  CHECK(lock.exists("a{b}c:o:rwlock_timeout:1") == 1);
+}
+
+TEST_CASE("rw: readers together, writers alone")
+{
+  const ReadWriteLock lock;
+  CHECK(word(lock.read("a")) == "granted");
+  CHECK(word(lock.read("b")) == "granted");
+  const Reply refused = lock.write("w");
+  CHECK(word(refused) == "busy");
+  CHECK(refused.elements.at(1).integer > 29'000);
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+  lock.end_read("a");
+  CHECK(word(lock.write("w")) == "busy");
+  lock.end_read("b");
+  CHECK(word(lock.write("w")) == "granted");
+  CHECK(word(lock.write("v")) == "busy");
+  CHECK(word(lock.read("a")) == "busy");
+  CHECK(lock.read("a").elements.at(2).text == "w");
+  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"w:write", "1"}});
+}
+
+TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 after a writer")
+{
+  const ReadWriteLock lock;
+  Ear ear(lock.server, channel);
+  lock.read("a"), lock.read("b");
+  lock.end_read("a");
+  CHECK(ear.heard() == Words{});
+  lock.end_read("b");
+  CHECK(ear.heard() == Words{"0"});
+  lock.end_read("b");
+  CHECK(ear.heard() == Words{});
+  lock.write("w");
+  lock.end_write("w");
+  CHECK(ear.heard() == Words{"1"});
+  lock.write("w");
+  lock.eval_as(Writer{}, scripts_of(Writer{}).break_lock, "w", {"eve"});
+  CHECK(ear.heard() == Words{"1"});
+}
+
+TEST_CASE("rw: who writes may read as well, and go on reading; then other readers may come")
+{
+  const ReadWriteLock lock;
+  Ear ear(lock.server, channel);
+  lock.write("a", 20'000);
+  CHECK(lock.nested(Reader{}, "a", "inner").elements.at(2).integer == 2);
+  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}, {"a", "1"}});
+  CHECK(word(lock.read("b")) == "busy");
+  CHECK(word(lock.end_write("a")) == "still_held");
+  CHECK(ear.heard() == Words{"1"});
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+  CHECK(lock.pttl("k") > 0);
+  CHECK(word(lock.read("b")) == "granted");
+  CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
+  CHECK(word(lock.end_read("b")) == "released");
+  CHECK(ear.heard() == Words{"0"});
+}
+
+TEST_CASE("rw: who writes and leaves off reading loses nothing of its lease")
+{
+  const ReadWriteLock lock;
+  lock.write("a", 30'000);
+  lock.nested(Reader{}, "a", "one", 1000);
+  lock.nested(Reader{}, "a", "two", 1000);
+  lock.server.command({"PEXPIRE", timeout_of("a"), "500"});
+  CHECK(word(lock.end_nested(Reader{}, "a", "two")) == "still_held");
+  CHECK(lock.pttl("k") > 29'000);
+  CHECK(word(lock.end_nested(Reader{}, "a", "one")) == "still_held");
+  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}});
+  CHECK(lock.pttl("k") > 29'000);
+}
+
+TEST_CASE("rw: a read hold does not become a write hold")
+{
+  const ReadWriteLock lock;
+  lock.read("a");
+  const Reply refused = lock.nested(Writer{}, "a", "inner");
+  CHECK(word(refused) == "other");
+  CHECK(refused.elements.at(1).text.find("cannot become") != std::string::npos);
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+}
+
+TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than our own lease")
+{
+  const ReadWriteLock lock;
+  lock.read("other", 300'000);
+  lock.read("a", 2000);
+  lock.nested(Reader{}, "a", "inner", 1000);
+  CHECK(lock.hash("k").at("a") == "2");
+  CHECK(lock.pttl(timeout_of("a", 2)) > 500);
+  CHECK(lock.pttl(timeout_of("a", 2)) <= 2000);
+  CHECK(word(lock.end_read("a")) == "still_held");
+  CHECK(lock.hash("k").at("a") == "1");
+  CHECK(lock.exists(timeout_of("a", 2)) == 0);
+  CHECK(lock.exists(timeout_of("a", 1)) == 1);
+}
+
+TEST_CASE("rw: a reader whose timeout is gone has lost its hold, though others keep the hash alive")
+{
+  const ReadWriteLock lock;
+  lock.read("a"), lock.read("b");
+  lock.server.command({"DEL", timeout_of("a")});
+  const Reply renewed = lock.eval_as(Reader{}, scripts_of(Reader{}).renew, "a", {"30000"});
+  CHECK(word(renewed) == "lost");
+  CHECK(renewed.elements.at(1).text == "none");  // b has taken nothing from it
+  CHECK(lock.exists(timeout_of("a")) == 0);
+  CHECK(word(lock.end_read("a")) == "lost");
+  CHECK(lock.inspect().elements.at(5).elements.size() == 4);
+  CHECK(word(lock.end_read("b")) == "released");
+  CHECK(lock.exists("k") == 0);
+}
+
+TEST_CASE("rw: a reader that comes back after its timeout counts as one hold, not as two")
+{
+  const ReadWriteLock lock;
+  lock.read("a"), lock.read("b");
+  lock.server.command({"DEL", timeout_of("a")});
+  CHECK(lock.read("a").elements.at(2).integer == 1);
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+  CHECK(word(lock.end_read("a")) == "released");
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
+}
+
+TEST_CASE("rw: who lost it to a writer is told to whom")
+{
+  const ReadWriteLock lock;
+  lock.write("a");
+  lock.server.command({"DEL", "k"});
+  lock.write("b");
+  for (const Mode& mode : {Mode{Writer{}}, Mode{Reader{}}}) {
+    const Reply lost = lock.eval_as(mode, scripts_of(mode).renew, "a", {"1000"});
+    CHECK(word(lost) == "lost");
+    CHECK(lost.elements.at(1).text == "held");
+    CHECK(lost.elements.at(2).text == "b");
+  }
+}
+
+TEST_CASE("rw: a killed reader is forgotten as soon as the living have left, a killed writer when its lease is over")
+{
+  const ReadWriteLock lock;
+  lock.read("dead", 60), lock.read("a");
+  wait_until([&] { return lock.exists(timeout_of("dead")) == 0; }, "the killed reader's timeout is over");
+  CHECK(word(lock.write("w")) == "busy");
+  lock.end_read("a");
+  CHECK(word(lock.write("w", 60)) == "granted");
+  wait_until([&] { return word(lock.read("b")) == "granted"; }, "the killed writer's lease is over");
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
+}
+
+TEST_CASE("rw: who leaves does not leave the others more time than they have")
+{
+  const ReadWriteLock lock;
+  lock.read("long", 300'000), lock.read("short", 5000);
+  CHECK(lock.pttl("k") > 290'000);
+  lock.end_read("long");
+  CHECK(lock.pttl("k") <= 5000);
+  CHECK(lock.pttl("k") > 3000);
+}
+
+TEST_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers are in it")
+{
+  const ReadWriteLock lock;
+  lock.read("dead"), lock.read("a");
+  lock.server.command({"DEL", timeout_of("dead")});
+  lock.release("a", "a", 2000);
+  CHECK(lock.pttl("k") <= 2000);
+  CHECK(lock.pttl(timeout_of("a")) <= 2000);
+  lock.read("b", 9000);
+  lock.release("b", "b", 500);
+  CHECK(lock.pttl("k") <= 2000);
+  CHECK(lock.pttl("k") > 500);
+}
+
+TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
+{
+  const ReadWriteLock lock;
+  lock.read("living");
+  Words fields{"HSET", "k"};
+  Words records{"HSET", "rlock:holder:{k}"};
+  for (int i = 0; i < 400; ++i) {
+    const std::string owner = "dead" + std::to_string(i);
+    fields.insert(fields.end(), {owner, "1"});
+    records.insert(records.end(), {owner, "host=h", "hold:" + owner, owner, "count:" + owner, "1"});
+  }
+  lock.server.command(fields);
+  lock.server.command(records);
+  const std::string visitor = "visitor";
+  for (int i = 0; i < 5000; ++i) {  // one in 64 clears away
+    REQUIRE(word(lock.read(visitor)) == "granted");
+    REQUIRE(word(lock.end_read(visitor)) == "released");
+    if (lock.hash("k").size() == 2 && lock.hash("rlock:holder:{k}").size() == 2) {
+      break;
+    }
+  }
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"living", "1"}});
+  CHECK(lock.hash("rlock:holder:{k}").count("hold:living") == 1);
+  CHECK(word(lock.end_read("living")) == "released");
+  CHECK(lock.exists("k") == 0);
+}
+
+TEST_CASE("rw: with six hundred readers each is still let go, and some are shown")
+{
+  const ReadWriteLock lock;
+  for (int i = 0; i < 600; ++i) {
+    REQUIRE(word(lock.read("r" + std::to_string(i))) == "granted");
+  }
+  const Reply seen = lock.inspect();
+  CHECK(seen.elements.at(4).integer == 600);
+  CHECK(seen.elements.at(5).elements.size() >= 4);
+  CHECK(lock.write("w").elements.at(3).integer == 1);
+  for (int i = 0; i < 600; ++i) {
+    REQUIRE(word(lock.end_read("r" + std::to_string(i))) == "released");
+  }
+  CHECK(lock.exists("k") == 0);
+  CHECK(lock.exists("rlock:holder:{k}") == 0);
+}
+
+TEST_CASE("rw: inspect shows each holder once, with what it holds")
+{
+  const ReadWriteLock lock;
+  lock.write("a");
+  lock.nested(Reader{}, "a", "inner");
+  Reply seen = lock.inspect();
+  REQUIRE(seen.elements.at(5).elements.size() == 4);
+  CHECK(seen.elements.at(5).elements.at(0).text == "a");
+  CHECK(seen.elements.at(5).elements.at(1).integer == 2);
+  CHECK(seen.elements.at(5).elements.at(2).text == "write");
+  CHECK(seen.elements.at(5).elements.at(3).text == "host=h\npid=1");
+  lock.end_write("a");
+  seen = lock.inspect();
+  REQUIRE(seen.elements.at(5).elements.size() == 4);
+  CHECK(seen.elements.at(5).elements.at(2).text == "read");
+}
+
+// Beside Redisson, facts/wire-formats.md §6.
+
+TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  REQUIRE_FALSE(java.read());
+  CHECK(word(lock.read("a")) == "granted");
+  CHECK(word(lock.write("w")) == "busy");
+  CHECK(java.end_read() == 0);
+  CHECK(java.write());
+  CHECK(word(lock.end_read("a")) == "released");
+  REQUIRE_FALSE(java.write());
+  const Reply refused = lock.read("a");
+  CHECK(word(refused) == "busy");
+  CHECK(refused.elements.at(2).text == "uuid:1");
+  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);  // it tells nothing about itself
+  CHECK(java.end_write() == 1);
+  CHECK(word(lock.write("w")) == "granted");
+  CHECK(java.read());
+  CHECK(java.write());
+}
+
+TEST_CASE("rw beside Redisson: a reader that leaves does not wipe ours, nor ours it")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  Ear ear(lock.server, channel);
+  lock.read("a", 20'000);
+  java.read(30'000);
+  CHECK(java.end_read() == 0);
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
+  CHECK(lock.pttl("k") <= 20'000);
+  CHECK(lock.pttl("k") > 19'000);
+  java.read(10'000);
+  CHECK(word(lock.end_read("a")) == "released");
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
+  CHECK(lock.pttl("k") <= 10'000);
+  CHECK(lock.pttl("k") > 9000);
+  CHECK(ear.heard() == Words{});
+  CHECK(java.end_read() == 1);
+  CHECK(ear.heard() == Words{"0"});
+}
+
+TEST_CASE("rw beside Redisson: our nested reads survive its leaving")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  lock.read("a");
+  lock.nested(Reader{}, "a", "inner");
+  java.read();
+  CHECK(java.end_read() == 0);
+  CHECK(lock.hash("k").at("a") == "2");
+  CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "still_held");
+  java.read();
+  CHECK(java.end_read() == 0);
+  CHECK(word(lock.end_read("a")) == "released");
+}
+
+TEST_CASE("rw beside Redisson: what its renewal shortens ours puts back")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  lock.read("a", 300'000);
+  java.read(30'000);
+  CHECK(java.renew_read(30'000));
+  CHECK(lock.pttl("k") <= 30'000);
+  CHECK(word(lock.renew("a", 250'000)) == "kept");
+  CHECK(lock.pttl("k") > 240'000);
+  CHECK(lock.pttl(timeout_of("a")) > 290'000);
+}
+
+TEST_CASE("rw beside Redisson: the field of one that is dead blocks nobody, whoever leaves last")
+{
+  for (const bool ours_is_last : {true, false}) {
+    CAPTURE(ours_is_last);
+    const ReadWriteLock lock;
+    const ForeignReadWrite java(lock.server, "uuid:1");
+    const ForeignReadWrite dead(lock.server, "uuid:2");
+    Ear ear(lock.server, channel);
+    dead.read(), java.read(), lock.read("a"), lock.read("killed");
+    lock.server.command({"DEL", timeout_of("uuid:2"), timeout_of("killed")});
+    if (ours_is_last) {
+      CHECK(java.end_read() == 0);
+      CHECK(word(lock.end_read("a")) == "released");
+    } else {
+      CHECK(word(lock.end_read("a")) == "released");
+      CHECK(java.end_read() == 1);
+    }
+    CHECK(lock.exists("k") == 0);
+    CHECK(ear.heard() == Words{"0"});
+    CHECK(word(lock.write("w")) == "granted");
+  }
+}
+
+TEST_CASE("rw beside Redisson: its writer that goes on reading lets ours read, and no stray field blocks writers")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  java.write();
+  java.read();
+  CHECK(java.end_write() == 1);
+  CHECK(word(lock.read("a")) == "granted");
+  CHECK(java.end_read() == 0);
+  CHECK(word(lock.end_read("a")) == "released");
+  REQUIRE(word(lock.write("w")) == "granted");
+  CHECK(word(lock.end_write("w")) == "released");
+  REQUIRE_FALSE(java.write());
+  CHECK(java.end_write() == 1);
+  CHECK(lock.exists("k") == 0);
+}
+
+TEST_CASE("rw beside Redisson: our writer that goes on reading leaves what its readers expect")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  lock.write("a");
+  lock.nested(Reader{}, "a", "inner");
+  lock.end_write("a");
+  REQUIRE_FALSE(java.read());
+  CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
+  CHECK(java.end_read() == 1);
+}

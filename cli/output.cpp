@@ -3,7 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <system_error>
 
 namespace rlock::cli {
 
@@ -16,7 +16,7 @@ Result<Done> finish_output()
   if (flushed && std::ferror(stdout) == 0) {
     return Done{};
   }
-  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  const std::string why = errno == 0 ? "" : ": " + std::generic_category().message(errno);
   return Error{Fault::os, "cannot write to standard output" + why};
 }
 

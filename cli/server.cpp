@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ Result<Endpoint> meant_endpoint(const TypedServer& typed, const Environment& env
   return parse_url(default_url);
 }
 
-Error unreadable(const std::string& path, const char* why)
+Error unreadable(const std::string& path, const std::string& why)
 {
   return {Fault::config,
           "--password-file: cannot read a password from " + printable(path) + ": " + why};
@@ -55,14 +55,14 @@ Result<std::string> first_line_of(const std::string& path)
 {
   const File file(std::fopen(path.c_str(), "re"), std::fclose);
   if (!file) {
-    return unreadable(path, std::strerror(errno));
+    return unreadable(path, std::generic_category().message(errno));
   }
   std::string line;
   for (int c = std::fgetc(file.get()); c != EOF && c != '\n'; c = std::fgetc(file.get())) {
     line += static_cast<char>(c);
   }
   if (std::ferror(file.get()) != 0) {
-    return unreadable(path, std::strerror(errno));
+    return unreadable(path, std::generic_category().message(errno));
   }
   if (line.ends_with('\r')) {
     line.pop_back();

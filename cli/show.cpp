@@ -57,7 +57,7 @@ std::string show_ttl(const LockState& state)
     return "none: it never expires by itself";
   }
   const auto& info = state.holders.front().info;
-  const std::string left = show_roughly(*state.ttl);
+  std::string left = show_roughly(*state.ttl);
   if (!info) {
     return left;
   }
@@ -179,7 +179,7 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
   if (!parts) {
     return "";
   }
-  const std::string moment = formatted(*parts, "%Y-%m-%d %H:%M:%S UTC");
+  std::string moment = formatted(*parts, "%Y-%m-%d %H:%M:%S UTC");
   if (since_ms > now_ms) {
     return moment;
   }

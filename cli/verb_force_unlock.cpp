@@ -54,7 +54,7 @@ Error unconfirmed(const Holder& holder)
 
 Result<Millis> meant_grace(const TypedForce& typed)
 {
-  const Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
+  Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
   if (!grace || !typed.now) {
     return grace;
   }
@@ -98,7 +98,7 @@ Result<RunEnd> take(const LockState& state, const MeantForce& meant, const Opene
   }
   int worst = 0;
   for (const Holder& holder : state.holders) {
-    const Result<RunEnd> end = take_from(holder, state.mode, meant, opened);
+    Result<RunEnd> end = take_from(holder, state.mode, meant, opened);
     if (!end) {
       return end;
     }

@@ -92,13 +92,36 @@ void borrow_password(Endpoint& endpoint, const Environment& environment)
   }
 }
 
+std::string typed_or(const Text& typed, const Environment& environment, std::string_view name)
+{
+  return typed ? *typed : std::string(environment.value(name));
+}
+
+// What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
+Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, Endpoint& endpoint)
+{
+  if (typed.tls_key && !typed.cert) {
+    return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
+  }
+  const bool any = typed.cacert || typed.cert;
+  if (!endpoint.tls) {
+    return any ? Result<Done>(usage((typed.cacert ? "--cacert" : "--cert") + std::string(": ") + endpoint.shown() +
+                                    " is a server without TLS (try -S rediss://host:6379)"))
+               : Done{};
+  }
+  endpoint.tls->authorities = typed_or(typed.cacert, environment, "RLOCK_CACERT");
+  endpoint.tls->certificate = typed_or(typed.cert, environment, "RLOCK_CERT");
+  endpoint.tls->key = typed.cert ? typed.tls_key.value_or("") : std::string(environment.value("RLOCK_TLS_KEY"));
+  return Done{};
+}
+
 }  // namespace
 
 void describe_server(CLI::App& app, TypedServer& typed)
 {
   constexpr const char* group = "Server";
   add_texts(app, "-S,--server", typed.urls, "URL",
-            "redis://[user[:password]@]host[:port][/db], unix:///path or local: "
+            "redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path or local: "
             "(else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)")
       ->group(group);
   add_text(app, "--server-timeout", typed.timeout, "DUR",
@@ -106,6 +129,13 @@ void describe_server(CLI::App& app, TypedServer& typed)
       ->group(group);
   add_text(app, "--password-file", typed.password_file, "FILE",
            "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)")
+      ->group(group);
+  add_text(app, "--cacert", typed.cacert, "FILE",
+           "whose signature makes a server's certificate good (else RLOCK_CACERT, the system's)")
+      ->group(group);
+  add_text(app, "--cert", typed.cert, "FILE", "our own certificate (else RLOCK_CERT, none)")->group(group);
+  add_text(app, "--tls-key", typed.tls_key, "FILE",
+           "its key (else RLOCK_TLS_KEY, in the same file)")
       ->group(group);
 }
 
@@ -117,6 +147,9 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
   }
   ServerSpec server;
   server.endpoint = *std::move(endpoint);
+  if (const auto tls = mean_tls(typed, environment, server.endpoint); !tls) {
+    return tls.error();
+  }
   if (typed.timeout) {
     const Result<Millis> timeout = meant_duration(*typed.timeout, timeout_rule);
     if (!timeout) {

@@ -7,10 +7,11 @@ set -eu
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so nothing is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, CLI11 and nlohmann-json, then redis or valkey to talk to; its tests need doctest:
-  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel cli11-devel json-devel valkey \
-                      doctest-devel
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis cli11 nlohmann-json valkey doctest
+pkg-config, hiredis, OpenSSL's headers, CLI11 and nlohmann-json, then redis or valkey to talk to; its
+tests need doctest and openssl:
+  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel cli11-devel \
+                      json-devel valkey doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl cli11 nlohmann-json valkey doctest
 END
   exit 0
 fi
@@ -30,9 +31,9 @@ is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-packages='g++ cmake ninja-build pkgconf libhiredis-dev libcli11-dev nlohmann-json3-dev'
+packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev nlohmann-json3-dev'
 if [ "${1:-}" = tests ]; then
-  packages="$packages doctest-dev procps util-linux"
+  packages="$packages doctest-dev openssl procps util-linux"
 fi
 missing=''
 for package in $packages; do

@@ -23,13 +23,13 @@ namespace rlock {
 
 class Connection {
  public:
-  // Connects and, where a password or a db asks for it, authenticates and selects in one further
-  // round trip. `clock` must outlive it. `local:` endpoints are refused here (Fault::internal):
+  // Connects, in TLS where the URL says so, and where a password or a db asks for it authenticates
+  // and selects in one further round trip. `clock` must outlive it. `local:` endpoints are refused here (Fault::internal):
   // local_server.h turns them into unix ones.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
-  //   unfit        loading, too many clients
-  //   refused      wrong password, or one is needed
-  //   config       no such db
+  //   unfit        loading, too many clients, a certificate that is no good
+  //   refused      wrong password, or one is needed; the same of a certificate of ours
+  //   config       no such db; a file for TLS that is no good
   //   interrupted  the stop became readable
   static Result<Connection> open(const Endpoint& endpoint, const Clock& clock, const Limit& limit);
 

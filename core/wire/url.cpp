@@ -232,7 +232,7 @@ std::string Endpoint::shown() const
     return "unix://" + percent_encoded(path) + (db == 0 ? "" : "?db=" + std::to_string(db));
   }
   const bool ipv6 = host.find(':') != std::string::npos;
-  return "redis://" + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+  return (tls ? "rediss://" : "redis://") + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
          (db == 0 ? "" : "/" + std::to_string(db));
 }
 
@@ -252,13 +252,17 @@ Result<Endpoint> parse_url(std::string_view url)
   const auto colon = url.find("://");
   const std::string_view scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);
   const std::string_view rest = scheme.empty() ? "" : url.substr(colon + 3);
-  if (scheme == "redis") {
-    return parse_redis(url, rest);
+  if (scheme == "redis" || scheme == "rediss") {
+    auto endpoint = parse_redis(url, rest);
+    if (endpoint && scheme == "rediss") {
+      endpoint->tls.emplace();
+    }
+    return endpoint;
   }
   if (scheme == "unix") {
     return parse_unix(url, rest);
   }
-  if (scheme == "rediss" || scheme == "redis+sentinel" || scheme == "redis+cluster") {
+  if (scheme == "redis+sentinel" || scheme == "redis+cluster") {
     return bad_url(url,
                    std::string(scheme) + ":// is not supported yet " + std::string(good_forms));
   }

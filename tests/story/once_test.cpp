@@ -29,7 +29,7 @@ struct Callers {
   // `text` is a shell's; $0 is the file of runs
   Process call(const std::string& within, const std::string& text, std::vector<std::string> options = {}) const
   {
-    std::vector<std::string> words{"once", "-S", server.url(), "-k", "k", "--for", within};
+    std::vector<std::string> words{"once", "-q", "-S", server.url(), "-k", "k", "--for", within};
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), {"--", "sh", "-c", "echo run >> $0; " + text, log()});
     return Process(rlock_argv(words));

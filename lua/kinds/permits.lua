@@ -33,6 +33,11 @@ local function shown(permit)
       or permit
 end
 
+-- Where it is noted whose it is.
+local function record_of(permit)
+  return 'permit:' .. shown(permit)
+end
+
 local function expiry_of(owner)
   local score = tonumber(redis.pcall('ZSCORE', SECOND, permit_of(owner)))
   return score and score > moment() and score or nil
@@ -44,13 +49,9 @@ end
 
 -- By the names that they told us; those of others by their permit.
 local function holders()
-  local permits = redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'LIMIT', 0, MANY)
-  local named, found = {}, {}
-  for _, field in ipairs(#permits > 0 and redis.call('HKEYS', HOLDER) or {}) do
-    named[permit_of(field)] = field
-  end
-  for _, permit in ipairs(permits) do
-    local owner = named[permit] or shown(permit)
+  local found = {}
+  for _, permit in ipairs(redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'LIMIT', 0, MANY)) do
+    local owner = redis.call('HGET', HOLDER, record_of(permit)) or shown(permit)
     found[#found + 1] = owner
     found[#found + 1] = counted(owner)
     found[#found + 1] = ''
@@ -124,6 +125,7 @@ end
 local function enter(owner, ttl, wish)
   local before = free(limit_in(wish))
   set_free(before)
+  redis.call('HSET', HOLDER, record_of(permit_of(owner)), owner)
   expire(owner, ttl)
   set_free(before - 1)
 end
@@ -144,6 +146,7 @@ local function extend(owner, ttl)
 end
 
 local function remove(owner)
+  redis.call('HDEL', HOLDER, record_of(permit_of(owner)))
   if redis.call('ZREM', SECOND, permit_of(owner)) == 1 then
     local before = tonumber(redis.call('GET', LOCK))
     set_free(before and before + 1 or math.max(1, free(limit_in(WISH))))
@@ -174,6 +177,6 @@ end
 local NEEDED = {
   {'get', LOCK}, {'set', LOCK, '1', 'keepttl'}, {'exists', SECOND}, {'del', SECOND}, {'zscore', SECOND, 'm'},
   {'zadd', SECOND, '1', 'm'}, {'zrem', SECOND, 'm'}, {'zcard', SECOND}, {'zcount', SECOND, '0', '1'},
-  {'zrangebyscore', SECOND, '0', '1'}, {'zremrangebyscore', SECOND, '0', '1'}, {'hkeys', HOLDER},
+  {'zrangebyscore', SECOND, '0', '1'}, {'zremrangebyscore', SECOND, '0', '1'},
   {'pexpire', HOLDER, '1'}, {'zrange', QUEUE, '0', '0'}, {'publish', CHANNEL, '0'},
 }

@@ -88,7 +88,8 @@ local function enter(owner, ttl, wish)
     redis.call('PEXPIRE', LOCK, ttl)
     return
   end
-  if redis.call('HLEN', LOCK) > MANY and now_and_then() then
+  local readers = redis.call('HLEN', LOCK)
+  if readers > MANY and now_and_then(readers) then
     drop_dead_readers()
   end
   redis.call('SET', timeout_of(owner, 1), '1', 'PX', ttl)

@@ -69,7 +69,8 @@ local function drop_dead_records()
   local records = redis.call('HGETALL', HOLDER)
   for i = 1, #records, 2 do
     local field = records[i]
-    local owner = string.match(field, '^hold:') and records[i + 1] or string.match(field, '^count:(.*)') or field
+    local names = string.match(field, '^hold:') or string.match(field, '^permit:')
+    local owner = names and records[i + 1] or string.match(field, '^count:(.*)') or field
     if not holds(owner) then
       redis.call('HDEL', HOLDER, field)
     end
@@ -83,6 +84,13 @@ local function keep_records(ttl)
   end
 end
 
+local function clear_records()
+  local records = redis.call('HLEN', HOLDER)
+  if records > MANY_RECORDS and now_and_then(records) then
+    drop_dead_records()
+  end
+end
+
 -- Lets an owner in and answers its fencing number.
 --
 -- The order of the writes is the safety. The number comes first, because SET is what a full memory
@@ -93,10 +101,10 @@ local function grant(owner, info, ttl, wish)
   local fence = math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now())
   fence = string.format('%.0f', fence)
   redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
-  if not SHARES then
+  if SHARES then
+    clear_records()
+  else
     redis.call('DEL', HOLDER)
-  elseif redis.call('HLEN', HOLDER) > MANY_RECORDS and now_and_then() then
-    drop_dead_records()
   end
   redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner)
   keep_records(ttl)

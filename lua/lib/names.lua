@@ -2,8 +2,8 @@
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number given out: string
---   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner, count:OWNER: holds, where
---            the kind has no place for them}
+--   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; where the kind has no place for
+--            them, count:OWNER: holds, permit:HEX: owner}
 --   KEYS[4]  who asked whom to let go: string "owner\nby"
 --   KEYS[5]  what happened lately: stream
 --   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
@@ -57,9 +57,10 @@ local function kind_there(asked)
   return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'
 end
 
--- True for one call in 64: for what is to be cleared away some time.
-local function now_and_then()
-  return now() % 64 == 0
+-- Whether it is time to look through so many things for what is dead: the more there are the more seldom, so that it
+-- costs each call the same.
+local function now_and_then(things)
+  return now() % things < 8
 end
 
 -- How often a kind whose layout counts no holds is held by an owner of which it is known that it holds.

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who comes in when, where several may hold a lock at once: the line has the say.
+#include "lua/scripted_lock.h"
+#include "support/foreign_kinds.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+constexpr const char* line_of_readers = "rlock:queue-rw:{k}";
+constexpr const char* line_for_permits = "rlock:queue-permits:{k}";
+constexpr const char* reserved = "rlock:reserved:{k}";
+const std::string long_ago = "1";  // a ticket: who has it is not young any more
+
+struct ReadWriteLock : ScriptedLock {
+  ReadWriteLock() : ScriptedLock(Reader{}) {}
+  Reply read(const std::string& owner, const std::string& manner = "wait", int ttl = 30'000) const
+  {
+    return acquire_as(Reader{}, owner, manner, ttl);
+  }
+  Reply write(const std::string& owner, const std::string& manner = "wait", int ttl = 30'000,
+              const std::string& ticket = "0") const
+  {
+    return acquire_as(Writer{}, owner, manner, ttl, ticket);
+  }
+  Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
+  Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
+};
+
+Words in_line(const ScriptedLock& lock, const char* line)
+{
+  return as_texts(lock.server.command({"ZRANGE", line, "0", "-1"}));
+}
+
+bool has(const Words& words, const std::string& word)
+{
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool told_to_look(const Words& words, int latest)
+{
+  return std::any_of(words.begin(), words.end(), [&](const std::string& text) {
+    return text.starts_with("look ") && std::stoi(text.substr(5)) <= latest;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("line: a reader that comes behind a waiting writer waits, whether it stands in line or only tries")
+{
+  const ReadWriteLock lock;
+  Ear writer = alive(lock, "w");
+  Ear reader = alive(lock, "b");
+  lock.read("a");
+  CHECK(word(lock.write("w")) == "busy");
+  for (const char* manner : {"try", "wait"}) {
+    CHECK(word(lock.read("b", manner)) == "busy");
+  }
+  CHECK(in_line(lock, line_of_readers) == Words{"w", "b"});
+  CHECK(word(lock.read("a")) == "granted");  // whoever holds it already is not concerned
+
+  lock.end_read("a");
+  CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"w:write", "1"}});
+  CHECK(lock.pttl("k") <= 2000);
+  CHECK(has(writer.heard(), "yours"));
+  CHECK(word(lock.write("w")) == "granted");
+  CHECK(lock.pttl("k") > 29'000);
+  CHECK(has(reader.heard(), "next"));
+  lock.end_write("w");
+  CHECK(reader.heard() == Words{"yours"});
+  CHECK(word(lock.read("b")) == "granted");
+}
+
+TEST_CASE("line: readers behind each other come in together, those behind the next writer do not")
+{
+  const ReadWriteLock lock;
+  Ear two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
+  Ear writer = alive(lock, "w2");
+  Ear last = alive(lock, "r3");
+  lock.write("w1");
+  lock.read("r1"), lock.read("r2"), lock.write("w2"), lock.read("r3");
+  lock.end_write("w1");
+  CHECK(two.heard() == Words{"yours", "yours"});
+  CHECK(writer.heard() == Words{});
+  CHECK(last.heard() == Words{});
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"r1", "1"}, {"r2", "1"}});
+  lock.read("r1"), lock.read("r2");
+  lock.end_read("r1");
+  CHECK(in_line(lock, line_of_readers) == Words{"w2", "r3"});
+  lock.end_read("r2");
+  CHECK(has(writer.heard(), "yours"));
+  CHECK(in_line(lock, line_of_readers) == Words{"r3"});
+}
+
+TEST_CASE("line: a dead writer in front keeps out nobody, a living one does")
+{
+  const ReadWriteLock lock;
+  lock.read("a");
+  {
+    const Ear writer = alive(lock, "w");
+    lock.write("w", "wait", 30'000, long_ago);
+    CHECK(word(lock.read("b")) == "busy");
+  }
+  wait_until([&] { return word(lock.read("b")) == "granted"; }, "the server knows that nobody listens any more");
+  CHECK(in_line(lock, line_of_readers) == Words{});
+  CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
+}
+
+TEST_CASE("line: a writer that gives up lets in the readers behind it")
+{
+  const ReadWriteLock lock;
+  Ear two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
+  const Ear writer = alive(lock, "w");
+  lock.read("a");
+  lock.write("w"), lock.read("r1"), lock.read("r2");
+  CHECK(word(lock.end_write("w")) == "left");
+  CHECK(two.heard() == Words{"yours", "yours"});
+  CHECK(lock.hash("k").size() == 4);
+}
+
+TEST_CASE("line: a writer that goes on reading lets in the readers in front of the next writer")
+{
+  const ReadWriteLock lock;
+  Ear reader = alive(lock, "r");
+  const Ear writer = alive(lock, "w2");
+  lock.write("w");
+  lock.eval_as(Reader{}, scripts_of(Reader{}).acquire, "w", {"inner", "30000", "", "try", "0", "0"});
+  lock.read("r"), lock.write("w2");
+  CHECK(word(lock.end_write("w")) == "still_held");
+  CHECK(reader.heard() == Words{"yours"});
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"w", "1"}, {"r", "1"}});
+  CHECK(in_line(lock, line_of_readers) == Words{"w2"});
+}
+
+TEST_CASE("line: a hundred and thirty readers behind a writer all come in, by a few that look")
+{
+  const ReadWriteLock lock;
+  Words channels;
+  lock.write("w");
+  for (int i = 0; i < 130; ++i) {
+    channels.push_back("rlock:owner:{k}:r" + std::to_string(i));
+  }
+  Ear ears(lock.server, channels);
+  for (int i = 0; i < 130; ++i) {
+    lock.read("r" + std::to_string(i));
+  }
+  lock.end_write("w");
+  const Words heard = ears.heard();
+  CHECK(std::count(heard.begin(), heard.end(), "yours") == 50);
+  CHECK(std::count(heard.begin(), heard.end(), "look 0") == 10);
+  CHECK(word(lock.read("r50")) == "granted");
+  CHECK(word(lock.read("r129")) == "granted");
+  CHECK(in_line(lock, line_of_readers) == Words{});
+  CHECK(lock.hash("k").size() == 131);
+}
+
+TEST_CASE("line: permits go in order, past the dead")
+{
+  const ScriptedLock lock(Permits{2});
+  Ear second = alive(lock, "w2");
+  Ear third = alive(lock, "w3");
+  lock.acquire("a"), lock.acquire("b");
+  lock.wait("dead", long_ago), lock.wait("w2"), lock.wait("w3");
+  lock.release("a");
+  CHECK(second.heard() == Words{"yours"});
+  CHECK(third.heard() == Words{});
+  CHECK(word(lock.wait("new")) == "busy");
+  CHECK(in_line(lock, line_for_permits) == Words{"w3", "new"});
+  CHECK(word(lock.wait("w2")) == "granted");
+  CHECK(third.heard() == Words{"next"});
+  lock.release("b");
+  CHECK(third.heard() == Words{"yours"});
+  CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 2);
+}
+
+TEST_CASE("line: as many come in as there is room for, when several holders have died")
+{
+  const ScriptedLock lock(Permits{3});
+  Ear second = alive(lock, "w2");
+  Ear third = alive(lock, "w3");
+  const Ear first = alive(lock, "w1");
+  lock.acquire("a"), lock.acquire("dead1", "dead1", 60), lock.acquire("dead2", "dead2", 60);
+  lock.wait("w1"), lock.wait("w2"), lock.wait("w3");
+  wait_until([&] { return word(lock.wait("w1")) == "granted"; }, "the first in line finds them dead");
+  CHECK(has(second.heard(), "yours"));
+  CHECK_FALSE(has(third.heard(), "yours"));
+  CHECK(in_line(lock, line_for_permits) == Words{"w3"});
+}
+
+TEST_CASE("line: who tries does not pass those who stand in it")
+{
+  const ScriptedLock lock(Permits{1});
+  Ear waiter = alive(lock, "w");
+  lock.acquire("dead", "dead", 60);
+  lock.wait("w");
+  wait_until([&] { return lock.inspect().elements.at(4).integer == 0; }, "the permit is free");
+  CHECK(word(lock.acquire("x")) == "busy");
+  CHECK(waiter.heard() == Words{"yours"});
+  CHECK(word(lock.wait("w")) == "granted");
+}
+
+TEST_CASE("line: a permit that is handed over and not claimed comes back to the next who looks")
+{
+  const ScriptedLock lock(Permits{1});
+  const Ear first = alive(lock, "w1");
+  const Ear second = alive(lock, "w2");
+  lock.acquire("a");
+  lock.wait("w1"), lock.wait("w2");
+  lock.release("a");  // w1 never comes
+  wait_until([&] { return word(lock.wait("w2")) == "granted"; }, "the claim is over");
+  CHECK(as_text(lock.server.command({"GET", "k"})) == "0");
+  CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 1);
+}
+
+TEST_CASE("line: the first is told when to look, where those who are left may go without a word")
+{
+  const ReadWriteLock lock;
+  Ear writer = alive(lock, "w");
+  lock.read("long", "try", 300'000), lock.read("killed", "try", 2000);
+  lock.write("w");
+  lock.end_read("long");
+  const Words heard = writer.heard();
+  CHECK(told_to_look(heard, 2000));
+  CHECK_FALSE(has(heard, "look 0"));
+  CHECK(lock.write("w").elements.at(1).integer <= 2000);
+}
+
+TEST_CASE("line: the first is told that a foreign client holds it, which will speak to nobody in person")
+{
+  const ReadWriteLock lock;
+  const ForeignReadWrite java(lock.server, "uuid:1");
+  Ear writer = alive(lock, "w");
+  lock.read("a"), lock.read("b");
+  lock.write("w");
+  java.read();  // does not ask the line
+  lock.end_read("a");
+  CHECK(has(writer.heard(), "look 0"));
+  const Reply refused = lock.write("w");
+  CHECK(refused.elements.at(2).text == "uuid:1");
+  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);
+}
+
+TEST_CASE("line: what is handed to one of our readers other clients may read as well, and are told so")
+{
+  const ReadWriteLock lock;
+  Ear java(lock.server, "redisson_rwlock:{k}");
+  const Ear waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
+  lock.write("w");
+  lock.read("r"), lock.write("w2");
+  lock.end_write("w");
+  CHECK(java.heard() == Words{"1"});
+  lock.read("r");
+  lock.end_read("r");  // to w2
+  CHECK(java.heard() == Words{});
+  CHECK(lock.hash("k").count("w2:write") == 1);
+}
+
+TEST_CASE("line: a permit that goes to one of ours is not offered to others, what is left over is")
+{
+  const ScriptedLock lock(Permits{2});
+  Ear java(lock.server, "redisson_sc:{k}");
+  const Ear waiter = alive(lock, "w");
+  lock.acquire("a"), lock.acquire("b");
+  lock.wait("w");
+  lock.release("a");
+  CHECK(java.heard() == Words{});
+  lock.wait("w");
+  lock.server.command({"ZADD", "{k}:timeout", "1", "b"});  // killed
+  const Ear another = alive(lock, "v");
+  lock.wait("v"), lock.release("v");
+  CHECK(java.heard() == Words{"1"});
+
+  lock.acquire("a");
+  lock.wait("v");
+  lock.server.command({"ZADD", "{k}:timeout", "1", "a"});
+  lock.release("w");  // to v, and a's is left over
+  CHECK(java.heard() == Words{"1"});
+}
+
+TEST_CASE("line: every third hand-over is left to foreign clients that wait")
+{
+  struct Row { Mode mode; const char* channel; const char* word; };
+  for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", "1"}, Row{Permits{1}, "redisson_sc:{k}", "1"}}) {
+    CAPTURE(row.channel);
+    const ScriptedLock lock(row.mode);
+    Ear java(lock.server, row.channel);
+    Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
+    lock.acquire("o0");
+    lock.wait("o1"), lock.wait("o2"), lock.wait("o3");
+    for (const std::string owner : {"o0", "o1"}) {
+      lock.release(owner);
+      CHECK(java.heard() == Words{});
+      lock.wait(owner == "o0" ? "o1" : "o2");
+    }
+    waiters.heard();
+    CHECK(word(lock.release("o2")) == "released");
+    CHECK(java.heard() == Words{row.word});
+    CHECK(has(waiters.heard(), "look 10"));
+    CHECK(lock.pttl(reserved) <= 10);
+    wait_until([&] { return word(lock.wait("o3")) == "granted"; }, "nobody came for it");
+  }
+}
+
+TEST_CASE("line: a lock that is not free yet is left to nobody")
+{
+  const ReadWriteLock lock;
+  const Ear java(lock.server, "redisson_rwlock:{k}");
+  const Ear writer = alive(lock, "w");
+  for (const char* owner : {"a", "b", "c", "d", "e"}) {
+    lock.read(owner);
+  }
+  lock.write("w");
+  for (const char* owner : {"a", "b", "c", "d"}) {
+    lock.end_read(owner);
+    CHECK(lock.exists(reserved) == 0);
+  }
+  lock.end_read("e");
+  CHECK(lock.hash("k").count("w:write") == 1);
+}

@@ -74,11 +74,6 @@ Log log_of(const TypedClaim& typed)
   return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
 }
 
-bool is_shared(const Mode& mode)
-{
-  return std::holds_alternative<Reader>(mode) || std::holds_alternative<Permits>(mode);
-}
-
 Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedClaim& typed)
 {
   const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());

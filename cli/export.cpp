@@ -46,9 +46,9 @@ std::string shell_quoted(std::string_view text)
   return quoted + "'";
 }
 
-std::string export_lines(const HeldLock& lock, std::uint64_t fence, const Environment& environment)
+std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
 {
-  const std::string others = held_of_others(environment.value(held_variable), lock.name.text());
+  const std::string others = held_of_others(environment.value(held_variable), lock.held.front().name.text());
   const auto variables = job_environment({std::string(held_variable) + "=" + others}, lock);
 
   std::string lines;

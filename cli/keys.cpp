@@ -16,6 +16,13 @@ void describe_keys(CLI::App& app, TypedKeys& typed)
   describe_prefix(app, typed);
 }
 
+void describe_several_keys(CLI::App& app, TypedKeys& typed)
+{
+  add_texts(app, "-k,--key", typed.keys, "KEY",
+            "the lock's name, which is the Redis key; given several times: all of them or none");
+  describe_prefix(app, typed);
+}
+
 Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
                                          std::span<const std::string> operands)
 {

@@ -115,8 +115,7 @@ std::string shown(const TypedAcquire& typed, const AcquireRequest& request, cons
     return lease_json(request.name, owner, fence, request.ttl);
   }
   if (typed.exports) {
-    return export_lines({.name = request.name,
-                         .owner = owner,
+    return export_lines({.held = {{.name = request.name, .owner = owner}},
                          .lease = request.ttl,
                          .server = request.server.endpoint},
                         fence, environment);

@@ -51,6 +51,10 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
   if (!request) {
     return request;
   }
+  if (request->names.size() > 1) {
+    return usage("--key: given for " + std::to_string(request->names.size()) +
+                 " locks, but a success is remembered under one (try one -k)");
+  }
   if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<PlainString>(request->mode)) {
     return usage("once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
                  "rlock run)");
@@ -65,7 +69,8 @@ Act describe_verb(CLI::App& app)
   add_text(app, "--for", typed->within, "DUR",
            "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs waits, and shares its "
            "success without running it");
-  describe_run(app, typed->run);
+  describe_keys(app, typed->run.keys);
+  describe_run_options(app, typed->run);
   return [typed](const Call& call) { return act_on(typed->run, call, meant_once(*typed, call)); };
 }
 

@@ -25,10 +25,11 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 4> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -S local: --key stock --lease 5m -w 10s -- sh -c 'make && make install'",
+    "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
 };
 
 constexpr std::array exits{
@@ -209,7 +210,12 @@ Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunR
 
 void describe_run(CLI::App& app, TypedRun& typed)
 {
-  describe_keys(app, typed.keys);
+  describe_several_keys(app, typed.keys);
+  describe_run_options(app, typed);
+}
+
+void describe_run_options(CLI::App& app, TypedRun& typed)
+{
   describe_mode(app, typed.mode);
   describe_patience(app, typed.patience);
   add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
@@ -223,12 +229,12 @@ void describe_run(CLI::App& app, TypedRun& typed)
 Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
                              const Environment& environment)
 {
-  Result<LockName> name = meant_key(typed.keys, {});
-  if (!name) {
-    return name.error();
+  const Result<std::vector<LockName>> names = meant_keys(typed.keys, {});
+  if (!names) {
+    return names.error();
   }
   if (command.empty()) {
-    return usage("no command to run (try rlock run -k " + printable(name->text()) +
+    return usage("no command to run (try rlock run -k " + printable(names->front().text()) +
                  " -- ./job.sh)");
   }
   Result<ServerSpec> server = meant_server(typed.server, environment);
@@ -238,7 +244,7 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
 
   RunRequest request{
       .server = *std::move(server),
-      .name = *std::move(name),
+      .names = {names->begin(), names->end()},
       .wait = std::nullopt,
       .label = typed.label.value_or(""),
       .argv = command,

@@ -30,6 +30,7 @@ struct TypedRun {
 };
 
 void describe_run(CLI::App& app, TypedRun& typed);
+void describe_run_options(CLI::App& app, TypedRun& typed);  // all but the keys
 
 Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
                              const Environment& environment);

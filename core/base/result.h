@@ -25,6 +25,9 @@ enum class Fault {
   not_executable,
 };
 
+// Whether it may be another time, with nothing changed by us.
+constexpr bool is_passing(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
+
 struct Error {
   Fault fault;
   std::string text;  // lower case, names the thing and the fix, no newline, never a secret

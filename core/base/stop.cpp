@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/stop.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <system_error>
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 namespace rlock {
@@ -17,6 +19,23 @@ bool Stop::requested() const
   pollfd look{.fd = m_fd, .events = POLLIN, .revents = 0};
   return ::poll(&look, 1, 0) == 1;
 }
+
+AnyStop::AnyStop() : m_set(::epoll_create1(EPOLL_CLOEXEC))
+{
+  if (!m_set) {
+    throw std::system_error(errno, std::generic_category(), "epoll_create1");
+  }
+}
+
+void AnyStop::add(Stop stop)
+{
+  epoll_event readable{.events = EPOLLIN, .data = {.fd = stop.fd()}};
+  if (::epoll_ctl(m_set.get(), EPOLL_CTL_ADD, stop.fd(), &readable) != 0) {
+    throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+  }
+}
+
+void AnyStop::remove(Stop stop) { ::epoll_ctl(m_set.get(), EPOLL_CTL_DEL, stop.fd(), nullptr); }
 
 StopSource::StopSource() : m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {

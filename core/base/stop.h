@@ -33,6 +33,19 @@ class StopSource {
   Fd m_event;
 };
 
+// Several Stops as one: readable as long as any of them is. Not thread-safe. Throws std::system_error when there is no
+// descriptor or memory for it.
+class AnyStop {
+ public:
+  AnyStop();
+  void add(Stop stop);     // kept open by the caller until it is removed
+  void remove(Stop stop);
+  [[nodiscard]] Stop token() const { return Stop(m_set.get()); }
+
+ private:
+  Fd m_set;
+};
+
 // How long something may take: no longer than `deadline`, and not at all once `stop` is readable.
 struct Limit {
   Instant deadline;

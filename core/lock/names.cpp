@@ -102,4 +102,11 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
 
 Owner Owner::fresh(Rng& rng, int pid) { return Owner(random_uuid(rng) + ":" + std::to_string(pid)); }
 
+Hold Hold::nested_in(Owner ancestor, Rng& rng, int pid)
+{
+  Hold hold(std::move(ancestor));
+  hold.id = Owner::fresh(rng, pid).text();
+  return hold;
+}
+
 }  // namespace rlock

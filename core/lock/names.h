@@ -61,4 +61,14 @@ class Owner {
   std::string m_text;
 };
 
+// One of the times that an owner holds a lock. The outermost hold goes by the owner's own name; one that is nested in it
+// has a name of its own, so that neither taking nor releasing counts twice when it is sent twice.
+struct Hold {
+  Hold(Owner outermost) : owner(std::move(outermost)), id(owner.text()) {}  // NOLINT(*-explicit-*)
+  static Hold nested_in(Owner ancestor, Rng& rng, int pid);
+
+  Owner owner;
+  std::string id;
+};
+
 }  // namespace rlock

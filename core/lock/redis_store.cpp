@@ -85,6 +85,29 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4)}};
 }
 
+Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).acquire;
+  const auto reply = call(script, spec.name, spec.mode, hold.owner,
+                          {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0",
+                           text_of(spec.once.value_or(Millis{0}))},
+                          limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("granted")) {
+    return Reentry{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
+  }
+  if (answer.is("done")) {
+    return Reentry{AlreadyDone{Millis{answer.integer(1)}}};
+  }
+  if (answer.is("lost")) {
+    return Reentry{not_ours(answer, hold.owner)};
+  }
+  return answer.unexpected(script, spec.name);
+}
+
 Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
   const std::string queue = LockKeys(spec.name, spec.mode).queue;
@@ -113,12 +136,12 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                      const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).release;
-  const auto reply = call(script, spec.name, spec.mode, owner,
-                          {owner.text(), std::to_string(*m_ears), text_of(parting.keep),
+  const auto reply = call(script, spec.name, spec.mode, hold.owner,
+                          {hold.id, std::to_string(*m_ears), text_of(parting.keep),
                            text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
   if (!reply) {
     return reply.error();
@@ -134,7 +157,7 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Owner& owner, co
     return Release{Left{}};
   }
   if (answer.is("lost")) {
-    return Release{not_ours(answer, owner)};
+    return Release{not_ours(answer, hold.owner)};
   }
   return answer.unexpected(script, spec.name);
 }

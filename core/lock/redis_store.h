@@ -16,9 +16,10 @@ class RedisStore final : public LockStore {
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                           const Limit& limit) override;
+  Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                           const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;

@@ -2,7 +2,7 @@
 // Where locks are kept. One try each, no waiting, over by the limit.
 //
 // An Error means "unknown": the request may have happened. Every request is safe to send again (same answer,
-// same state), and a failed acquire is followed by a release with the same owner.
+// same state), and a failed acquire or reenter is followed by a release with the same hold.
 #pragma once
 
 #include "base/result.h"
@@ -65,6 +65,7 @@ struct NotOurs {
   std::optional<ForceRequest> forced;      // by whom it was broken, when it was
 };
 using Renewal = std::variant<Kept, NotOurs>;
+using Reentry = std::variant<Granted, AlreadyDone, NotOurs>;
 
 struct Released {};
 struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
@@ -73,7 +74,7 @@ using Release = std::variant<Released, StillHeld, Left, NotOurs>;
 
 // How a lock is let go.
 struct Parting {
-  Millis keep{0};          // how long it shall stay taken though the job is over
+  Millis keep{0};          // how long it shall stay taken though the job is over, if this was the last hold
   bool succeeded = false;  // to be remembered for LockSpec::once
 };
 
@@ -133,11 +134,14 @@ class LockStore {
 
   virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                   const Limit& limit) = 0;
+  // For a nested hold: counts once more, if its owner holds the lock at this moment. Never takes it anew, for the
+  // outer hold would then not notice that it was lost.
+  virtual Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) = 0;
   // Whether the owner is in line. No script: what a waiter asks once it listens.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   // Also leaves the queue.
-  virtual Result<Release> release(const LockSpec& spec, const Owner& owner, const Parting& parting,
+  virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                   const Limit& limit) = 0;
   virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
 

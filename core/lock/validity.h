@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace rlock {
 
@@ -11,6 +12,17 @@ namespace rlock {
 constexpr Instant valid_until(Instant sent_at, Millis ttl)
 {
   return sent_at + ttl - (ttl / 100 + Millis{2});
+}
+
+// Whether a grant leaves more than half the lease: less is too little to begin with.
+constexpr bool leaves_enough(Instant sent_at, Millis ttl, Instant now)
+{
+  return valid_until(sent_at, ttl) - now > ttl / 2;
+}
+
+inline Error too_slow()
+{
+  return {Fault::unfit, "the server needs longer to answer than half the lease lasts (give a longer --ttl or --lease)"};
 }
 
 }  // namespace rlock

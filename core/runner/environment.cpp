@@ -6,6 +6,8 @@
 namespace rlock {
 namespace {
 
+constexpr std::string_view held_variable = "RLOCK_HELD";
+
 bool is_assignment_of(std::string_view assignment, std::string_view name)
 {
   return assignment.size() > name.size() && assignment.starts_with(name) && assignment[name.size()] == '=';
@@ -34,18 +36,40 @@ std::string_view environment_value(const std::vector<std::string>& environment, 
   return {};
 }
 
-std::vector<std::string> job_environment(std::vector<std::string> inherited, const HeldLock& lock)
+std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks)
 {
-  std::string held{environment_value(inherited, "RLOCK_HELD")};
-  held += (held.empty() ? "" : "\n") + lock.owner.text() + " " + lock.name.text();
+  std::string held{environment_value(inherited, held_variable)};
+  for (const HeldLock& lock : locks.held) {
+    held += (held.empty() ? "" : "\n") + lock.owner.text() + " " + lock.name.text();
+  }
 
   unset(inherited, fence_variable);
-  set(inherited, "RLOCK_KEY", lock.name.text());
-  set(inherited, "RLOCK_TOKEN", lock.owner.text());
-  set(inherited, "RLOCK_LEASE_MS", std::to_string(lock.lease.count()));
-  set(inherited, "RLOCK_SERVER", lock.server.shown());
-  set(inherited, "RLOCK_HELD", held);
+  set(inherited, "RLOCK_KEY", locks.held.front().name.text());
+  set(inherited, "RLOCK_TOKEN", locks.held.front().owner.text());
+  set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
+  set(inherited, "RLOCK_SERVER", locks.server.shown());
+  set(inherited, held_variable, held);
   return inherited;
+}
+
+std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name)
+{
+  std::vector<Owner> owners;
+  std::string_view held = environment_value(environment, held_variable);
+  while (!held.empty()) {
+    const std::size_t newline = held.rfind('\n');
+    const std::string_view line = newline == std::string_view::npos ? held : held.substr(newline + 1);
+    held = held.substr(0, newline == std::string_view::npos ? 0 : newline);
+    const std::size_t space = line.find(' ');  // a token has none, a key may
+    if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
+      continue;
+    }
+    const Owner owner = Owner::of(std::string(line.substr(0, space)));
+    if (std::find(owners.begin(), owners.end(), owner) == owners.end()) {
+      owners.push_back(owner);
+    }
+  }
+  return owners;
 }
 
 }  // namespace rlock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the job finds in its environment about the locks it runs under.
+// What the job finds in its environment about the locks it runs under, and what we find there ourselves when we run under
+// one.
 #pragma once
 
 #include "base/clock.h"
@@ -13,8 +14,12 @@
 namespace rlock {
 
 struct HeldLock {
-  const LockName& name;
-  const Owner& owner;
+  LockName name;
+  Owner owner;
+};
+
+struct JobLocks {
+  std::vector<HeldLock> held;  // one at least; the first is the one that RLOCK_KEY and RLOCK_TOKEN name
   Millis lease;
   const Endpoint& server;
 };
@@ -22,9 +27,13 @@ struct HeldLock {
 // Known only when the lock is ours, and so the last to be set.
 constexpr std::string_view fence_variable = "RLOCK_FENCE";
 
-// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, without RLOCK_FENCE, and the lock
+// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, without RLOCK_FENCE, and the locks
 // appended to RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
-std::vector<std::string> job_environment(std::vector<std::string> inherited, const HeldLock& lock);
+std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
+
+// Who holds, or held, this lock among our ancestors, by RLOCK_HELD: the innermost first, each once. Which server that was
+// is not told, and need not be: on any other the owner is unknown.
+std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
 
 // The value of `name` in a list of NAME=value; empty when it is not there.
 std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name);

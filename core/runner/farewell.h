@@ -2,16 +2,24 @@
 // The last act of a tenure: the release.
 #pragma once
 
-#include "runner/supervision.h"
+#include "runner/tenure.h"
 
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace rlock {
 
-// To be called when the job is reaped and the watchdog stopped. Tries again for as long as one answer may take; when
-// the server stays away says so, and the ttl does it. `succeeded`: of the job, for `rlock once`. What the lock turned out to be when it was not ours
-// any more.
-std::optional<NotOurs> let_go(const RunRequest& request, const World& world, const Tenure& tenure,
-                               bool succeeded);
+struct Farewell {
+  Instant give_up;         // when trying ends; everything is tried once at least
+  Instant keep_until{};    // the locks stay taken until then, by their ttl
+  bool succeeded = false;  // the job did, which is to be remembered if the request says so
+};
+
+// To be called when the job is reaped, or never ran. Ends all watchdogs, for a renewal must not follow a release. Then
+// lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. What each lock
+// turned out to be when it was not ours any more, in the order of `taken`.
+std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world,
+                                           std::span<Holding> taken, const Farewell& farewell);
 
 }  // namespace rlock

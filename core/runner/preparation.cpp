@@ -2,8 +2,6 @@
 #include "runner/preparation.h"
 
 #include "job/terminal.h"
-#include "lock/validity.h"
-#include "runner/environment.h"
 
 #include <algorithm>
 
@@ -28,20 +26,18 @@ Millis kill_lead(const RunRequest& request)
   return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
 }
 
-Preparation::Preparation(const RunRequest& request, const World& world, const Owner& owner, std::string path)
-    : m_request(request), m_world(world), m_owner(owner), m_path(std::move(path)), m_lifeline(dead)
+Preparation::Preparation(const RunRequest& request, const World& world, std::string path)
+    : m_request(request), m_world(world), m_path(std::move(path)), m_lifeline(dead)
 {
 }
 
-Result<Job> Preparation::prepare()
+Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
 {
   const JobSpec spec{.path = m_path,
                      .argv = m_request.argv,
-                     .environment = job_environment(m_request.environment,
-                                                    {.name = m_request.name,
-                                                     .owner = m_owner,
-                                                     .lease = m_request.ttl,
-                                                     .server = m_request.server.endpoint}),
+                     .environment = job_environment(
+                         m_request.environment,
+                         {.held = locks, .lease = m_request.ttl, .server = m_request.server.endpoint}),
                      .late_variable = std::string(fence_variable),
                      .stop_signal = m_request.stop_signal,
                      .kill_after = m_request.kill_after,
@@ -52,21 +48,21 @@ Result<Job> Preparation::prepare()
   return Job::prepare(spec, m_world.signals, m_lifeline);
 }
 
-void Preparation::get_ready()
+void Preparation::get_ready(const std::vector<HeldLock>& locks)
 {
   if (m_job || Terminal().is_ours()) {
     return;
   }
-  if (auto job = prepare()) {
+  if (auto job = prepare(locks)) {
     m_job.emplace(*std::move(job));
   }
 }
 
-Result<Job> Preparation::start(const Taken& taken)
+Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
 {
-  move_lifeline(valid_until(taken.sent_at, m_request.ttl));
+  move_lifeline(valid_until);
   if (!m_job) {
-    auto job = prepare();
+    auto job = prepare(locks);
     if (!job) {
       return job.error();
     }
@@ -74,7 +70,7 @@ Result<Job> Preparation::start(const Taken& taken)
   }
   Job job = *std::move(m_job);
   m_job.reset();
-  job.go(std::to_string(taken.grant.fence));
+  job.go(std::to_string(fence));
   return job;
 }
 

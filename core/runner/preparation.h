@@ -4,36 +4,38 @@
 #pragma once
 
 #include "job/job.h"
-#include "lock/waiting.h"
+#include "runner/environment.h"
 #include "runner/run.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rlock {
 
 // Everything it refers to must outlive it. A job that was prepared and never let go dies with it.
 class Preparation {
  public:
-  Preparation(const RunRequest& request, const World& world, const Owner& owner, std::string path);
+  Preparation(const RunRequest& request, const World& world, std::string path);
 
-  // For who is first in line. In the terminal's foreground nothing is done yet: as long as we wait the keys that
-  // stop and end a job are for us. What fails now is tried again by start().
-  void get_ready();
+  // For who is first in line for the last lock that it needs, while we have one thread. In the terminal's foreground
+  // nothing is done yet: as long as we wait the keys that stop and end a job are for us. What fails now is tried
+  // again by start().
+  void get_ready(const std::vector<HeldLock>& locks);
 
-  // Lets it go. Fault::os when it could not be forked.
-  Result<Job> start(const Taken& taken);
+  // Lets it go, under the same locks, which are ours until then. Fault::os when it could not be forked.
+  Result<Job> start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence);
 
   // Far in the future when a lost lock is to leave the job alone.
   [[nodiscard]] Lifeline& lifeline() { return m_lifeline; }
   void move_lifeline(Instant valid_until);
 
  private:
-  [[nodiscard]] Result<Job> prepare();
+  [[nodiscard]] Result<Job> prepare(const std::vector<HeldLock>& locks);
 
   const RunRequest& m_request;
   const World& m_world;
-  const Owner& m_owner;
   std::string m_path;
   Lifeline m_lifeline;
   std::optional<Job> m_job;  // uses m_lifeline: dies first

@@ -4,47 +4,19 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "job/command.h"
-#include "lock/validity.h"
-#include "lock/waiting.h"
 #include "runner/environment.h"
-#include "runner/identity.h"
 #include "runner/supervision.h"
-#include "runner/waiting_line.h"
-
-#include <unistd.h>
+#include "runner/taking.h"
 
 namespace rlock {
 namespace {
+
+constexpr Millis pause{300};  // before all is begun again on a server that did not answer
 
 RunEnd fail(const World& world, const Error& error)
 {
   world.log.error(error.text);
   return ExitWith{static_cast<int>(exit_code_of(error.fault))};
-}
-
-std::string joined(const std::vector<std::string>& words)
-{
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : " ") + word;
-  }
-  return text;
-}
-
-LockSpec spec_of(const RunRequest& request)
-{
-  return {.name = request.name,
-          .mode = request.mode,
-          .ttl = request.ttl,
-          .who = {.host = host_name(),
-                  .pid = ::getpid(),
-                  .user = user_name(),
-                  .command = without_secrets(joined(request.argv)),
-                  .label = request.label,
-                  .since_ms = wall_clock_ms(),
-                  .lease = request.ttl,
-                  .automatic = request.automatic},
-          .once = request.once};
 }
 
 WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
@@ -60,29 +32,88 @@ RunEnd died_waiting(const World& world)
   return DieOf{arrived ? arrived->number : SIGTERM};
 }
 
-RunEnd busy(const RunRequest& request, const World& world, const Busy& last)
+RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
 {
   const bool waited = request.wait && request.wait->count() > 0;
-  world.log.notice(printable(request.name.text()) + " is busy" +
-                   (waited ? " after " + show(*request.wait) : "") +
-                   (last.holder ? ", held by " + describe(*last.holder) : ""));
+  world.log.notice(printable(one.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                   (one.last.holder ? ", held by " + describe(*one.last.holder) : ""));
   return ExitWith{request.busy_code};
 }
 
-struct Bid {
-  LockStore& store;
-  const LockSpec& spec;
-  const Owner& owner;
-  Preparation& preparation;
-};
+// One run, which may take several tenures to begin.
+class Story {
+ public:
+  Story(const RunRequest& request, const World& world, std::string path)
+      : m_request(request), m_world(world), m_path(std::move(path)), m_policy(policy_of(request, world.clock))
+  {
+  }
 
-Result<WaitOutcome> acquire(const RunRequest& request, const World& world, const Bid& bid)
-{
-  WaitingLine line(printable(request.name.text()), world.clock, world.log,
-                   [&] { bid.preparation.get_ready(); });
-  return wait_and_acquire(bid.store, bid.spec, bid.owner, policy_of(request, world.clock), world.clock,
-                          world.rng, world.signals.stop(), line);
-}
+  RunEnd run()
+  {
+    std::optional<RunEnd> end;
+    while (!end) {
+      end = try_once();
+    }
+    return *end;
+  }
+
+ private:
+  // nullopt: nothing was run, nothing is held, and there is patience left.
+  std::optional<RunEnd> try_once()
+  {
+    Tenure tenure(m_request, m_world, m_path);
+    const auto taking = take_all(m_request, m_world, m_policy, tenure);
+    if (!taking) {
+      return failed(taking.error());
+    }
+    if (std::holds_alternative<AllTaken>(*taking)) {
+      return supervise(m_request, m_world, tenure);
+    }
+    if (const auto* one_busy = std::get_if<OneBusy>(&*taking)) {
+      return busy(m_request, m_world, *one_busy);
+    }
+    if (const auto* done = std::get_if<AlreadyDone>(&*taking)) {
+      m_world.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
+                         " ago: nothing to do");
+      return ExitWith{0};
+    }
+    if (const auto* given_back = std::get_if<GivenBack>(&*taking)) {
+      return begin_again(*given_back);
+    }
+    return died_waiting(m_world);
+  }
+
+  std::optional<RunEnd> begin_again(const GivenBack& given_back)
+  {
+    if (!m_policy.patient) {
+      return fail(m_world, {Fault::unfit, given_back.why});
+    }
+    m_world.log.notice(given_back.why + "; nothing was run yet: beginning again");
+    m_server_was_there = true;
+    return rest();
+  }
+
+  // A server that was never there is not waited for.
+  std::optional<RunEnd> failed(const Error& error)
+  {
+    const bool is_over = m_policy.until && m_world.clock.now() >= *m_policy.until;
+    return m_server_was_there && is_passing(error.fault) && !is_over ? rest() : fail(m_world, error);
+  }
+
+  // Never the same for two who were refused together.
+  std::optional<RunEnd> rest()
+  {
+    const Millis moment = pause / 2 + Millis{static_cast<std::int64_t>(m_world.rng.next() % (pause.count() / 2))};
+    const Wake wake = m_world.clock.sleep_until(m_world.clock.now() + moment, m_world.signals.stop());
+    return wake == Wake::stopped ? std::optional<RunEnd>(died_waiting(m_world)) : std::nullopt;
+  }
+
+  const RunRequest& m_request;
+  const World& m_world;
+  const std::string m_path;
+  const WaitPolicy m_policy;
+  bool m_server_was_there = false;
+};
 
 }  // namespace
 
@@ -93,34 +124,7 @@ RunEnd run(const RunRequest& request, World world)
     return fail(world, path.error());
   }
   world.signals.block();
-  auto store = open_store(request.server, world.clock, world.signals.stop());
-  if (!store) {
-    return store.error().fault == Fault::interrupted ? died_waiting(world) : fail(world, store.error());
-  }
-
-  const LockSpec spec = spec_of(request);
-  const Owner owner = Owner::fresh(world.rng, ::getpid());
-  Preparation preparation(request, world, owner, *path);
-  auto outcome = acquire(request, world, {**store, spec, owner, preparation});
-  if (!outcome) {
-    return fail(world, outcome.error());
-  }
-  if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-    return busy(request, world, timed_out->last);
-  }
-  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
-    world.log.detail(printable(request.name.text()) + " has succeeded " + show_roughly(done->ago) + " ago: nothing to do");
-    return ExitWith{0};
-  }
-  if (std::holds_alternative<Interrupted>(*outcome)) {
-    return died_waiting(world);
-  }
-  return supervise(request, world,
-                   {.store = **store,
-                    .spec = spec,
-                    .owner = owner,
-                    .preparation = preparation,
-                    .taken = std::get<Taken>(*std::move(outcome))});
+  return Story(request, world, *path).run();
 }
 
 }  // namespace rlock

@@ -9,6 +9,7 @@
 #include "lock/open.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,7 +20,7 @@ enum class OnLost { stop, warn };
 
 struct RunRequest {
   ServerSpec server;
-  LockName name;
+  std::set<LockName> names;      // taken in this order, the same for all, so that nobody waits in a circle
   Mode mode = Plain{};
   Millis ttl{30'000};
   bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/supervision.h"
 
+#include "base/courtesy.h"
 #include "base/text.h"
+#include "runner/common_lease.h"
 #include "runner/farewell.h"
 #include "runner/verdict.h"
-#include "watch/watchdog.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <memory>
 #include <system_error>
 
 #include <poll.h>
@@ -19,8 +18,6 @@
 namespace rlock {
 namespace {
 
-// A short job pays two round trips and nothing else: no thread, no second connection.
-constexpr Millis unwatched{200};
 constexpr Millis guardian_grace{200};
 constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
@@ -36,56 +33,83 @@ Fault exec_fault(int error)
   }
 }
 
-// One job under one lock, from the fork to the release.
+// One job under its locks, from the fork to the release.
 class Supervision {
  public:
   Supervision(const RunRequest& request, const World& world, Tenure& tenure)
       : m_request(request),
         m_world(world),
         m_tenure(tenure),
-        m_watch_from(tenure.taken.sent_at + std::min<Millis>(unwatched, request.ttl / 6))
+        m_taken_at(tenure.taken_at()),
+        m_watch_from(tenure.watch_from()),
+        m_lease(tenure.leases(), [this](Instant until) { m_tenure.preparation.move_lifeline(until); })
   {
   }
 
+  ~Supervision()
+  {
+    for (Holding& holding : m_tenure.holdings) {
+      holding.unwatch();  // what the watchdogs call is ours
+    }
+  }
+  Supervision(const Supervision&) = delete;
+  Supervision& operator=(const Supervision&) = delete;
+
   RunEnd run()
   {
-    auto job = m_tenure.preparation.start(m_tenure.taken);
+    auto job = m_tenure.preparation.start(m_tenure.locks(), m_tenure.first_to_end().valid_until(),
+                                           m_tenure.holdings.front().fence());
     if (!job) {
-      let_go(m_request, m_world, m_tenure, false);
+      release();
       m_world.log.error(job.error().text);
       return ExitWith{static_cast<int>(exit_code_of(job.error().fault))};
     }
     while (!m_early_end && !m_over) {
       turn(*job);
     }
-    if (m_watchdog) {
-      m_watchdog->stop();
-      m_verdict = m_watchdog->verdict();
+    const auto found = release();
+    return m_early_end ? *m_early_end : end(found);
+  }
+
+ private:
+  std::vector<std::optional<NotOurs>> release()
+  {
+    step_aside();
+    for (Holding& holding : m_tenure.holdings) {
+      holding.unwatch();
+      m_lost = m_lost || holding.verdict();
     }
-    const auto found_gone = let_go(m_request, m_world, m_tenure, m_ended && succeeded(*m_ended) && !m_verdict);
-    if (m_early_end) {
-      return *m_early_end;
+    return let_go(m_request, m_world, m_tenure.holdings,
+                  {.give_up = m_world.clock.now() + m_request.server.timeout,
+                   .keep_until = m_taken_at + m_request.min_hold,
+                   .succeeded = m_ended && succeeded(*m_ended) && !m_lost});
+  }
+
+  RunEnd end(const std::vector<std::optional<NotOurs>>& found)
+  {
+    std::vector<LockFate> fates;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      Holding& holding = m_tenure.holdings[i];
+      fates.push_back({.lock = printable(holding.name().text()),
+                       .verdict = holding.verdict(),
+                       .release = found[i],
+                       .valid_until = holding.valid_until()});
     }
-    const Ending end = ending({.job = m_ended,
-                               .verdict = m_verdict,
-                               .release = found_gone,
-                               .automatic = m_request.automatic},
-                              printable(m_request.name.text()));
+    const Ending end = ending({.job = m_ended, .locks = std::move(fates), .automatic = m_request.automatic});
     if (!end.line.empty()) {
       m_world.log.error(end.line);
     }
     return end.end;
   }
 
- private:
   // Waits for the next event and acts on it.
   void turn(Job& job)
   {
-    const bool watched = m_watchdog != nullptr;
-    std::array<pollfd, 3> waits{
-        pollfd{.fd = m_world.signals.fd(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = job.fd(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = watched && !m_verdict ? m_watchdog->fd() : -1, .events = POLLIN, .revents = 0}};
+    std::vector<pollfd> waits{{.fd = m_world.signals.fd(), .events = POLLIN, .revents = 0},
+                              {.fd = job.fd(), .events = POLLIN, .revents = 0}};
+    for (const Holding& holding : m_tenure.holdings) {
+      waits.push_back({.fd = holding.verdict_fd(), .events = POLLIN, .revents = 0});
+    }
     const Instant now = m_world.clock.now();
     ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch_from, overdue())));
 
@@ -95,8 +119,10 @@ class Supervision {
     if (waits[0].revents != 0 && !m_over) {
       signal_came(job);
     }
-    if (waits[2].revents != 0 && !m_over) {
-      watchdog_spoke(job);
+    for (std::size_t i = 2; i < waits.size() && !m_over; ++i) {
+      if (waits[i].revents != 0) {
+        watchdog_spoke(job, m_tenure.holdings[i - 2]);
+      }
     }
     if (!m_over && !m_early_end) {
       time_passed(job);
@@ -116,7 +142,7 @@ class Supervision {
     const Instant now = m_world.clock.now();
     if (now >= overdue()) {
       job.take_over();
-      m_ended = Ended{.wait_status = SIGKILL, .why = m_verdict ? Stopped::order : Stopped::lifeline, .killed = true};
+      m_ended = Ended{.wait_status = SIGKILL, .why = m_lost ? Stopped::order : Stopped::lifeline, .killed = true};
       m_over = true;
     } else if (now >= m_watch_from) {
       watch(now);
@@ -127,26 +153,16 @@ class Supervision {
   void watch(Instant now)
   {
     try {
-      start_watchdog();
+      for (std::size_t i = 0; i < m_tenure.holdings.size(); ++i) {
+        if (!m_tenure.holdings[i].is_watched()) {
+          m_tenure.holdings[i].watch([this, i](Instant until) { m_lease.move(i, until); });
+        }
+      }
       m_watch_from = far_future;
     } catch (const std::system_error& refused) {
       m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
       m_watch_from = now + m_request.ttl / 50;
     }
-  }
-
-  void start_watchdog()
-  {
-    m_watchdog = std::make_unique<Watchdog>(
-        m_tenure.store,
-        WatchOrder{.spec = m_tenure.spec,
-                   .owner = m_tenure.owner,
-                   .renews = m_request.automatic,
-                   .acquired_at = m_tenure.taken.sent_at,
-                   .kill_margin = signal_lead(m_request),
-                   .listener = std::move(m_tenure.taken.listener),
-                   .moved = [this](Instant until) { m_tenure.preparation.move_lifeline(until); }},
-        m_world.clock, m_world.log);
   }
 
   void job_spoke(Job& job)
@@ -169,7 +185,7 @@ class Supervision {
   }
   void on(Job&, const NotStarted&)
   {
-    m_world.log.error("the lease of " + printable(m_request.name.text()) +
+    m_world.log.error("the lease of " + printable(m_tenure.first_to_end().name().text()) +
                       " ran out before the job could start (give a longer --ttl or --lease)");
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
   }
@@ -211,39 +227,42 @@ class Supervision {
     }
   }
 
-  void watchdog_spoke(Job& job)
+  void watchdog_spoke(Job& job, Holding& holding)
   {
-    m_verdict = m_watchdog->verdict();
-    if (!m_verdict) {
+    const auto& verdict = holding.verdict();
+    if (!verdict) {
       return;
     }
-    const bool proven = std::holds_alternative<Gone>(*m_verdict);
-    const bool wanted = std::holds_alternative<Wanted>(*m_verdict);
+    m_lost = true;
+    const bool proven = std::holds_alternative<Gone>(*verdict);
+    const bool wanted = std::holds_alternative<Wanted>(*verdict);
     if (m_request.on_lost == OnLost::warn && !wanted) {
-      m_world.log.notice("the lock " + printable(m_request.name.text()) +
+      m_world.log.notice("the lock " + printable(holding.name().text()) +
                          " was lost; the job goes on as --on-lost warn asks");
     } else if (proven || wanted) {
-      const Millis kill_after = std::min(m_request.kill_after, kill_when_proven);
+      // Nested jobs go from the inside out, so that each rlock is there to let go before its own job is over.
+      const Millis kill_after = std::min(m_request.kill_after, kill_when_proven / holding.depth());
       job.stop(kill_after);
-      m_over_by = m_world.clock.now() + kill_after + guardian_grace;
+      m_over_by = std::min(m_over_by, m_world.clock.now() + kill_after + guardian_grace);
     }  // unsure: the guardian acts by the lifeline
   }
 
   const RunRequest& m_request;
   const World& m_world;
   Tenure& m_tenure;
+  const Instant m_taken_at;
   Instant m_watch_from;
   Instant m_over_by = far_future;  // when a guardian that was told to stop the job must have done so
-  std::unique_ptr<Watchdog> m_watchdog;
-  std::optional<Verdict> m_verdict;
+  CommonLease m_lease;
   std::optional<Ended> m_ended;
   std::optional<RunEnd> m_early_end;  // the job never ran
+  bool m_lost = false;                // one of the locks
   bool m_over = false;
 };
 
 }  // namespace
 
-RunEnd supervise(const RunRequest& request, World world, Tenure tenure)
+RunEnd supervise(const RunRequest& request, const World& world, Tenure& tenure)
 {
   return Supervision(request, world, tenure).run();
 }

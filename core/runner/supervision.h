@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the story during which the lock is ours: start the job, watch both, stop, release.
+// The part of the story during which the locks are ours: start the job, watch all of them, stop, release.
 #pragma once
 
-#include "lock/waiting.h"
-#include "runner/preparation.h"
-#include "runner/run.h"
+#include "runner/tenure.h"
 
 namespace rlock {
 
-struct Tenure {
-  LockStore& store;
-  const LockSpec& spec;
-  const Owner& owner;
-  Preparation& preparation;
-  Taken taken;
-};
-
-// Nothing is released before the job is dead and reaped, and the watchdog is stopped before that: a renewal
-// can never follow the release.
-RunEnd supervise(const RunRequest& request, World world, Tenure tenure);
+// Nothing is released before the job is dead and reaped, and the watchdogs are stopped before that: a renewal
+// can never follow a release. To lose one lock is to lose all.
+RunEnd supervise(const RunRequest& request, const World& world, Tenure& tenure);
 
 }  // namespace rlock

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/verdict.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <sys/wait.h>
 
 namespace rlock {
@@ -11,26 +14,44 @@ Ending with_code(ExitCode code, std::string line)
   return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line)};
 }
 
-std::optional<Ending> lost(const Aftermath& after, const std::string& lock)
+// How surely it was lost: the less the surer.
+int doubt(const LockFate& fate)
 {
-  if (after.verdict) {
-    if (const auto* wanted = std::get_if<Wanted>(&*after.verdict)) {
-      return with_code(ExitCode::lost, "the lock " + lock + " was force-unlocked by " + wanted->by);
-    }
-    if (const auto* gone = std::get_if<Gone>(&*after.verdict)) {
-      return with_code(ExitCode::lost, "the lock " + lock + " was lost: " + gone->why);
-    }
+  if (fate.verdict && !std::holds_alternative<Unsure>(*fate.verdict)) {
+    return 0;
   }
-  if (after.release) {
-    const std::string why =
-        after.release->forced ? "force-unlocked by " + after.release->forced->by : after.release->what;
-    return with_code(ExitCode::lost, "the lock " + lock + " was lost: " + why);
+  return fate.release ? 1 : fate.verdict ? 2 : 3;
+}
+
+const LockFate& worst(const std::vector<LockFate>& fates)
+{
+  return *std::min_element(fates.begin(), fates.end(), [](const LockFate& a, const LockFate& b) {
+    return std::pair(doubt(a), a.valid_until) < std::pair(doubt(b), b.valid_until);
+  });
+}
+
+std::string names_of(const std::vector<LockFate>& fates)
+{
+  std::string names;
+  for (const LockFate& fate : fates) {
+    names += (names.empty() ? "" : ", ") + fate.lock;
+  }
+  return names;
+}
+
+std::optional<Ending> lost(const Aftermath& after)
+{
+  const LockFate& fate = worst(after.locks);
+  if (fate.verdict && !std::holds_alternative<Unsure>(*fate.verdict)) {
+    return with_code(ExitCode::lost, words_for(*fate.verdict, fate.lock));
+  }
+  if (fate.release) {
+    const std::string why = fate.release->forced ? "force-unlocked by " + fate.release->forced->by : fate.release->what;
+    return with_code(ExitCode::lost, words_for(Gone{why}, fate.lock));
   }
   const bool over = after.job && after.job->why == Stopped::lifeline;
-  if (after.automatic && (over || after.verdict)) {
-    const auto* unsure = after.verdict ? std::get_if<Unsure>(&*after.verdict) : nullptr;
-    return with_code(ExitCode::lost, "the lock " + lock + " was lost: it could not be renewed in time" +
-                                         (unsure != nullptr ? " (" + unsure->why + ")" : ""));
+  if (after.automatic && (over || fate.verdict)) {
+    return with_code(ExitCode::lost, words_for(fate.verdict.value_or(Unsure{}), fate.lock));
   }
   return std::nullopt;
 }
@@ -39,17 +60,29 @@ std::optional<Ending> lost(const Aftermath& after, const std::string& lock)
 
 bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
-Ending ending(const Aftermath& after, const std::string& lock)
+std::string words_for(const Verdict& verdict, const std::string& lock)
 {
-  if (auto end = lost(after, lock)) {
+  if (const auto* wanted = std::get_if<Wanted>(&verdict)) {
+    return "the lock " + lock + " was force-unlocked by " + wanted->by;
+  }
+  if (const auto* gone = std::get_if<Gone>(&verdict)) {
+    return "the lock " + lock + " was lost: " + gone->why;
+  }
+  const std::string& why = std::get<Unsure>(verdict).why;
+  return "the lock " + lock + " was lost: it could not be renewed in time" + (why.empty() ? "" : " (" + why + ")");
+}
+
+Ending ending(const Aftermath& after)
+{
+  if (auto end = lost(after)) {
     return *std::move(end);
   }
   if (!after.job) {
-    return with_code(ExitCode::os, "the guardian process was killed: the job was stopped and " + lock +
-                                       " released");
+    return with_code(ExitCode::os, "the guardian process was killed: the job was stopped and " +
+                                       names_of(after.locks) + " released");
   }
   if (after.job->why == Stopped::lifeline) {
-    return with_code(ExitCode::time_over, "the job was stopped: its lease of " + lock + " was over");
+    return with_code(ExitCode::time_over, "the job was stopped: its lease of " + names_of(after.locks) + " was over");
   }
   if (after.job->why == Stopped::max_runtime) {
     return with_code(ExitCode::time_over, "the job was stopped: its --max-runtime was over");

@@ -9,13 +9,20 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rlock {
 
-struct Aftermath {
-  std::optional<Ended> job;        // missing: the guardian was killed
+struct LockFate {
+  std::string lock;                // its name, safe to print
   std::optional<Verdict> verdict;  // of the watchdog
   std::optional<NotOurs> release;  // what release found when the lock was not ours any more
+  Instant valid_until{};           // where its lease ended, if nothing else is known
+};
+
+struct Aftermath {
+  std::optional<Ended> job;     // missing: the guardian was killed
+  std::vector<LockFate> locks;  // one at least
   bool automatic = true;
 };
 
@@ -27,7 +34,11 @@ struct Ending {
 // It ended by itself, and well.
 bool succeeded(const Ended& job);
 
-// Losing counts most: a job that ended well under a lock that was lost did not end well.
-Ending ending(const Aftermath& after, const std::string& lock);
+// "the lock stock was lost: expired or deleted"
+std::string words_for(const Verdict& verdict, const std::string& lock);
+
+// Losing counts most: a job that ended well under a lock that was lost did not end well. Of several locks the line names
+// the one that was surely lost, or whose lease ended first.
+Ending ending(const Aftermath& after);
 
 }  // namespace rlock

@@ -33,6 +33,15 @@ RenewalPolicy policy_of(const WatchOrder& order)
 
 }  // namespace
 
+std::optional<Verdict> verdict_on(const Renewal& renewal)
+{
+  if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
+    return lost->forced ? Gone{"force-unlocked by " + lost->forced->by} : Gone{lost->what};
+  }
+  const auto& forced = std::get<Kept>(renewal).forced;
+  return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
+}
+
 Watchdog::Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log)
     : m_store(store),
       m_order(std::move(order)),
@@ -55,6 +64,11 @@ void Watchdog::stop()
     m_stop.request();
     m_thread.join();
   }
+}
+
+std::unique_ptr<Listener> Watchdog::take_listener()
+{
+  return m_listener ? std::move(m_listener) : std::move(m_order.listener);
 }
 
 std::optional<Verdict> Watchdog::verdict()
@@ -104,17 +118,20 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
     m_log.detail("cannot renew: " + m_last_error);
     return std::nullopt;
   }
-  if (const auto* lost = std::get_if<NotOurs>(&*renewal)) {
-    return lost->forced ? Gone{"force-unlocked by " + lost->forced->by} : Gone{lost->what};
+  if (std::holds_alternative<Kept>(*renewal)) {
+    kept(sent_at);
   }
+  return verdict_on(*renewal);
+}
+
+void Watchdog::kept(Instant sent_at)
+{
   m_state.last_kept = sent_at;
   m_last_error.clear();
   if (m_order.renews) {
     m_state.valid_until = valid_until(sent_at, m_order.spec.ttl);
     m_order.moved(m_state.valid_until);
   }
-  const auto& forced = std::get<Kept>(*renewal).forced;
-  return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
 }
 
 // Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as well

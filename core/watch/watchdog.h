@@ -21,6 +21,9 @@ struct Gone { std::string why; };     // not ours any more: proven
 struct Unsure { std::string why; };   // no renewal got through, and the time to stop the job has come
 using Verdict = std::variant<Wanted, Gone, Unsure>;
 
+// What a renewal says of the lock; nullopt: all is well.
+std::optional<Verdict> verdict_on(const Renewal& renewal);
+
 struct WatchOrder {
   LockSpec spec;
   Owner owner;
@@ -46,9 +49,15 @@ class Watchdog {
 
   void stop();  // returns when the thread has ended; the store is the caller's again
 
+  // For who goes on with the lease after stop(): when the last request that kept it was sent, and what hears of it, if
+  // anything does.
+  [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }
+  std::unique_ptr<Listener> take_listener();
+
  private:
   void watch();
   std::optional<Verdict> renew(Instant deadline);
+  void kept(Instant sent_at);
   void listen();
   bool hint_before(Instant until);
 

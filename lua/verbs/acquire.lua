@@ -3,7 +3,8 @@
 --   ARGV[5]  hold: the owner itself, or for a nested hold an id of its own
 --   ARGV[6]  ttl in milliseconds
 --   ARGV[7]  info about the owner, for people
---   ARGV[8]  'wait' to get in line when it is busy, 'try' not to
+--   ARGV[8]  'wait' to get in line when it is busy, 'try' not to; 'again' for a nested hold: only if the owner
+--            holds the lock at this moment, for who lost it must not be given it back behind its back
 --   ARGV[9]  the ticket of an earlier answer, so that a queue that was lost is put in order again; or 0
 --
 --   ARGV[10] milliseconds for which somebody's success is ours as well, so that we need not have the lock; or 0
@@ -15,16 +16,18 @@
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
 --            {'differs', number of permits}  as those who hold some see it; nothing was changed
+--            {'lost', …}                     as lost() in lib/line.lua; to 'again' alone; nothing was changed
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
 -- the same request again.
 local HOLD, TTL, INFO, MANNER, TICKET, SHARED_FOR = unpack(ARGV, 5)
 
+-- A record without its count would let the outer hold go too early: what might refuse the count comes first.
 local function again(held)
   if HOLD ~= OWNER and redis.call('HEXISTS', HOLDER, 'hold:' .. HOLD) == 0 then
-    local reason = no_nesting(OWNER)
-    if reason then
-      return {'other', reason}
+    local reason, denied = no_nesting(OWNER), refused()
+    if reason or denied then
+      return denied or {'other', reason}
     end
     held = nest(OWNER)
     redis.call('HSET', HOLDER, 'hold:' .. HOLD, OWNER)
@@ -82,7 +85,9 @@ end
 local held = holds(OWNER)
 local done = done_by_others()
 if done then
-  if held then
+  if MANNER == 'again' then
+    -- what is there is the outer hold's
+  elseif held then
     remove(OWNER)
     forget(OWNER)
     pass_on(0)
@@ -93,6 +98,9 @@ if done then
 end
 if held then
   return again(held)
+end
+if MANNER == 'again' then
+  return lost()
 end
 if not admits(WISH) then
   local answer = objection()

@@ -2,7 +2,7 @@
 --
 --   ARGV[5]  hold, as it was acquired
 --   ARGV[6]  how many of those who listen on the lock's channel are ours
---   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over; or 0
+--   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over, if no hold is left; or 0
 --   ARGV[8]  milliseconds for which the job's success is to be remembered; or 0
 --
 --   returns  {'released'}
@@ -35,7 +35,9 @@ local held = holds(OWNER)
 if not held then
   return leave_the_line() and {'left'} or was_released() and {'released'} or lost()
 end
-if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and redis.call('EXISTS', HOLDER) == 1 then
+-- Where the record was lost the owner may let go of what is its own; a nested hold that nobody knows may never
+-- have been, and must not take the outer one with it.
+if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and (HOLD ~= OWNER or redis.call('EXISTS', HOLDER) == 1) then
   return {'still_held', held}
 end
 redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'released', HOLD, 'owner', OWNER)

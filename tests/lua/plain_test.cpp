@@ -272,3 +272,83 @@ TEST_CASE("plain_ask and break: only the owner that was meant")
     CHECK(lock.pttl(key) > 0);
   }
 }
+
+TEST_CASE("plain_acquire again: only under an owner that holds the lock at this moment")
+{
+  const Lock lock;
+  const auto again = [&](const std::string& owner, const std::string& hold) {
+    return lock.acquire(owner, hold, 30'000, "again");
+  };
+  CHECK(word(again("a", "inner")) == "lost");  // free
+  CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
+
+  lock.acquire("b", "b", 5000);
+  const Reply refused = again("a", "inner");  // somebody else's
+  CHECK(word(refused) == "lost");
+  CHECK(refused.elements.at(2).text == "b");
+  CHECK(lock.count("a") == 0);
+  CHECK(lock.pttl("k") <= 5000);
+  CHECK(as_int(lock.server.command({"EXISTS", "rlock:queue:{k}"})) == 0);
+  lock.release("b");
+
+  const Reply first = lock.acquire("a");
+  const Reply nested = again("a", "inner");
+  CHECK(word(nested) == "granted");
+  CHECK(nested.elements.at(1).text == first.elements.at(1).text);
+  CHECK(nested.elements.at(2).integer == 2);
+  CHECK(again("a", "inner").elements.at(2).integer == 2);
+
+  lock.server.command({"SET", "k", "x"});
+  CHECK(word(again("a", "other")) == "lost");
+}
+
+TEST_CASE("a nested hold: never shortens the lease, and tells of the outermost")
+{
+  const Lock lock;
+  lock.acquire("a", "a", 20'000);
+  lock.eval(scripts::plain_acquire, "a", {"inner", "1000", "host=inner", "again", "0", "0"});
+  CHECK(lock.pttl("k") > 19'000);
+  CHECK(lock.pttl(holder) > 19'000);
+  CHECK(as_text(lock.server.command({"HGET", holder, "a"})) == "host=h\npid=1");
+  lock.acquire("a", "innermost", 60'000, "again");
+  CHECK(lock.pttl("k") > 59'000);
+  CHECK(lock.pttl(holder) > 59'000);
+}
+
+TEST_CASE("a nested hold: what was refused or never was cannot let the outer one go")
+{
+  const Lock lock;
+  lock.acquire("a");
+  SUBCASE("memory is full")
+  {
+    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    CHECK(lock.acquire("a", "inner", 30'000, "again").is_error());
+  }
+  SUBCASE("a right is missing")
+  {
+    lock.server.command({"ACL", "SETUSER", "default", "-hincrby"});
+    CHECK(word(lock.acquire("a", "inner", 30'000, "again")) == "denied");
+    lock.server.command({"ACL", "SETUSER", "default", "+@all", "-hset"});
+    CHECK(word(lock.acquire("a", "inner", 30'000, "again")) == "denied");
+    lock.server.command({"ACL", "SETUSER", "default", "+@all"});
+  }
+  SUBCASE("the record was lost") { lock.server.command({"DEL", holder}); }
+  CHECK(lock.count("a") == 1);
+  CHECK(word(lock.release("a", "inner")) == "still_held");
+  CHECK(lock.count("a") == 1);
+  CHECK(word(lock.release("a")) == "released");
+}
+
+TEST_CASE("a nested hold: on a lock whose record was lost, every key still has a ttl")
+{
+  const Lock lock;
+  lock.acquire("a");
+  lock.server.command({"DEL", holder});
+  CHECK(word(lock.acquire("a", "inner", 1000, "again")) == "granted");
+  for (const std::string& key : as_texts(lock.server.command({"KEYS", "*"}))) {
+    CAPTURE(key);
+    CHECK(lock.pttl(key) > 0);
+  }
+  CHECK(word(lock.release("a", "inner")) == "still_held");
+  CHECK(lock.count("a") == 1);
+}

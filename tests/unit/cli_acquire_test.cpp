@@ -147,7 +147,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   const LockName name = *LockName::parse("it's");
   const Owner owner = Owner::of("o:1");
   const Endpoint server = *parse_url("redis://u:secret@h:1");
-  const HeldLock lock{.name = name, .owner = owner, .lease = Millis{30'000}, .server = server};
+  const JobLocks lock{.held = {{name, owner}}, .lease = Millis{30'000}, .server = server};
   CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
         "export RLOCK_KEY='it'\\''s'\n"
         "export RLOCK_TOKEN='o:1'\n"

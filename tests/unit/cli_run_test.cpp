@@ -44,6 +44,15 @@ std::string error_of(Args options)
   return std::to_string(code) + " " + request.error().text;
 }
 
+std::string names_of(const RunRequest& request)
+{
+  std::string names;
+  for (const LockName& name : request.names) {
+    names += (names.empty() ? "" : " ") + name.text();
+  }
+  return names;
+}
+
 RunRequest request_with(Args options)
 {
   options.insert(options.begin(), {"-k", "k"});
@@ -56,7 +65,7 @@ RunRequest request_with(Args options)
 TEST_CASE("run: the defaults of the contract")
 {
   const RunRequest request = request_with({});
-  CHECK(request.name.text() == "k");
+  CHECK(names_of(request) == "k");
   CHECK(request.server.endpoint.shown() == "redis://127.0.0.1:6379");
   CHECK(request.server.timeout == Millis{5000});
   CHECK(request.automatic);
@@ -74,7 +83,8 @@ TEST_CASE("run: the defaults of the contract")
 
 TEST_CASE("run: every option has its meaning")
 {
-  CHECK(request_with({"--prefix", "eu:"}).name.text() == "eu:k");
+  CHECK(names_of(request_with({"--prefix", "eu:"})) == "eu:k");
+  CHECK(names_of(request_with({"-k", "z", "-k", "a", "-k", "k"})) == "a k z");  // sorted, each once
   CHECK(request_with({"-n"}).wait == Millis{0});
   CHECK(request_with({"--nb"}).wait == Millis{0});
   CHECK(request_with({"-w", "0"}).wait == Millis{0});
@@ -135,7 +145,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--signal", "FOO"}, "64 --signal: 'FOO' is not a signal (try --signal TERM)"},
       {{"--leftovers", "eat"}, "64 --leftovers: 'eat' is none of stop, wait, leave"},
       {{"--on-lost", ""}, "64 --on-lost: '' is none of stop, warn"},
-      {{"-k", "other"}, "64 --key: given 2 times, but this version takes one here"},
+      {{"-k", ""}, "64 --key: the key is empty (try -k stock)"},
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
       {{"-s", "-x"},
        "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},

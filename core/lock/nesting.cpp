@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/nesting.h"
+
+#include "lock/validity.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr Millis farewell{500};  // how long taking it back may take when the server does not answer
+constexpr int tries = 3;         // of a grant that was long on its way
+
+void take_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout, const Clock& clock)
+{
+  const Limit limit{.deadline = clock.now() + std::min(farewell, server_timeout), .stop = Stop::never()};
+  [[maybe_unused]] const auto released = store.release(spec, hold, {}, limit);
+}
+
+Result<Nesting> failed(const Error& error)
+{
+  return error.fault == Fault::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
+}
+
+}  // namespace
+
+// As for a lock that was waited for, a grant must leave more than half the lease; asked again it counts no second time.
+Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
+                           const Clock& clock, Stop stop)
+{
+  for (int i = 0; i < tries; ++i) {
+    const Instant sent_at = clock.now();
+    const auto answer = store.reenter(spec, hold, {.deadline = sent_at + server_timeout, .stop = stop});
+    if (!answer) {
+      take_back(store, spec, hold, server_timeout, clock);
+      return failed(answer.error());
+    }
+    if (const auto* lost = std::get_if<NotOurs>(&*answer)) {
+      return Nesting{*lost};
+    }
+    if (const auto* done = std::get_if<AlreadyDone>(&*answer)) {
+      return Nesting{*done};
+    }
+    if (leaves_enough(sent_at, spec.ttl, clock.now())) {
+      return Nesting{Taken{.grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
+    }
+  }
+  take_back(store, spec, hold, server_timeout, clock);
+  return too_slow();
+}
+
+}  // namespace rlock

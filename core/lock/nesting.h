@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking once more a lock that an ancestor of ours holds. No queue and no waiting: it is ours already, or it is not.
+#pragma once
+
+#include "lock/waiting.h"
+
+#include <variant>
+
+namespace rlock {
+
+// NotOurs: the owner does not hold it, so that nothing was taken; the lock may be had by waiting for it as anybody does.
+using Nesting = std::variant<Taken, AlreadyDone, NotOurs, Interrupted>;
+
+// Unless the outcome is Taken nothing of this hold is left on the server, as with wait_and_acquire.
+Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
+                           const Clock& clock, Stop stop);
+
+}  // namespace rlock

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/holding.h"
+
+#include "base/text.h"
+#include "lock/nesting.h"
+#include "lock/validity.h"
+#include "runner/environment.h"
+#include "runner/preparation.h"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+constexpr Millis unwatched{200};
+
+}  // namespace
+
+Holding::Holding(const RunRequest& request, const World& world, LockSpec spec, Owner owner)
+    : m_request(request), m_world(world), m_spec(std::move(spec)), m_hold(std::move(owner))
+{
+}
+
+Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlooker& onlooker)
+{
+  auto store = open_store(m_request.server, m_world.clock, stop);
+  if (!store) {
+    return store.error().fault == Fault::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+  }
+  m_store = *std::move(store);
+  for (const Owner& ancestor : ancestors_with(m_request.environment, m_spec.name)) {
+    const auto outcome = take_from_ancestor(ancestor, policy, stop);
+    if (!outcome || *outcome) {
+      return outcome ? Result(**outcome) : Result<Outcome>(outcome.error());
+    }
+  }
+  auto outcome = wait_and_acquire(*m_store, m_spec, m_hold.owner, policy, m_world.clock, m_world.rng, stop, onlooker);
+  if (!outcome) {
+    return outcome.error();
+  }
+  if (auto* taken = std::get_if<Taken>(&*outcome)) {
+    m_taken = std::move(*taken);
+    return Outcome{Done{}};
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
+    return Outcome{*done};
+  }
+  const auto* timed_out = std::get_if<TimedOut>(&*outcome);
+  return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
+}
+
+// nullopt: that one does not hold it (any more, or on this server), which is no reason not to wait for it.
+Result<std::optional<Holding::Outcome>> Holding::take_from_ancestor(const Owner& ancestor, const WaitPolicy& policy,
+                                                                    Stop stop)
+{
+  const Hold nested = Hold::nested_in(ancestor, m_world.rng, ::getpid());
+  auto outcome = take_again(*m_store, m_spec, nested, policy.server_timeout, m_world.clock, stop);
+  if (!outcome) {
+    return outcome.error();
+  }
+  if (std::holds_alternative<Interrupted>(*outcome)) {
+    return std::optional<Outcome>{Interrupted{}};
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
+    return std::optional<Outcome>{*done};
+  }
+  auto* taken = std::get_if<Taken>(&*outcome);
+  if (taken == nullptr) {
+    return std::optional<Outcome>{};
+  }
+  m_world.log.detail("re-entered " + printable(m_spec.name.text()) + ", which is now held " +
+                     std::to_string(taken->grant.count) + " times");
+  m_hold = nested;
+  m_taken = std::move(*taken);
+  return std::optional<Outcome>{Done{}};
+}
+
+Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, m_spec.ttl); }
+
+Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(unwatched, m_spec.ttl / 6); }
+
+void Holding::keep()
+{
+  start_watchdog(true, [](Instant) {});
+}
+
+void Holding::watch(std::function<void(Instant)> moved) { start_watchdog(m_request.automatic, std::move(moved)); }
+
+void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved)
+{
+  m_renews = renews;
+  m_watchdog = std::make_unique<Watchdog>(*m_store,
+                                          WatchOrder{.spec = m_spec,
+                                                     .owner = m_hold.owner,
+                                                     .renews = renews,
+                                                     .acquired_at = m_taken.sent_at,
+                                                     .kill_margin = signal_lead(m_request),
+                                                     .listener = std::move(m_taken.listener),
+                                                     .moved = std::move(moved)},
+                                          m_world.clock, m_world.log);
+}
+
+void Holding::unwatch()
+{
+  if (!m_watchdog) {
+    return;
+  }
+  m_watchdog->stop();
+  m_verdict = m_watchdog->verdict();
+  m_taken.listener = m_watchdog->take_listener();
+  if (m_renews) {
+    m_taken.sent_at = m_watchdog->last_kept();
+  }
+  m_watchdog.reset();
+}
+
+const std::optional<Verdict>& Holding::verdict()
+{
+  if (m_watchdog && !m_verdict) {
+    m_verdict = m_watchdog->verdict();
+  }
+  return m_verdict;
+}
+
+void Holding::renew(const Limit& limit)
+{
+  const Instant sent_at = m_world.clock.now();
+  const auto renewal = m_store->renew(m_spec, m_hold.owner, limit);
+  if (!renewal) {
+    m_store->forget();
+    m_verdict = Unsure{renewal.error().text};
+    return;
+  }
+  m_verdict = verdict_on(*renewal);
+  if (!m_verdict) {
+    m_taken.sent_at = sent_at;
+  }
+}
+
+Result<Release> Holding::release(const Parting& parting, const Limit& limit)
+{
+  return m_store->release(m_spec, m_hold, parting, limit);
+}
+
+}  // namespace rlock

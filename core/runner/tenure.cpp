@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/tenure.h"
+
+#include "base/text.h"
+#include "runner/identity.h"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+std::string joined(const std::vector<std::string>& words)
+{
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+HolderInfo who_asks(const RunRequest& request)
+{
+  return {.host = host_name(),
+          .pid = ::getpid(),
+          .user = user_name(),
+          .command = without_secrets(joined(request.argv)),
+          .label = request.label,
+          .since_ms = wall_clock_ms(),
+          .lease = request.ttl,
+          .automatic = request.automatic};
+}
+
+bool kept_earlier(const Holding& a, const Holding& b) { return a.kept_at() < b.kept_at(); }
+
+}  // namespace
+
+Tenure::Tenure(const RunRequest& request, const World& world, const std::string& path)
+    : preparation(request, world, path)
+{
+  const Owner owner = Owner::fresh(world.rng, ::getpid());
+  const HolderInfo who = who_asks(request);
+  holdings.reserve(request.names.size());
+  for (const LockName& name : request.names) {
+    holdings.emplace_back(request, world, LockSpec{.name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once},
+                          owner);
+  }
+}
+
+std::vector<HeldLock> Tenure::locks() const
+{
+  std::vector<HeldLock> locks;
+  for (const Holding& holding : holdings) {
+    locks.push_back({.name = holding.name(), .owner = holding.owner()});
+  }
+  return locks;
+}
+
+const Holding& Tenure::first_to_end() const
+{
+  return *std::min_element(holdings.begin(), holdings.end(), kept_earlier);
+}
+
+std::vector<Instant> Tenure::leases() const
+{
+  std::vector<Instant> ends;
+  for (const Holding& holding : holdings) {
+    ends.push_back(holding.valid_until());
+  }
+  return ends;
+}
+
+Instant Tenure::watch_from() const { return first_to_end().watch_from(); }
+
+Instant Tenure::taken_at() const
+{
+  return std::max_element(holdings.begin(), holdings.end(), kept_earlier)->kept_at();
+}
+
+}  // namespace rlock

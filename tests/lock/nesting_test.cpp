@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking a lock again over a connection that loses the answer to any one request.
+#include "lock/nesting.h"
+
+#include "lock/redis_store.h"
+#include "support/redis_fixture.h"
+#include "wire/direct.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const BootClock boot_clock;
+
+Limit soon() { return {.deadline = boot_clock.now() + 5s, .stop = Stop::never()}; }
+
+// Everything arrives; the answer to the request of that number, from 1, does not.
+class LossyTransport final : public Transport {
+ public:
+  LossyTransport(const Endpoint& endpoint, int lost, int& calls) : m_direct(endpoint, boot_clock), m_lost(lost), m_calls(calls)
+  {
+  }
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  {
+    auto reply = m_direct.call(route_key, argv, limit);
+    return ++m_calls == m_lost ? Result<Reply>(Error{Fault::unreachable, "no answer"}) : std::move(reply);
+  }
+  Result<Subscription> subscribe(std::string_view route_key, std::span<const std::string_view> channels,
+                                 const Limit& limit) override
+  {
+    return m_direct.subscribe(route_key, channels, limit);
+  }
+  void forget() override { m_direct.forget(); }
+
+ private:
+  Direct m_direct;
+  const int m_lost;
+  int& m_calls;
+};
+
+LockSpec spec(Millis ttl = 30s) { return {.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}}; }
+
+std::int64_t count(const RedisServer& server, const Owner& owner)
+{
+  const Reply held = server.command({"HGET", "k", owner.text()});
+  return held.kind == Reply::Kind::nil ? 0 : std::stoll(held.text);
+}
+
+}  // namespace
+
+TEST_CASE("taking again: whichever answer is lost, it counts once or not at all")
+{
+  const RedisServer server;
+  const Endpoint endpoint = *parse_url(server.url());
+  SystemRng rng;
+  RedisStore store(std::make_unique<Direct>(endpoint, boot_clock));
+  bool was_lost = true;
+  for (int lost = 1; was_lost; ++lost) {
+    CAPTURE(lost);
+    server.command({"SCRIPT", "FLUSH"});
+    const Owner owner = Owner::fresh(rng, 1);
+    REQUIRE(store.acquire(spec(), owner, {}, soon()));
+
+    int calls = 0;
+    RedisStore lossy(std::make_unique<LossyTransport>(endpoint, lost, calls));
+    const Hold nested = Hold::nested_in(owner, rng, 1);
+    const auto taken = take_again(lossy, spec(), nested, 5s, boot_clock, Stop::never());
+    was_lost = calls >= lost;
+    CHECK(static_cast<bool>(taken) != was_lost);
+    CHECK(count(server, owner) == (taken ? 2 : 1));
+    if (taken) {
+      CHECK(std::get<Taken>(*taken).grant.count == 2);
+      CHECK(store.release(spec(), nested, {}, soon()));
+    }
+    const auto released = store.release(spec(), owner, {}, soon());
+    REQUIRE(released);
+    CHECK(std::holds_alternative<Released>(*released));
+  }
+}
+
+TEST_CASE("taking again: an owner that does not hold it is told so, and nothing is queued or taken")
+{
+  const RedisServer server;
+  SystemRng rng;
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.url()), boot_clock));
+  const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
+  const auto refused = take_again(store, spec(), nested, 5s, boot_clock, Stop::never());
+  REQUIRE(refused);
+  CHECK(std::holds_alternative<NotOurs>(*refused));
+  CHECK(as_int(server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("taking again: our stop ends it, and what it had taken is given back")
+{
+  RedisServer server;
+  SystemRng rng;
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.url()), boot_clock));
+  const Owner owner = Owner::fresh(rng, 1);
+  REQUIRE(store.acquire(spec(), owner, {}, soon()));
+  StopSource stop;
+  stop.request();
+  const auto outcome = take_again(store, spec(), Hold::nested_in(owner, rng, 1), 5s, boot_clock, stop.token());
+  REQUIRE(outcome);
+  CHECK(std::holds_alternative<Interrupted>(*outcome));
+  CHECK(count(server, owner) == 1);
+}

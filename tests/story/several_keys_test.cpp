@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several locks as one: all of them or none, whoever asks for which.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Exit well{.code = 0, .signal = 0};
+
+class Table {
+ public:
+  explicit Table(RedisOptions options = {}) : server(std::move(options)), dir(make_temp_dir("table")) {}
+
+  Process run(Words options, const Words& job) const
+  {
+    options.insert(options.begin(), {"run", "-S", server.url()});
+    options.emplace_back("--");
+    options.insert(options.end(), job.begin(), job.end());
+    return Process(rlock_argv(options));
+  }
+  // Somebody else has it until it is given up.
+  void occupy(const std::string& key) const
+  {
+    server.command({"HSET", key, "somebody:1", "1"});
+    server.command({"PEXPIRE", key, "60000"});
+  }
+  void give_up(const std::string& key) const
+  {
+    server.command({"DEL", key});
+    server.command({"PUBLISH", "redisson_lock__channel:{" + key + "}", "0"});
+  }
+  std::int64_t pttl(const std::string& key) const { return as_int(server.command({"PTTL", key})); }
+  bool is_free(const std::string& key) const { return as_int(server.command({"EXISTS", key})) == 0; }
+  void wait_for(const std::string& key) const
+  {
+    wait_until([&] { return !is_free(key); }, key + " is taken");
+  }
+  std::int64_t in_line(const std::string& key) const
+  {
+    return as_int(server.command({"ZCARD", "rlock:queue:{" + key + "}"}));
+  }
+  void wait_for_line(const std::string& key) const
+  {
+    wait_until([&] { return in_line(key) == 1; }, "one waits for " + key);
+  }
+  std::string owner(const std::string& key) const { return as_texts(server.command({"HKEYS", key})).at(0); }
+  std::string file(const std::string& name) const
+  {
+    std::ifstream in(dir / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::string path(const std::string& name) const { return (dir / name).string(); }
+
+  RedisServer server;
+  const std::filesystem::path dir;
+};
+
+// Runs rlock on these two `times`, in a shell of its own; each job marks what it has and looks whether it was free.
+std::string feast(const Table& table, const std::string& one, const std::string& other, int times)
+{
+  const std::string has = table.path("has-");
+  const std::string meal = "mkdir " + has + one + " " + has + other + " || touch " + table.path("quarrel") +
+                           "; sleep 0.002; rmdir " + has + one + " " + has + other;
+  return "for i in $(seq " + std::to_string(times) + "); do " + rlock_argv({}).front() + " run -S " +
+         table.server.url() + " -k " + one + " -k " + other + " -- sh -c '" + meal + "' || exit; done";
+}
+
+}  // namespace
+
+TEST_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
+{
+  const Table table;
+  std::vector<Process> philosophers;
+  for (int i = 0; i < 5; ++i) {
+    const std::string right = "f" + std::to_string(i);
+    const std::string left = "f" + std::to_string((i + 1) % 5);
+    philosophers.emplace_back(Words{"sh", "-c", feast(table, right, left, 100)});
+  }
+  for (Process& philosopher : philosophers) {
+    CHECK(philosopher.wait(60s) == well);
+    CHECK(philosopher.err() == "");
+  }
+  CHECK_FALSE(std::filesystem::exists(table.dir / "quarrel"));
+  for (int i = 0; i < 5; ++i) {
+    CHECK(table.is_free("f" + std::to_string(i)));
+    CHECK(table.in_line("f" + std::to_string(i)) == 0);
+  }
+}
+
+TEST_CASE("several keys: a b against b a")
+{
+  const Table table;
+  Process ab({"sh", "-c", feast(table, "a", "b", 50)});
+  Process ba({"sh", "-c", feast(table, "b", "a", 50)});
+  CHECK(ab.wait(60s) == well);
+  CHECK(ba.wait(60s) == well);
+  CHECK_FALSE(std::filesystem::exists(table.dir / "quarrel"));
+}
+
+TEST_CASE("several keys: the job is told of all, the first in order by name; the same twice is one")
+{
+  const Table table;
+  Process job = table.run({"-k", "c", "-k", "a", "-k", "b", "-k", "a"},
+                          {"sh", "-c",
+                           "env > " + table.path("env") + "; until [ -e " + table.path("go") +
+                               " ]; do sleep 0.02; done"});
+  table.wait_for("c");
+  const std::string token = table.owner("a");
+  CHECK(table.owner("b") == token);
+  CHECK(table.owner("c") == token);
+  CHECK(as_text(table.server.command({"HGET", "a", token})) == "1");
+  wait_until([&] { return table.file("env").find("RLOCK_FENCE") != std::string::npos; }, "the job wrote it");
+  const std::string env = "\n" + table.file("env");
+  CHECK(env.find("\nRLOCK_KEY=a\n") != std::string::npos);
+  CHECK(env.find("\nRLOCK_TOKEN=" + token + "\n") != std::string::npos);
+  CHECK(env.find("\nRLOCK_FENCE=" + as_text(table.server.command({"GET", "redisson_lock_token:{a}"})) + "\n") !=
+        std::string::npos);
+  CHECK(env.find("\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n") != std::string::npos);
+  std::ofstream(table.dir / "go");
+  CHECK(job.wait() == well);
+  CHECK(job.err() == "");
+  for (const char* key : {"a", "b", "c"}) {
+    CHECK(table.is_free(key));
+  }
+}
+
+TEST_CASE("several keys: one that is busy leaves the others free")
+{
+  const Table table;
+  table.occupy("b");
+  for (const Words& options : {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
+    Process busy = table.run(options, {"touch", table.path("ran")});
+    CHECK(busy.wait() == Exit{.code = 75, .signal = 0});
+    CHECK(busy.err().find("b is busy") != std::string::npos);
+    CHECK(table.is_free("a"));
+    CHECK(table.is_free("c"));
+    CHECK(table.in_line("b") == 0);
+  }
+  CHECK(table.file("ran") == "");
+  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
+}
+
+TEST_CASE("several keys: what is no lock leaves the others free")
+{
+  const Table table;
+  table.server.command({"SET", "b", "x"});
+  Process job = table.run({"-k", "a", "-k", "b"}, {"true"});
+  CHECK(job.wait() == Exit{.code = 78, .signal = 0});
+  CHECK(table.is_free("a"));
+}
+
+TEST_CASE("several keys: the lower one is kept for as long as the higher one is waited for")
+{
+  const Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", table.path("ran")});
+  table.wait_for("a");
+  const std::string owner = table.owner("a");
+  for (int i = 0; i < 100; ++i) {
+    CHECK(table.pttl("a") > 0);
+    CHECK(table.owner("a") == owner);
+    std::this_thread::sleep_for(20ms);
+  }
+  CHECK(table.in_line("b") == 1);
+  table.give_up("b");
+  CHECK(job.wait() == well);
+  CHECK(std::filesystem::exists(table.dir / "ran"));
+  CHECK(table.is_free("a"));
+  CHECK(table.is_free("b"));
+}
+
+TEST_CASE("several keys: all are renewed while the job runs")
+{
+  const Table table;
+  Process job = table.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "600ms"}, {"sleep", "2"});
+  table.wait_for("c");
+  while (job.running()) {
+    for (const char* key : {"a", "b", "c"}) {
+      const std::int64_t left = table.pttl(key);
+      CHECK((left > 100 || !job.running() || table.is_free("c")));  // c goes first
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  CHECK(job.wait() == well);
+  CHECK(job.err() == "");
+}
+
+TEST_CASE("several keys: losing one is losing all, and the line names it")
+{
+  for (const std::string lost : {"a", "b", "c"}) {
+    CAPTURE(lost);
+    const Table table;
+    Process job = table.run({"-k", "a", "-k", "b", "-k", "c"}, {"sleep", "60"});
+    table.wait_for("c");
+    wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 3; },
+               "all are watched");
+    table.give_up(lost);
+    CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
+    CHECK(job.err().find("the lock " + lost + " was lost: expired or deleted") != std::string::npos);
+    for (const char* key : {"a", "b", "c"}) {
+      CHECK(table.is_free(key));
+    }
+  }
+}
+
+TEST_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
+{
+  const Table table;
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "1s", "--on-lost", "warn"}, {"sleep", "60"});
+  table.wait_for("b");
+  wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 2; },
+             "all are watched");
+  table.give_up("a");
+  wait_until([&] { return job.err().find("the lock a was lost") != std::string::npos; }, "it was noticed");
+  std::this_thread::sleep_for(1500ms);
+  CHECK(job.running());
+  CHECK(table.pttl("b") > 0);
+  CHECK(run_rlock({"force-unlock", "-S", table.server.url(), "-k", "b", "--yes"}).code == 0);
+  CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(table.is_free("b"));
+}
+
+TEST_CASE("several keys: what is left by kill -9 ends with its lease")
+{
+  const Table table;
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "500ms"}, {"sleep", "60"});
+  table.wait_for("b");
+  job.signal(SIGKILL);
+  job.wait();
+  for (const std::string& key : as_texts(table.server.command({"KEYS", "*"}))) {
+    CHECK(table.pttl(key) != -1);
+  }
+  CHECK(table.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
+}
+
+TEST_CASE("several keys: a signal while one is waited for gives back the others and leaves the line")
+{
+  const Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"true"});
+  table.wait_for_line("b");
+  SUBCASE("at once") {}
+  SUBCASE("when a is watched") { std::this_thread::sleep_for(400ms); }
+  job.signal(SIGTERM);
+  CHECK(job.wait(2s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(table.is_free("a"));
+  CHECK(table.in_line("b") == 0);
+}
+
+TEST_CASE("several keys: the lower one lost while the higher one is waited for: begun again, under another token")
+{
+  const Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b"}, {"touch", table.path("ran")});
+  table.wait_for_line("b");
+  wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{a}*"})).size() == 1; },
+             "a is watched");
+  const std::string first = table.owner("a");
+  SUBCASE("deleted")
+  {
+    table.give_up("a");
+    wait_until([&] { return !table.is_free("a") && table.owner("a") != first; }, "it is taken anew");
+    CHECK(job.err().find("the lock a was lost: expired or deleted") != std::string::npos);
+  }
+  SUBCASE("taken by somebody")
+  {
+    table.server.command({"DEL", "a"});
+    table.occupy("a");
+    table.server.command({"PUBLISH", "redisson_lock__channel:{a}", "0"});
+    table.wait_for_line("a");
+    CHECK(table.in_line("b") == 0);
+    table.give_up("a");
+  }
+  SUBCASE("force-unlocked")
+  {
+    CHECK(run_rlock({"force-unlock", "-S", table.server.url(), "-k", "a", "--yes"}).code == 0);
+    wait_until([&] { return !table.is_free("a") && table.owner("a") != first; }, "it is taken anew");
+  }
+  table.wait_for_line("b");
+  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
+  table.give_up("b");
+  CHECK(job.wait() == well);
+  CHECK(std::filesystem::exists(table.dir / "ran"));
+}
+
+TEST_CASE("several keys: a server that goes away while one is waited for is asked again")
+{
+  Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", table.path("ran")});
+  table.wait_for_line("b");
+  SUBCASE("killed, and back with nothing")
+  {
+    table.server.kill_hard();
+    std::this_thread::sleep_for(1500ms);
+    table.server.restart();
+  }
+  SUBCASE("silent for longer than the lease")
+  {
+    table.server.stop_signal();
+    std::this_thread::sleep_for(1500ms);
+    table.server.cont();
+    table.give_up("b");
+  }
+  CHECK(job.wait(20s) == well);
+  CHECK(std::filesystem::exists(table.dir / "ran"));
+  CHECK(table.is_free("a"));
+}
+
+TEST_CASE("several keys: a server that goes away while one is waited for, for longer than we have")
+{
+  Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", table.path("ran")});
+  table.wait_for_line("b");
+  table.server.kill_hard();
+  CHECK(job.wait(10s) == Exit{.code = 69, .signal = 0});
+  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
+}
+
+TEST_CASE("several keys: a fixed lease counts from when all are taken")
+{
+  const Table table;
+  table.occupy("b");
+  Process job = table.run({"-k", "a", "-k", "b", "--lease", "1500ms"}, {"sleep", "1"});
+  table.wait_for_line("b");
+  std::this_thread::sleep_for(2s);  // a was taken longer ago than its lease lasts
+  table.give_up("b");
+  CHECK(job.wait() == well);
+
+  const auto from = std::chrono::steady_clock::now();
+  Process late = table.run({"-k", "a", "-k", "b", "--lease", "600ms"}, {"sleep", "60"});
+  CHECK(late.wait() == Exit{.code = 124, .signal = 0});
+  CHECK(std::chrono::steady_clock::now() - from < 3s);
+  CHECK(late.err().find("its lease of a, b was over") != std::string::npos);
+}
+
+TEST_CASE("several keys: --min-hold keeps all of them")
+{
+  const Table table;
+  CHECK(table.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == well);
+  for (const char* key : {"a", "b"}) {
+    CHECK(table.pttl(key) > 0);
+    CHECK(table.pttl(key) <= 1000);
+  }
+  CHECK(table.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
+}
+
+TEST_CASE("several keys: some of them held by an ancestor")
+{
+  const Table table;
+  const std::string rlock = rlock_argv({}).front();
+  Process outer = table.run({"-k", "b"}, {"sh", "-c",
+                                          rlock + " run -k a -k b -k c -- sh -c 'env > " +
+                                              table.path("held") + "; until [ -e " + table.path("go") +
+                                              " ]; do sleep 0.02; done'"});
+  wait_until([&] { return table.file("held").find(" c\n") != std::string::npos; }, "all are taken");
+  const std::string ancestor = table.owner("b");
+  const std::string ours = table.owner("a");
+  CHECK(ours != ancestor);
+  CHECK(table.owner("c") == ours);
+  CHECK(as_text(table.server.command({"HGET", "b", ancestor})) == "2");
+  CHECK(table.file("held").find("RLOCK_HELD=" + ancestor + " b\n" + ours + " a\n" + ancestor + " b\n" + ours + " c\n") !=
+        std::string::npos);
+  std::ofstream(table.dir / "go");
+  CHECK(outer.wait() == well);
+  for (const char* key : {"a", "b", "c"}) {
+    CHECK(table.is_free(key));
+  }
+}

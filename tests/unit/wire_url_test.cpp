@@ -43,6 +43,7 @@ TEST_CASE("url: what is meant by each good form")
        "redis://[fe80::1%eth0]:1/2 user= password="},
       {"the greatest port and db", "redis://h:65535/2147483647",
        "redis://h:65535/2147483647 user= password="},
+      {"TLS", "rediss://ann:pw@db1/3", "rediss://db1:6379/3 user=ann password=pw"},
       {"unix socket", "unix:///run/redis.sock", "unix:///run/redis.sock user= password="},
       {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4",
        "unix:///r.sock?db=4 user=ann password=pw"},
@@ -57,7 +58,7 @@ TEST_CASE("url: what is meant by each good form")
 
 TEST_CASE("url: what is shown leads to the same place again")
 {
-  for (const char* url : {"redis://db1:7000/3", "redis://[::1]:6379",
+  for (const char* url : {"redis://db1:7000/3", "redis://[::1]:6379", "rediss://db1:7000/3",
                           "unix:///a%3Fb%25%40c%23%20d?db=4", "unix:///tmp/%C3%A9", "local:"}) {
     const auto endpoint = parse_url(url);
     REQUIRE(endpoint);
@@ -77,7 +78,7 @@ TEST_CASE("url: what is refused, and why")
       {"://x", "knows no such scheme"},
       {"http://db1", "knows no such scheme"},
       {"local:x", "nothing may follow local:"},
-      {"rediss://db1", "rediss:// is not supported yet"},
+      {"rediss://", "the host is missing"},
       {"redis+sentinel://a:1,b:2/m", "redis+sentinel:// is not supported yet"},
       {"redis+cluster://a:1", "redis+cluster:// is not supported yet"},
       {"redis://", "the host is missing"},
@@ -127,7 +128,7 @@ TEST_CASE("url: an error never quotes what stands before the @")
   for (const char* url :
        {"redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1", "redis://:hush%@h",
         "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
-        "rediss://:hush@h", "redis://ann:hush@h\x01", "local:hush@h"}) {
+        "rediss://:hush@h:0", "redis://ann:hush@h\x01", "local:hush@h"}) {
     CAPTURE(url);
     const std::string text = told(url);
     CHECK(text.starts_with("error: "));

@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace rlock {
+namespace {
+
+constexpr Millis never{Millis::max() / 1'000'000 / 4};
+
+// A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
+// when it dies: ours has to be put back before.
+constexpr Millis beside_foreign_readers{10'000};
+
+}  // namespace
 
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
 {
@@ -13,6 +22,18 @@ RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
           .try_for = try_for,
           .longest_try = std::max(try_for, ttl / 6),
           .kill_margin = kill_margin};
+}
+
+RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin)
+{
+  RenewalPolicy policy = renewal_policy(spec.ttl, kill_margin);
+  if (!renews) {
+    policy.every = never;
+  }
+  if (std::holds_alternative<Reader>(spec.mode)) {
+    policy.every = std::min(policy.every, beside_foreign_readers);
+  }
+  return policy;
 }
 
 // Loss is decided before renewal: past the margin the job must already be dying, and a renewal that happened to succeed

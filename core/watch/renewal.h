@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "lock/store.h"
 
 #include <variant>
 
@@ -19,6 +20,10 @@ struct RenewalPolicy {
 // A third of the ttl between renewals. Retries come so densely that a server that was away for 0.45 ttl from the worst
 // moment on (just before a renewal) is asked again before the margin begins.
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin);
+
+// As the kind of lock needs it. Not `renews`: a fixed lease, which is only looked at, and not even that where nobody else
+// can make it shorter.
+RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin);
 
 struct RenewalState {
   Instant valid_until;  // no later than the server's own expiry

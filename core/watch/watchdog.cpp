@@ -13,23 +13,6 @@ namespace rlock {
 namespace {
 
 constexpr Millis listen_again_after{1000};
-constexpr Millis never{Millis::max() / 1'000'000 / 4};
-
-// A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
-// when it dies: it has to be put back before.
-constexpr Millis beside_foreign_readers{10'000};
-
-RenewalPolicy policy_of(const WatchOrder& order)
-{
-  RenewalPolicy policy = renewal_policy(order.spec.ttl, order.kill_margin);
-  if (!order.renews) {
-    policy.every = never;
-  }
-  if (std::holds_alternative<Reader>(order.spec.mode)) {
-    policy.every = std::min(policy.every, beside_foreign_readers);
-  }
-  return policy;
-}
 
 }  // namespace
 
@@ -45,7 +28,7 @@ std::optional<Verdict> verdict_on(const Renewal& renewal)
 Watchdog::Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log)
     : m_store(store),
       m_order(std::move(order)),
-      m_policy(policy_of(m_order)),
+      m_policy(renewal_policy(m_order.spec, m_order.renews, m_order.kill_margin)),
       m_clock(clock),
       m_log(log),
       m_state{.valid_until = valid_until(m_order.acquired_at, m_order.spec.ttl),

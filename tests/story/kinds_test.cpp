@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator sees of each kind and can do about it, and the number that grows over all of them.
+#include "support/line.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+struct Kind {
+  std::vector<std::string> options;
+  const char* mode;
+  const char* format;
+  std::size_t holders;  // at most at once, three being enough here
+};
+
+const std::vector<Kind> kinds{{{}, "plain", "redisson", 1},
+                              {{"-s"}, "shared", "redisson", 3},
+                              {{"-x"}, "exclusive", "redisson", 1},
+                              {{"--permits", "2"}, "permits", "redisson", 2},
+                              {{"--format", "string"}, "plain", "string", 1}};
+
+std::vector<std::string> words_of(const Kind& kind, const std::vector<std::string>& job)
+{
+  std::vector<std::string> words = kind.options;
+  words.emplace_back("--");
+  words.insert(words.end(), job.begin(), job.end());
+  return words;
+}
+
+std::string shown(const Kind& kind)
+{
+  std::string text;
+  for (const std::string& option : kind.options) {
+    text += option + " ";
+  }
+  return text;
+}
+
+Finished on(const Line& line, std::vector<std::string> words)
+{
+  words.insert(words.begin() + 1, {"-S", line.server.url()});
+  return run_rlock(std::move(words));
+}
+
+json status(const Line& line) { return json::parse(on(line, {"status", "k", "--json"}).out); }
+
+std::size_t listening(const RedisServer& server)
+{
+  return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size();
+}
+
+std::vector<Process> hold(const Line& line, const Kind& kind)
+{
+  std::vector<Process> holders;
+  for (std::size_t i = 0; i < kind.holders; ++i) {
+    holders.emplace_back(line.rlock("run", words_of(kind, {"sleep", "60"})));
+  }
+  wait_until([&] { return listening(line.server) == kind.holders; }, "they all hold it and listen");
+  return holders;
+}
+
+pid_t child_of(pid_t parent)
+{
+  const std::string task = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children";
+  pid_t child = 0;
+  std::ifstream(task) >> child;
+  REQUIRE(child > 0);
+  return child;
+}
+
+std::string contents(const std::filesystem::path& path)
+{
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("kinds: status, list and ttl show each as what it is, with all who hold it and who waits")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Line line;
+    std::vector<Process> holders = hold(line, kind);
+    const json seen = status(line);
+    CHECK(seen.at("held") == true);
+    CHECK(seen.at("mode") == kind.mode);
+    CHECK(seen.at("format") == kind.format);
+    CHECK(seen.at("ttl_ms") > 15'000);
+    CHECK(seen.at("fence") > 1'700'000'000'000'000);
+    REQUIRE(seen.at("holders").size() == kind.holders);
+    for (const json& holder : seen.at("holders")) {
+      CHECK(holder.at("command") == "sleep 60");
+      CHECK(holder.at("count") == 1);
+      CHECK(std::any_of(holders.begin(), holders.end(),
+                        [&](const Process& one) { return holder.at("pid") == one.pid(); }));
+    }
+    json listed = json::parse(on(line, {"list", "--json"}).out);
+    CHECK(listed.at("ttl_ms") <= seen.at("ttl_ms"));
+    listed["ttl_ms"] = seen.at("ttl_ms");
+    CHECK(listed == seen);
+    CHECK(std::stoi(on(line, {"ttl", "k"}).out) > 15'000);
+
+    const Kind& waiting = std::string(kind.mode) == "shared" ? kinds[2] : kind;
+    Process waiter(line.rlock("run", words_of(waiting, {"true"})));
+    wait_until([&] { return status(line).at("waiting").size() == 1; }, "one waits");
+    CHECK(status(line).at("waiting").at(0).at("pid") == waiter.pid());
+    for (Process& holder : holders) {
+      holder.signal(SIGTERM);
+      holder.wait();
+    }
+    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(status(line).at("held") == false);
+    CHECK(on(line, {"ttl", "k"}).code == 1);
+  }
+}
+
+TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Line line;
+    std::vector<std::string> words = words_of(kind, {"sleep", "60"});
+    words.insert(words.begin(), {"run", "-S", line.server.url(), "-k", "a{b}c"});
+    Process holder(rlock_argv(words));
+    wait_until([&] { return listening(line.server) == 1; }, "it is held");
+    for (const char* pattern : {"*", "a{*", "a{b}c"}) {
+      const Finished told = on(line, {"list", pattern, "--json"});
+      CHECK(json::parse(told.out).at("key") == "a{b}c");
+    }
+    CHECK(on(line, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
+  }
+}
+
+TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is free")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Line line;
+    std::vector<Process> holders = hold(line, kind);
+    CHECK(on(line, {"wait", "-n", "k"}).code == 75);
+    Process waiting(line.rlock("wait", {}));
+    std::size_t gone = 0;
+    do {
+      CHECK(waiting.running());
+      holders[gone].signal(SIGTERM);
+      holders[gone].wait();
+    } while (++gone < kind.holders && std::string(kind.mode) != "permits");
+    CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(on(line, {"wait", "-n", "k"}).code == 0);
+  }
+}
+
+TEST_CASE("kinds: force-unlock reaches each holder, or the one that is meant")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Line line;
+    std::vector<Process> holders = hold(line, kind);
+    const std::string token = status(line).at("holders").at(0).at("owner");
+    const auto pid = status(line).at("holders").at(0).at("pid").get<pid_t>();
+    const Finished one = on(line, {"force-unlock", "k", "--token", token, "--json"});
+    CHECK(one.code == 0);
+    CHECK(json::parse(one.out).at("how") == "released");
+    for (Process& holder : holders) {
+      if (holder.pid() == pid) {
+        CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
+        CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+      } else {
+        CHECK(holder.running());
+      }
+    }
+    if (kind.holders > 1) {
+      CHECK(status(line).at("holders").size() == kind.holders - 1);
+      CHECK(on(line, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+    }
+    CHECK(status(line).at("held") == false);
+    for (Process& holder : holders) {
+      CHECK(holder.wait().code == 121);
+    }
+  }
+}
+
+TEST_CASE("kinds: a name that is held as another is refused, 78, with what would fit")
+{
+  struct Row { std::size_t held; const char* advice; };
+  for (const Row& row : {Row{0, "leave out -s, -x"}, Row{1, "take it with -s or -x"}, Row{3, "take one with --permits"},
+                         Row{4, "take it with --format string"}}) {
+    const Line line;
+    std::vector<Process> holders = hold(line, kinds[row.held]);
+    for (const Kind& asked : kinds) {
+      CAPTURE(shown(kinds[row.held]) + "asked for as " + shown(asked));
+      const bool same = std::string(asked.format) == kinds[row.held].format &&
+                        (std::string(asked.mode) == kinds[row.held].mode ||
+                         (row.held == 1 && std::string(asked.mode) == "exclusive"));
+      if (!same) {
+        Process refused(line.rlock("run", words_of(asked, {"true"})));
+        CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
+        CHECK(refused.err().find(row.advice) != std::string::npos);
+      }
+    }
+    CHECK(status(line).at("holders").size() == kinds[row.held].holders);
+  }
+}
+
+TEST_CASE("kinds: a plain lock nested in a read lock of our own is refused, not taken for it")
+{
+  const Line line;
+  std::string inner;
+  for (const std::string& word : line.rlock("run", {"-n", "--", "true"})) {
+    inner += "'" + word + "' ";
+  }
+  Process outer(line.rlock("run", {"-s", "--", "sh", "-c", inner}));
+  CHECK(outer.wait() == Exit{.code = 78, .signal = 0});
+}
+
+TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that forgets everything")
+{
+  Line line;
+  std::uint64_t last = 0;
+  const std::vector<std::pair<const char*, std::function<void()>>> blows{
+      {"nothing", [] {}},
+      {"flushed", [&] { line.server.command({"FLUSHALL"}); }},
+      {"restarted", [&] { line.server.restart(); }},
+  };
+  for (const auto& [what, strike] : blows) {
+    CAPTURE(what);
+    strike();
+    for (const Kind& kind : kinds) {
+      CAPTURE(shown(kind));
+      Process job(line.rlock("run", words_of(kind, {"sh", "-c", "echo $RLOCK_FENCE"})));
+      REQUIRE(job.wait() == Exit{.code = 0, .signal = 0});
+      const std::uint64_t number = std::stoull(job.out());
+      CHECK(number > last);
+      last = number;
+      line.server.command({"DEL", "k"});  // the number of permits
+    }
+  }
+}
+
+// The story of the literature: a holder is paused, its lease runs out, another works, and the first one wakes and writes.
+TEST_CASE("fence: a resource that remembers the highest refuses the holder that was paused")
+{
+  for (const Kind& kind : {kinds[0], kinds[2], kinds[4]}) {
+    CAPTURE(shown(kind));
+    const Line line;
+    const auto dir = make_temp_dir("fence");
+    std::ofstream(dir / "resource") << "0\n";
+    // Writes its name if no higher number has been seen.
+    const auto write = [&](const std::string& name) {
+      return "cd " + dir.string() + "; read seen rest < resource; if [ \"$RLOCK_FENCE\" -ge \"$seen\" ]; then echo \"$RLOCK_FENCE " +
+             name + "\" > new; mv new resource; echo written > " + name + "; else echo refused > " + name + "; fi";
+    };
+    Kind brief = kind;
+    brief.options.insert(brief.options.end(), {"--ttl", "1s"});
+    const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " + (dir / "go").string() +
+                             " ]; do sleep 0.02; done; " + write("late");
+    Process paused(line.rlock("run", words_of(brief, {"sh", "-c", late})));
+    wait_until([&] { return contents(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
+    const pid_t job = static_cast<pid_t>(std::stoi(contents(dir / "pid")));
+    const pid_t guardian = child_of(paused.pid());
+    for (const pid_t process : {paused.pid(), guardian, job}) {
+      ::kill(process, SIGSTOP);
+    }
+
+    Process next(line.rlock("run", words_of(brief, {"sh", "-c", write("next")})));
+    CHECK(next.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(contents(dir / "next") == "written\n");
+    std::ofstream(dir / "go") << "now";
+    ::kill(job, SIGCONT);  // it wakes before those who would stop it
+    wait_until([&] { return !contents(dir / "late").empty(); }, "it has tried to write");
+    CHECK(contents(dir / "late") == "refused\n");
+    CHECK(contents(dir / "resource").find("next") != std::string::npos);
+    ::kill(guardian, SIGCONT);
+    paused.signal(SIGCONT);
+    CHECK(paused.wait().code == 121);
+  }
+}

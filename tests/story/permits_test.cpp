@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permits as real processes: never more, never fewer, in order, and back from the dead.
+#include "support/foreign_kinds.h"
+#include "support/line.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Exit well{.code = 0, .signal = 0};
+constexpr const char* expiries = "{k}:timeout";
+
+Process start(const Line& line, std::vector<std::string> options, const std::vector<std::string>& job)
+{
+  options.emplace_back("--");
+  options.insert(options.end(), job.begin(), job.end());
+  return Process(line.rlock("run", std::move(options)));
+}
+
+std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-permits:{k}"})); }
+
+// How many hold one while somebody waits, in one moment; -1: nobody waits.
+std::int64_t held_while_some_wait(const RedisServer& server)
+{
+  constexpr const char* script = R"(
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return redis.call('zcard', KEYS[2]) > 0 and redis.call('zcount', KEYS[1], '(' .. now, '+inf') or -1)";
+  return as_int(server.command({"EVAL", script, "2", expiries, "rlock:queue-permits:{k}"}));
+}
+
+// How many were in at once at most, by a file of "+" and "-".
+int most_at_once(const std::filesystem::path& log)
+{
+  int now = 0;
+  int most = 0;
+  std::ifstream file(log);
+  for (std::string line; std::getline(file, line);) {
+    now += line == "+" ? 1 : -1;
+    most = std::max(most, now);
+  }
+  CHECK(now == 0);
+  return most;
+}
+
+std::vector<std::string> until(const std::filesystem::path& file)
+{
+  return {"sh", "-c", "until [ -e " + file.string() + " ]; do sleep 0.02; done"};
+}
+
+std::int64_t listening(const RedisServer& server)
+{
+  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
+}
+
+}  // namespace
+
+TEST_CASE("permits: two hundred jobs over five: never more than five at once, never fewer while some wait")
+{
+  constexpr int jobs = 200;
+  const Line line;
+  const auto log = make_temp_dir("permits") / "log";
+  const std::string job = "echo + >> " + log.string() + "; sleep 0.02; echo - >> " + log.string();
+  std::vector<Process> crowd;
+  for (int i = 0; i < jobs; ++i) {
+    crowd.push_back(start(line, {"--permits", "5"}, {"sh", "-c", job}));
+  }
+  int looks = 0;
+  const auto over = [&] { return std::none_of(crowd.begin(), crowd.end(), [](Process& one) { return one.running(); }); };
+  wait_until(
+      [&] {
+        for (int i = 0; i < 20; ++i) {
+          const std::int64_t held = held_while_some_wait(line.server);
+          looks += held >= 0 ? 1 : 0;
+          CHECK((held == -1 || held == 5));
+        }
+        return over();
+      },
+      "all have run", 90s);
+  for (Process& one : crowd) {
+    CHECK(one.wait() == well);
+  }
+  CHECK(looks > 50);
+  CHECK(most_at_once(log) == 5);
+  CHECK(as_text(line.server.command({"GET", "k"})) == "5");
+  CHECK(as_int(line.server.command({"EXISTS", expiries})) == 0);
+}
+
+TEST_CASE("permits: those who wait come in as they came")
+{
+  const Line line;
+  const auto dir = make_temp_dir("permits");
+  std::vector<Process> holders;
+  for (int i = 0; i < 2; ++i) {
+    holders.push_back(start(line, {"--permits", "2"}, until(dir / std::to_string(i))));
+  }
+  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 2; }, "both are held");
+  std::vector<Process> waiters;
+  for (int i = 0; i < 8; ++i) {
+    waiters.push_back(start(line, {"--permits", "2"}, {"sh", "-c", "echo " + std::to_string(i) + " >> " +
+                                                                       (dir / "ran").string() + "; sleep 0.05"}));
+    wait_until([&] { return in_line(line.server) == i + 1; }, "one more waits");
+  }
+  std::ofstream(dir / "0") << "now";  // the other permit stays where it is: they come one by one
+  for (Process& waiter : waiters) {
+    CHECK(waiter.wait() == well);
+  }
+  std::ifstream file(dir / "ran");
+  int expected = 0;
+  for (int number = 0; file >> number;) {
+    CHECK(number == expected++);
+  }
+  CHECK(expected == 8);
+  std::ofstream(dir / "1") << "now";
+  CHECK(holders[0].wait() == well);
+  CHECK(holders[1].wait() == well);
+}
+
+TEST_CASE("permits: a killed holder's goes to who waits within its lease, while the others keep theirs")
+{
+  const Line line;
+  const Witness witness;
+  const auto dir = make_temp_dir("permits");
+  Process other = start(line, {"--permits", "2", "--ttl", "1s"}, until(dir / "go"));
+  Process victim = start(line, {"--permits", "2", "--ttl", "1s"}, witness.stubborn_tree("victim"));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 2; }, "both are held");
+  Process next = start(line, {"--permits", "2", "--ttl", "1s"}, witness.short_job("next", 60));
+  wait_until([&] { return in_line(line.server) == 1; }, "one waits");
+  victim.signal(SIGKILL);
+  const std::int64_t struck = now_ns();
+  CHECK(next.wait() == well);
+  const auto jobs = witness.jobs();
+  CHECK(overlap(jobs) == "");
+  CHECK((jobs.at("next").first_ns - struck) / 1'000'000 < 1000 + 1000);  // the lease, and a busy machine
+  CHECK(other.running());
+  std::ofstream(dir / "go") << "now";
+  CHECK(other.wait() == well);
+  CHECK(as_text(line.server.command({"GET", "k"})) == "2");
+}
+
+TEST_CASE("permits: holders are not taken for foreign clients that wait")
+{
+  const Line line;
+  const auto dir = make_temp_dir("permits");
+  std::vector<Process> holders;
+  for (int i = 0; i < 3; ++i) {
+    holders.push_back(start(line, {"--permits", "3"}, until(dir / "go")));
+  }
+  wait_until([&] { return listening(line.server) == 3; }, "their watchdogs listen");
+  CHECK(line.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer == 0);
+  std::ofstream(dir / "go") << "now";
+  for (Process& holder : holders) {
+    CHECK(holder.wait() == well);
+  }
+}
+
+TEST_CASE("permits: who disagrees on their number is told both, 78")
+{
+  const Line line;
+  const auto dir = make_temp_dir("permits");
+  Process holder = start(line, {"--permits", "5"}, until(dir / "go"));
+  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 1; }, "one is held");
+  Process other = start(line, {"--permits", "3"}, {"true"});
+  CHECK(other.wait() == Exit{.code = 78, .signal = 0});
+  CHECK(other.err().find("are 5, not 3 (give --permits 5") != std::string::npos);
+  std::ofstream(dir / "go") << "now";
+  CHECK(holder.wait() == well);
+  Process later = start(line, {"--permits", "3"}, {"true"});
+  CHECK(later.wait() == well);
+}
+
+TEST_CASE("permits: a foreign holder's comes to us when it is let go, ours wakes a foreign client that waits")
+{
+  const Line line;
+  const ForeignPermits java(line.server);
+  const std::string permit = permit_bytes("0123456789abcdef0123456789abcdef");
+  REQUIRE(java.set_permits(2));
+  const auto dir = make_temp_dir("permits");
+  Process ours = start(line, {"--permits", "2", "--ttl", "20s"}, until(dir / "go"));
+  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 1; }, "one is held by us");
+  REQUIRE(java.acquire(permit, 60'000) == "OK");
+  Process waiter = start(line, {"--permits", "2"}, {"true"});
+  const auto ears = [&] { return line.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer; };
+  wait_until([&] { return ears() == 1; }, "the first in line hears releases");
+  const auto from = std::chrono::steady_clock::now();
+  CHECK(java.release(permit) == 1);
+  CHECK(waiter.wait() == well);
+  CHECK(std::chrono::steady_clock::now() - from < 4s);
+
+  REQUIRE(java.acquire(permit, 60'000) == "OK");
+  CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000).starts_with(":"));
+  std::ofstream(dir / "go") << "now";
+  CHECK(ours.wait() == well);
+  CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000) == "OK");
+}

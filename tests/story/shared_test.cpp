@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers and writers as real processes: who is in together, who comes when, and what those leave who are killed.
+#include "support/foreign_kinds.h"
+#include "support/line.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Exit well{.code = 0, .signal = 0};
+
+std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-rw:{k}"})); }
+
+std::int64_t listening(const RedisServer& server)
+{
+  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
+}
+
+std::int64_t ears_for_releases(const RedisServer& server)
+{
+  return server.command({"PUBSUB", "NUMSUB", "redisson_rwlock:{k}"}).elements.at(1).integer;
+}
+
+std::vector<std::string> lasting(const RedisServer& server)
+{
+  std::vector<std::string> keys;
+  for (const std::string& key : as_texts(server.command({"KEYS", "*"}))) {
+    if (as_int(server.command({"PTTL", key})) == -1) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+// Jobs that write what they do into a file, and do it until they are told.
+class Diary {
+ public:
+  Diary() : m_dir(make_temp_dir("diary")) {}
+  [[nodiscard]] std::vector<std::string> until_told(const std::string& name) const
+  {
+    return {"sh", "-c",
+            "cd " + m_dir.string() + "; echo +" + name + " >> log; until [ -e go ]; do sleep 0.02; done; echo -" +
+                name + " >> log"};
+  }
+  [[nodiscard]] std::string note(const std::string& what) const
+  {
+    return "echo " + what + " >> " + (m_dir / "log").string();
+  }
+  void tell(const std::string& file = "go") const { std::ofstream(m_dir / file) << "now\n"; }
+  [[nodiscard]] std::filesystem::path path(const std::string& file) const { return m_dir / file; }
+  [[nodiscard]] std::vector<std::string> lines() const
+  {
+    std::vector<std::string> all;
+    std::ifstream file(m_dir / "log");
+    for (std::string line; std::getline(file, line);) {
+      all.push_back(line);
+    }
+    return all;
+  }
+  [[nodiscard]] std::int64_t count(char first) const
+  {
+    const auto all = lines();
+    return std::count_if(all.begin(), all.end(), [&](const std::string& line) { return line.front() == first; });
+  }
+
+ private:
+  std::filesystem::path m_dir;
+};
+
+Process start(const Line& line, std::vector<std::string> options, const std::vector<std::string>& job)
+{
+  options.emplace_back("--");
+  options.insert(options.end(), job.begin(), job.end());
+  return Process(line.rlock("run", std::move(options)));
+}
+
+// What a writer was in together with; empty: nothing.
+std::string company_of(const std::string& writer, const std::map<std::string, Interval>& jobs)
+{
+  const Interval alone = jobs.at(writer);
+  for (const auto& [name, other] : jobs) {
+    if (name != writer && other.first_ns <= alone.last_ns && other.last_ns >= alone.first_ns) {
+      return writer + " with " + name;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("shared: ten readers are in at the same time, a writer when the last of them has left")
+{
+  const Line line;
+  const Diary diary;
+  std::vector<Process> readers;
+  for (int i = 0; i < 10; ++i) {
+    readers.push_back(start(line, {"-s"}, diary.until_told("r" + std::to_string(i))));
+  }
+  wait_until([&] { return diary.count('+') == 10; }, "all ten read");
+  wait_until([&] { return listening(line.server) == 10; }, "their watchdogs listen");
+  CHECK(ears_for_releases(line.server) == 0);  // else each would be taken for a foreign client that waits
+
+  Process writer = start(line, {"-x"}, {"sh", "-c", diary.note("writer")});
+  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  diary.tell();
+  for (Process& reader : readers) {
+    CHECK(reader.wait() == well);
+  }
+  CHECK(writer.wait() == well);
+  CHECK(diary.lines().back() == "writer");
+  CHECK(diary.count('-') == 10);
+  CHECK(lasting(line.server).empty());
+}
+
+TEST_CASE("shared: a crowd of readers and writers: no writer has company, some readers have")
+{
+  const Line line;
+  const Witness witness;
+  std::vector<Process> crowd;
+  for (int i = 0; i < 18; ++i) {
+    const bool writes = i % 3 == 2;
+    const std::string name = (writes ? "w" : "r") + std::to_string(i);
+    crowd.push_back(start(line, {writes ? "-x" : "-s"}, witness.short_job(name, 80)));
+  }
+  for (Process& one : crowd) {
+    CHECK(one.wait(60s) == well);
+  }
+  const auto jobs = witness.jobs();
+  REQUIRE(jobs.size() == 18);
+  std::map<std::string, Interval> readers;
+  for (const auto& [name, interval] : jobs) {
+    if (name.front() == 'w') {
+      CHECK(company_of(name, jobs) == "");
+    } else {
+      readers.emplace(name, interval);
+    }
+  }
+  CHECK(overlap(readers) != "");
+}
+
+TEST_CASE("shared: five writers in a stream of readers that never ends each pass all who come after them")
+{
+  constexpr int loops = 4;
+  const Line line;
+  const Diary diary;
+  std::vector<Process> stream;
+  std::string read;
+  for (const std::string& word : line.rlock("run", {"-s", "--", "sh", "-c"})) {
+    read += "'" + word + "' ";
+  }
+  read += "'" + diary.note("+r") + "; sleep 0.15'";
+  for (int i = 0; i < loops; ++i) {
+    stream.emplace_back(std::vector<std::string>{
+        "sh", "-c", "until [ -e " + diary.path("stop").string() + " ]; do " + read + " || exit; done"});
+  }
+  wait_until([&] { return diary.count('+') >= 2 * loops; }, "the stream flows");
+
+  for (int i = 0; i < 5; ++i) {
+    CAPTURE(i);
+    const std::string mark = "w" + std::to_string(i);
+    Process writer = start(line, {"-x"}, {"sh", "-c", diary.note(mark)});
+    const auto has_written = [&] {
+      const auto lines = diary.lines();
+      return std::find(lines.begin(), lines.end(), mark) != lines.end();
+    };
+    wait_until(
+        [&] {
+          const auto wishes = as_texts(line.server.command({"HVALS", "rlock:waiters-rw:{k}"}));
+          return std::find(wishes.begin(), wishes.end(), "write") != wishes.end() || has_written();
+        },
+        "the writer stands in line");
+    const std::size_t before = diary.lines().size();
+    CHECK(writer.wait(30s) == well);
+    const auto lines = diary.lines();
+    const auto its_turn = std::find(lines.begin(), lines.end(), mark) - lines.begin();
+    // Of each loop one reader at most was there before the writer and had not begun to write.
+    CHECK(its_turn - static_cast<std::ptrdiff_t>(before) <= loops);
+  }
+  const std::int64_t readers = diary.count('+');
+  wait_until([&] { return diary.count('+') >= readers + loops; }, "the stream goes on");
+  diary.tell("stop");
+  for (Process& loop : stream) {
+    CHECK(loop.wait(20s) == well);
+  }
+}
+
+TEST_CASE("shared: killed readers and writers leave nothing stuck, and nobody comes in before they are dead")
+{
+  const Line line;
+  for (const bool writes : {false, true}) {
+    CAPTURE(writes);
+    const Witness witness;
+    const char* kind = writes ? "-x" : "-s";
+    Process victim = start(line, {kind, "--ttl", "1s"}, witness.stubborn_tree("victim"));
+    wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+    Process writer = start(line, {"-x", "--ttl", "1s"}, witness.short_job("writer", 60));
+    wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+    Process reader = start(line, {"-s", "--ttl", "1s"}, witness.short_job("reader", 60));
+    wait_until([&] { return in_line(line.server) == 2; }, "a reader waits behind it");
+    victim.signal(SIGKILL);
+    CHECK(writer.wait() == well);
+    CHECK(reader.wait() == well);
+    CHECK(overlap(witness.jobs()) == "");
+    CHECK(witness.jobs().size() == 3);
+    CHECK(as_int(line.server.command({"EXISTS", "k"})) == 0);
+    CHECK(lasting(line.server).empty());
+  }
+}
+
+TEST_CASE("shared: a reader that is killed beside a living one counts no longer than its lease")
+{
+  const Line line;
+  const Diary diary;
+  Process killed = start(line, {"-s", "--ttl", "1s"}, diary.until_told("killed"));
+  Process living = start(line, {"-s", "--ttl", "1s"}, diary.until_told("living"));
+  wait_until([&] { return diary.count('+') == 2; }, "both read");
+  Process writer = start(line, {"-x"}, {"sh", "-c", diary.note("writer")});
+  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  killed.signal(SIGKILL);
+  diary.tell();
+  CHECK(living.wait() == well);
+  const auto from = std::chrono::steady_clock::now();
+  CHECK(writer.wait(8s) == well);
+  CHECK(std::chrono::steady_clock::now() - from < 1s + 2s);  // it was told to look then; else it looks every ten seconds
+}
+
+TEST_CASE("shared: a writer killed while it waits keeps out the readers behind it no longer than a look takes")
+{
+  const Line line;
+  const Diary diary;
+  Process first = start(line, {"-s"}, diary.until_told("first"));
+  wait_until([&] { return diary.count('+') == 1; }, "one reads");
+  Process writer = start(line, {"-x"}, {"true"});
+  wait_until([&] { return in_line(line.server) == 1 && listening(line.server) >= 1; }, "a writer waits");
+  Process behind = start(line, {"-s"}, diary.until_told("behind"));
+  wait_until([&] { return in_line(line.server) == 2; }, "a reader waits behind it");
+  writer.signal(SIGKILL);
+  writer.wait();
+  std::this_thread::sleep_for(300ms);  // it is young no more
+  Process newcomer = start(line, {"-s"}, diary.until_told("newcomer"));
+  wait_until([&] { return diary.count('+') == 3; }, "both read beside the first");
+  diary.tell();
+  for (Process* reader : {&first, &behind, &newcomer}) {
+    CHECK(reader->wait() == well);
+  }
+}
+
+TEST_CASE("shared: the job of a reader whose hold was taken is dead before long, the others read on")
+{
+  const Line line;
+  const Witness witness;
+  const Diary diary;
+  Process other = start(line, {"-s", "--ttl", "1s"}, diary.until_told("other"));
+  wait_until([&] { return diary.count('+') == 1; }, "one reads");
+  Process victim = start(line, {"-s", "--ttl", "1s"}, witness.stubborn_tree("victim"));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  std::vector<std::string> words{"DEL"};
+  for (const std::string& key : as_texts(line.server.command({"KEYS", "{k}:*:rwlock_timeout:1"}))) {
+    if (key.find(":" + std::to_string(victim.pid()) + ":") != std::string::npos) {
+      words.push_back(key);
+    }
+  }
+  REQUIRE(words.size() == 2);
+  const std::int64_t struck = now_ns();
+  line.server.command(words);
+  CHECK(victim.wait() == Exit{.code = 121, .signal = 0});
+  const Millis latest = 333ms + 1s;  // the next renewal, and the time a job has that ignores TERM
+  CHECK((witness.jobs().at("victim").last_ns - struck) / 1'000'000 < latest.count());
+  CHECK(victim.err().find("the lock k was lost: expired or deleted") != std::string::npos);
+  CHECK(other.running());
+  diary.tell();
+  CHECK(other.wait() == well);
+}
+
+TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer than its lease")
+{
+  const Line line;
+  const Witness witness;
+  Process victim = start(line, {"-s", "--ttl", "1s"}, witness.stubborn_tree("victim"));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  Process writer = start(line, {"-x", "--ttl", "1s"}, witness.short_job("writer", 60));
+  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  victim.signal(SIGSTOP);
+  CHECK(writer.wait() == well);
+  CHECK(overlap(witness.jobs()) == "");
+  victim.signal(SIGCONT);
+  CHECK(victim.wait().code == 121);
+}
+
+TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last foreign reader")
+{
+  const Line line;
+  const ForeignReadWrite java(line.server, "uuid:1");
+  struct Row { bool java_writes; const char* ours; };
+  for (const Row& row : {Row{true, "-s"}, Row{true, "-x"}, Row{false, "-x"}}) {
+    CAPTURE(row.java_writes);
+    CAPTURE(row.ours);
+    REQUIRE_FALSE((row.java_writes ? java.write() : java.read()).has_value());
+    Process waiter = start(line, {row.ours}, {"true"});
+    wait_until([&] { return ears_for_releases(line.server) == 1; }, "the first in line hears releases");
+    const auto from = std::chrono::steady_clock::now();
+    CHECK((row.java_writes ? java.end_write() : java.end_read()) == 1);
+    // What Redisson's release says: 0 after a reader, 1 after a writer; its lease had 30 s to go.
+    CHECK(waiter.wait(8s) == well);
+    CHECK(std::chrono::steady_clock::now() - from < 4s);
+  }
+}
+
+TEST_CASE("shared: a writer of ours learns of a foreign reader that came after it had asked")
+{
+  const Line line;
+  const Diary diary;
+  const ForeignReadWrite java(line.server, "uuid:1");
+  Process reader = start(line, {"-s"}, diary.until_told("reader"));
+  wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
+  Process writer = start(line, {"-x"}, {"true"});
+  wait_until([&] { return in_line(line.server) == 1 && listening(line.server) >= 1; }, "a writer waits");
+  REQUIRE_FALSE(java.read().has_value());
+  diary.tell();
+  CHECK(reader.wait() == well);
+  wait_until([&] { return ears_for_releases(line.server) == 1; }, "the writer hears releases", 5s);
+  CHECK(java.end_read() == 1);
+  CHECK(writer.wait(4s) == well);
+}
+
+TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has shortened it")
+{
+  const Line line;
+  const Diary diary;
+  const ForeignReadWrite java(line.server, "uuid:1");
+  Process reader = start(line, {"-s", "--lease", "1m"}, diary.until_told("reader"));
+  wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
+  REQUIRE_FALSE(java.read(5000).has_value());
+  REQUIRE(java.renew_read(5000));
+  CHECK(as_int(line.server.command({"PTTL", "k"})) <= 5000);
+  line.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});  // so that it looks before its ten seconds are over
+  wait_until([&] { return as_int(line.server.command({"PTTL", "k"})) > 20'000; }, "it has all its lease again");
+  diary.tell();
+  CHECK(reader.wait() == well);
+}

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <iterator>
 #include <thread>
 
@@ -45,8 +46,9 @@ bool readable(int fd)
 
 std::string contents(const std::filesystem::path& file)
 {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;  // not by iterators: they throw when it is in /proc and its process ends
+  text << std::ifstream(file).rdbuf();
+  return text.str();
 }
 
 bool wait_until(const std::function<bool()>& condition)

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace rlock::test {
@@ -16,10 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a process that ends meanwhile there is nothing to be read, which an iterator would throw.
 std::string slurp(const fs::path& path)
 {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 }  // namespace

@@ -59,14 +59,14 @@ std::string_view inherited_token(const LockName& name, const Environment& enviro
   return !held.empty() || !concerns_it ? held : environment.value(token_variable);
 }
 
-Result<Owner> owner_of(const TypedClaim& typed, const LockName& name, const Environment& environment)
+Result<Hold> hold_of(const TypedClaim& typed, const LockName& name, const Environment& environment)
 {
   const std::string_view token = typed.token ? *typed.token : inherited_token(name, environment);
   if (token.empty()) {
     return usage("--token: there is none for " + printable(name.text()) +
                  " (acquire prints it, and RLOCK_TOKEN has it in a job)");
   }
-  return Owner::of(std::string(token));
+  return Hold::of_token(token);
 }
 
 Log log_of(const TypedClaim& typed)
@@ -80,12 +80,12 @@ Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedCl
   if (!state) {
     return state.error();
   }
-  const auto is_us = [&](const Holder& holder) { return holder.owner == claim.owner; };
+  const auto is_us = [&](const Holder& holder) { return holder.owner == claim.hold.owner; };
   if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !is_shared(state->mode)) {
     return not_ours(claim, "expired or deleted", typed);  // in between
   }
   const bool alone = !is_shared(state->mode);  // else these are the others' as much as ours
-  print(lease_json(claim.name, claim.owner, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
+  print(lease_json(claim.name, claim.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
   return ended(ExitCode::ok);
 }
 
@@ -106,11 +106,11 @@ Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> 
   if (!name) {
     return name.error();
   }
-  Result<Owner> owner = owner_of(typed, *name, environment);
-  if (!owner) {
-    return owner.error();
+  Result<Hold> hold = hold_of(typed, *name, environment);
+  if (!hold) {
+    return hold.error();
   }
-  return Claim{.name = *std::move(name), .owner = *std::move(owner)};
+  return Claim{.name = *std::move(name), .hold = *std::move(hold)};
 }
 
 // A key that is gone, or no lock any more, is asked about as a plain one: what is noted beside it is the same for all.
@@ -148,7 +148,7 @@ Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, c
   if (!spec) {
     return spec.error();
   }
-  const Result<Renewal> renewal = opened->store->renew(*spec, claim.owner, opened->limit());
+  const Result<Renewal> renewal = opened->store->renew(*spec, claim.hold.owner, opened->limit());
   if (!renewal) {
     return renewal.error();
   }

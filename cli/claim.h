@@ -24,7 +24,7 @@ void describe_claim(CLI::App& app, TypedClaim& typed);
 
 struct Claim {
   LockName name;
-  Owner owner;
+  Hold hold;
 };
 
 // What was not typed comes from the environment, where a job and `acquire --export` have it: the key from RLOCK_KEY, the

@@ -48,7 +48,9 @@ std::string shell_quoted(std::string_view text)
 
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
 {
-  const std::string others = held_of_others(environment.value(held_variable), lock.held.front().name.text());
+  const HeldLock& ours = lock.held.front();
+  const std::string_view held = environment.value(held_variable);
+  const std::string others = ours.hold.is_nested() ? std::string(held) : held_of_others(held, ours.name.text());
   const auto variables = job_environment({std::string(held_variable) + "=" + others}, lock);
 
   std::string lines;

@@ -15,7 +15,7 @@ namespace rlock::cli {
 std::string shell_quoted(std::string_view text);
 
 // A line `export NAME='value'` each, for one lock. RLOCK_HELD is the environment's and this lock, which takes the place of
-// an earlier one under its key. RLOCK_SERVER is left out where the environment has it already, with a password that we would take
+// an earlier one under its key unless it is nested in it. RLOCK_SERVER is left out where the environment has it already, with a password that we would take
 // away.
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment);
 

@@ -112,11 +112,11 @@ std::string ttl_json(const LockState& state)
   return one_line({{"key", state.name.text()}, {"ttl_ms", ttl_of(state)}});
 }
 
-std::string lease_json(const LockName& name, const Owner& owner, std::uint64_t fence,
+std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
                        std::optional<Millis> ttl)
 {
   return one_line({{"key", name.text()},
-                   {"token", owner.text()},
+                   {"token", hold.token()},
                    {"fence", fence == 0 ? Json() : Json(fence)},
                    {"ttl_ms", ttl ? Json(ttl->count()) : Json()},
                    {"shard", nullptr}});

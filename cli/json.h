@@ -16,7 +16,7 @@ namespace rlock::cli {
 // Each ends in a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string status_json(const LockState& state);
 std::string ttl_json(const LockState& state);
-std::string lease_json(const LockName& name, const Owner& owner, std::uint64_t fence,
+std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
                        std::optional<Millis> ttl);  // 0, missing: not known
 std::string force_json(const LockName& name, const ForceEnd& end);
 std::string version_json(std::string_view version);

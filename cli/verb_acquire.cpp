@@ -108,19 +108,19 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
   return std::optional(ward);
 }
 
-std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const Owner& owner,
+std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const Hold& hold,
                   std::uint64_t fence, const Environment& environment)
 {
   if (typed.json) {
-    return lease_json(request.name, owner, fence, request.ttl);
+    return lease_json(request.name, hold, fence, request.ttl);
   }
   if (typed.exports) {
-    return export_lines({.held = {{.name = request.name, .owner = owner}},
+    return export_lines({.held = {{.name = request.name, .hold = hold}},
                          .lease = request.ttl,
                          .server = request.server.endpoint},
                         fence, environment);
   }
-  return owner.text() + "\n";
+  return hold.token() + "\n";
 }
 
 // What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
@@ -145,8 +145,8 @@ Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
   const BootClock clock;
   SystemRng rng;
   const Log log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
-  return acquire(*request, {clock, rng, call.signals, log}, [&](const Owner& owner, std::uint64_t fence) {
-    print(shown(typed, *request, owner, fence, call.environment));
+  return acquire(*request, {clock, rng, call.signals, log}, [&](const Hold& hold, std::uint64_t fence) {
+    print(shown(typed, *request, hold, fence, call.environment));
     return finish_output();
   });
 }
@@ -225,7 +225,8 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
                         .wait = *wait,
                         .busy_code = *busy_code,
                         .label = typed.label.value_or(""),
-                        .ward = *ward};
+                        .ward = *ward,
+                        .environment = environment.all()};
 }
 
 const Verb acquire_verb{

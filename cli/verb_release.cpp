@@ -35,13 +35,13 @@ Result<RunEnd> act(const TypedClaim& typed, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const Fd at_the_door = knock(claim->owner);  // until we return
+  const Fd at_the_door = knock(claim->hold);  // until we return
   const Result<LockSpec> spec = spec_of(*claim, Millis{0}, *opened);
   if (!spec) {
     return spec.error();
   }
   const Result<Release> released =
-      opened->store->release(*spec, claim->owner, {}, opened->limit());
+      opened->store->release(*spec, claim->hold, {}, opened->limit());
   if (!released) {
     return released.error();
   }

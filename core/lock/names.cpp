@@ -29,6 +29,16 @@ bool splits_over_slots(std::string_view name)
   return close == std::string_view::npos || close == open + 1;
 }
 
+// "<uuid>:<pid>"
+bool looks_fresh(std::string_view id)
+{
+  constexpr std::size_t uuid = 36;
+  constexpr std::string_view digits = "0123456789";
+  return id.size() > uuid + 1 && id[uuid] == ':' && id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-' &&
+         id.substr(0, uuid).find_first_not_of("0123456789abcdef-") == std::string_view::npos &&
+         id.find_first_not_of(digits, uuid + 1) == std::string_view::npos;
+}
+
 std::string tagged(std::string_view prefix, const std::string& name)
 {
   const bool has_tag = name.find('{') != std::string::npos;
@@ -106,6 +116,19 @@ Hold Hold::nested_in(Owner ancestor, Rng& rng, int pid)
 {
   Hold hold(std::move(ancestor));
   hold.id = Owner::fresh(rng, pid).text();
+  return hold;
+}
+
+// Whoever else makes tokens may have a slash in them, but hardly what follows ours.
+Hold Hold::of_token(std::string_view token)
+{
+  const auto slash = token.rfind('/');
+  const std::string_view id = slash == std::string_view::npos ? "" : token.substr(slash + 1);
+  if (slash == 0 || !looks_fresh(id)) {
+    return Hold(Owner::of(std::string(token)));
+  }
+  Hold hold(Owner::of(std::string(token.substr(0, slash))));
+  hold.id = id;
   return hold;
 }
 

@@ -66,6 +66,11 @@ class Owner {
 struct Hold {
   Hold(Owner outermost) : owner(std::move(outermost)), id(owner.text()) {}  // NOLINT(*-explicit-*)
   static Hold nested_in(Owner ancestor, Rng& rng, int pid);
+  static Hold of_token(std::string_view token);
+
+  // What is given to people: the owner, and for a nested hold "OWNER/ID".
+  [[nodiscard]] std::string token() const { return is_nested() ? owner.text() + "/" + id : owner.text(); }
+  [[nodiscard]] bool is_nested() const { return id != owner.text(); }
 
   Owner owner;
   std::string id;

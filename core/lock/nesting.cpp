@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 namespace rlock {
 namespace {
 
@@ -20,6 +22,23 @@ void take_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis 
 Result<Nesting> failed(const Error& error)
 {
   return error.fault == Fault::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
+}
+
+template <typename Outcome>
+Entry entry_of(Outcome outcome, const Hold& hold)
+{
+  if (auto* taken = std::get_if<Taken>(&outcome)) {
+    return Entered{.hold = hold, .taken = std::move(*taken)};
+  }
+  if (const auto* done = std::get_if<AlreadyDone>(&outcome)) {
+    return *done;
+  }
+  if constexpr (std::is_same_v<Outcome, WaitOutcome>) {
+    if (const auto* timed_out = std::get_if<TimedOut>(&outcome)) {
+      return *timed_out;
+    }
+  }
+  return Interrupted{};
 }
 
 }  // namespace
@@ -47,6 +66,23 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
   }
   take_back(store, spec, hold, server_timeout, clock);
   return too_slow();
+}
+
+Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
+                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
+{
+  for (const Owner& ancestor : ancestors) {
+    const Hold nested = Hold::nested_in(ancestor, rng, ::getpid());
+    auto nesting = take_again(store, spec, nested, policy.server_timeout, clock, stop);
+    if (!nesting) {
+      return nesting.error();
+    }
+    if (!std::holds_alternative<NotOurs>(*nesting)) {
+      return entry_of(*std::move(nesting), nested);
+    }
+  }
+  auto outcome = wait_and_acquire(store, spec, fresh, policy, clock, rng, stop, onlooker);
+  return outcome ? Result(entry_of(*std::move(outcome), fresh)) : Result<Entry>(outcome.error());
 }
 
 }  // namespace rlock

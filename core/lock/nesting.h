@@ -4,6 +4,7 @@
 
 #include "lock/waiting.h"
 
+#include <span>
 #include <variant>
 
 namespace rlock {
@@ -14,5 +15,15 @@ using Nesting = std::variant<Taken, AlreadyDone, NotOurs, Interrupted>;
 // Unless the outcome is Taken nothing of this hold is left on the server, as with wait_and_acquire.
 Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
                            const Clock& clock, Stop stop);
+
+struct Entered {
+  Hold hold;
+  Taken taken;
+};
+using Entry = std::variant<Entered, AlreadyDone, TimedOut, Interrupted>;
+
+// Takes it again under the first of the ancestors that holds it; else as the fresh owner, by wait_and_acquire.
+Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
+                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker);
 
 }  // namespace rlock

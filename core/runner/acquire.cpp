@@ -4,7 +4,8 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "job/proc.h"
-#include "lock/waiting.h"
+#include "lock/nesting.h"
+#include "runner/environment.h"
 #include "runner/identity.h"
 #include "runner/keeper.h"
 #include "runner/waiting_line.h"
@@ -80,11 +81,12 @@ WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
           .server_timeout = request.server.timeout};
 }
 
-Result<WaitOutcome> take(LockStore& store, const LockSpec& spec, const Owner& owner, const AcquireRequest& request,
-                         const World& world, Stop stop)
+Result<Entry> take(LockStore& store, const LockSpec& spec, const AcquireRequest& request, const World& world, Stop stop)
 {
+  const Owner owner = Owner::fresh(world.rng, ::getpid());
   WaitingLine line(printable(request.name.text()), world.clock, world.log, [] {});
-  return wait_and_acquire(store, spec, owner, policy_of(request, world.clock), world.clock, world.rng, stop, line);
+  return enter(store, spec, owner, ancestors_with(request.environment, request.name), policy_of(request, world.clock),
+               world.clock, world.rng, stop, line);
 }
 
 RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
@@ -104,11 +106,16 @@ Result<RunEnd> interrupted(const World& world)
 }
 
 // A lock that is ours, until somebody else has it.
-class Holding {
+class Acquired {
  public:
-  Holding(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec,
-          const Owner& owner, Taken taken)
-      : m_request(request), m_world(world), m_store(store), m_spec(spec), m_owner(owner), m_taken(std::move(taken))
+  Acquired(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec,
+          Entered entered)
+      : m_request(request),
+        m_world(world),
+        m_store(store),
+        m_spec(spec),
+        m_hold(std::move(entered.hold)),
+        m_taken(std::move(entered.taken))
   {
   }
 
@@ -122,7 +129,7 @@ class Holding {
   {
     const auto keeper = Keeper::start({.store = m_store,
                                        .spec = m_spec,
-                                       .owner = m_owner,
+                                       .hold = m_hold,
                                        .taken = m_taken,
                                        .ward = ward,
                                        .lost_signal = m_request.ward->lost_signal,
@@ -135,7 +142,7 @@ class Holding {
       give_back();
       return keeper.error();
     }
-    const auto told = tell(m_owner, m_taken.grant.fence);
+    const auto told = tell(m_hold, m_taken.grant.fence);
     if (!told) {
       return told.error();  // the keeper sees us go
     }
@@ -145,7 +152,7 @@ class Holding {
 
   Result<RunEnd> leave_to_itself(const TellCaller& tell)
   {
-    const auto told = tell(m_owner, m_taken.grant.fence);
+    const auto told = tell(m_hold, m_taken.grant.fence);
     if (!told) {
       give_back();
       return told.error();
@@ -157,14 +164,14 @@ class Holding {
   void give_back()
   {
     const Limit limit{.deadline = m_world.clock.now() + m_request.server.timeout, .stop = Stop::never()};
-    [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, {}, limit);
+    [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {}, limit);
   }
 
   const AcquireRequest& m_request;
   const World& m_world;
   LockStore& m_store;
   const LockSpec& m_spec;
-  const Owner& m_owner;
+  const Hold m_hold;
   Taken m_taken;
 };
 
@@ -188,8 +195,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCal
   }
 
   const LockSpec spec = spec_of(request);
-  const Owner owner = Owner::fresh(world.rng, ::getpid());
-  auto outcome = take(**store, spec, owner, request, world, stop);
+  auto outcome = take(**store, spec, request, world, stop);
   if (!outcome) {
     return outcome.error();
   }
@@ -199,7 +205,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCal
   if (std::holds_alternative<Interrupted>(*outcome)) {
     return interrupted(world);
   }
-  return Holding(request, world, **store, spec, owner, std::get<Taken>(*std::move(outcome))).hand_to(*ward, tell);
+  return Acquired(request, world, **store, spec, std::get<Entered>(*std::move(outcome))).hand_to(*ward, tell);
 }
 
 }  // namespace rlock

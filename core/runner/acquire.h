@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -30,11 +31,12 @@ struct AcquireRequest {
   int busy_code = 75;          // -E
   std::string label;
   std::optional<Ward> ward;  // missing: one lease, which nobody renews
+  std::vector<std::string> environment;  // NAME=value, ours: a lock that stands there is re-entered
 };
 
 // Called when the lock is taken and, for a ward, a keeper has it. Whoever cannot be told does not have it: after an
 // Error it is given back.
-using TellCaller = std::function<Result<Done>(const Owner& owner, std::uint64_t fence)>;
+using TellCaller = std::function<Result<Done>(const Hold& hold, std::uint64_t fence)>;
 
 // To be called from main, while the process has one thread. Success and busy, which is on the log, are ends; so is a
 // signal. An Error, besides those of the store and of `tell`: Fault::usage (there is no such ward, or we may not

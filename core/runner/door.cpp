@@ -20,9 +20,9 @@ struct Address {
 };
 
 // A name that begins with a zero byte is no file. nullopt for a token of somebody else's making that is too long.
-std::optional<Address> address_of(const Owner& owner)
+std::optional<Address> address_of(const Hold& hold)
 {
-  const std::string name = '\0' + ("rlock-keeper/" + owner.text());
+  const std::string name = '\0' + ("rlock-keeper/" + hold.id);
   Address address;
   if (name.size() > sizeof address.bytes.sun_path) {
     return std::nullopt;
@@ -47,10 +47,10 @@ bool is_one_of_us(const Fd& visitor)
 
 }  // namespace
 
-Result<Door> Door::open(const Owner& owner)
+Result<Door> Door::open(const Hold& hold)
 {
   constexpr int backlog = 8;
-  const auto address = address_of(owner);
+  const auto address = address_of(hold);
   Fd socket = unix_socket();
   if (!address || !socket || ::bind(socket.get(), generic(*address), address->length) != 0 ||
       ::listen(socket.get(), backlog) != 0) {
@@ -72,9 +72,9 @@ std::optional<Fd> Door::answer() const
   }
 }
 
-Fd knock(const Owner& owner)
+Fd knock(const Hold& hold)
 {
-  const auto address = address_of(owner);
+  const auto address = address_of(hold);
   Fd socket = unix_socket();
   const bool somebody_is_there =
       address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;

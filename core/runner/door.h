@@ -3,7 +3,7 @@
 //
 // `rlock release` knocks before it tells the server, and stands there until it has. The keeper looks at its door before
 // it calls a lock lost. Both are the kernel's own state, so nothing can be late or get lost between them, and no
-// server is needed. The door is an abstract unix(7) socket named by the token: where release is called in another
+// server is needed. The door is an abstract unix(7) socket named by the hold: where release is called in another
 // network namespace or on another host, it finds none, and what it leaves on the server must tell.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace rlock {
 
 class Door {
  public:
-  static Result<Door> open(const Owner& owner);  // Fault::os
+  static Result<Door> open(const Hold& hold);  // Fault::os
 
   [[nodiscard]] int fd() const { return m_socket.get(); }  // readable: somebody may have knocked
 
@@ -30,6 +30,6 @@ class Door {
 };
 
 // To be held until the server has answered. Without a descriptor there is no such keeper here.
-Fd knock(const Owner& owner);
+Fd knock(const Hold& hold);
 
 }  // namespace rlock

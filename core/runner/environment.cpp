@@ -40,12 +40,12 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 {
   std::string held{environment_value(inherited, held_variable)};
   for (const HeldLock& lock : locks.held) {
-    held += (held.empty() ? "" : "\n") + lock.owner.text() + " " + lock.name.text();
+    held += (held.empty() ? "" : "\n") + lock.hold.token() + " " + lock.name.text();
   }
 
   unset(inherited, fence_variable);
   set(inherited, "RLOCK_KEY", locks.held.front().name.text());
-  set(inherited, "RLOCK_TOKEN", locks.held.front().owner.text());
+  set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
   set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
   set(inherited, "RLOCK_SERVER", locks.server.shown());
   set(inherited, held_variable, held);
@@ -64,7 +64,7 @@ std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, c
     if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
       continue;
     }
-    const Owner owner = Owner::of(std::string(line.substr(0, space)));
+    const Owner owner = Hold::of_token(line.substr(0, space)).owner;
     if (std::find(owners.begin(), owners.end(), owner) == owners.end()) {
       owners.push_back(owner);
     }

@@ -15,7 +15,7 @@ namespace rlock {
 
 struct HeldLock {
   LockName name;
-  Owner owner;
+  Hold hold;  // a job is told the owner; who is to let go of a nested hold by its token is told that one
 };
 
 struct JobLocks {

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 
-#include <unistd.h>
-
 namespace rlock {
 namespace {
 
@@ -30,51 +28,25 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
     return store.error().fault == Fault::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
   }
   m_store = *std::move(store);
-  for (const Owner& ancestor : ancestors_with(m_request.environment, m_spec.name)) {
-    const auto outcome = take_from_ancestor(ancestor, policy, stop);
-    if (!outcome || *outcome) {
-      return outcome ? Result(**outcome) : Result<Outcome>(outcome.error());
+  auto entry = enter(*m_store, m_spec, m_hold.owner, ancestors_with(m_request.environment, m_spec.name), policy,
+                     m_world.clock, m_world.rng, stop, onlooker);
+  if (!entry) {
+    return entry.error();
+  }
+  if (auto* entered = std::get_if<Entered>(&*entry)) {
+    m_hold = entered->hold;
+    m_taken = std::move(entered->taken);
+    if (m_hold.is_nested()) {
+      m_world.log.detail("re-entered " + printable(m_spec.name.text()) + ", which is now held " +
+                         std::to_string(m_taken.grant.count) + " times");
     }
-  }
-  auto outcome = wait_and_acquire(*m_store, m_spec, m_hold.owner, policy, m_world.clock, m_world.rng, stop, onlooker);
-  if (!outcome) {
-    return outcome.error();
-  }
-  if (auto* taken = std::get_if<Taken>(&*outcome)) {
-    m_taken = std::move(*taken);
     return Outcome{Done{}};
   }
-  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
+  if (const auto* done = std::get_if<AlreadyDone>(&*entry)) {
     return Outcome{*done};
   }
-  const auto* timed_out = std::get_if<TimedOut>(&*outcome);
+  const auto* timed_out = std::get_if<TimedOut>(&*entry);
   return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
-}
-
-// nullopt: that one does not hold it (any more, or on this server), which is no reason not to wait for it.
-Result<std::optional<Holding::Outcome>> Holding::take_from_ancestor(const Owner& ancestor, const WaitPolicy& policy,
-                                                                    Stop stop)
-{
-  const Hold nested = Hold::nested_in(ancestor, m_world.rng, ::getpid());
-  auto outcome = take_again(*m_store, m_spec, nested, policy.server_timeout, m_world.clock, stop);
-  if (!outcome) {
-    return outcome.error();
-  }
-  if (std::holds_alternative<Interrupted>(*outcome)) {
-    return std::optional<Outcome>{Interrupted{}};
-  }
-  if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
-    return std::optional<Outcome>{*done};
-  }
-  auto* taken = std::get_if<Taken>(&*outcome);
-  if (taken == nullptr) {
-    return std::optional<Outcome>{};
-  }
-  m_world.log.detail("re-entered " + printable(m_spec.name.text()) + ", which is now held " +
-                     std::to_string(taken->grant.count) + " times");
-  m_hold = nested;
-  m_taken = std::move(*taken);
-  return std::optional<Outcome>{Done{}};
 }
 
 Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, m_spec.ttl); }

@@ -56,7 +56,6 @@ class Holding {
   void forget() { m_store->forget(); }  // the connection
 
  private:
-  Result<std::optional<Outcome>> take_from_ancestor(const Owner& ancestor, const WaitPolicy& policy, Stop stop);
   void start_watchdog(bool renews, std::function<void(Instant)> moved);
 
   const RunRequest& m_request;

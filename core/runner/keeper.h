@@ -21,7 +21,7 @@ namespace rlock {
 struct KeeperTask {
   LockStore& store;
   const LockSpec& spec;
-  const Owner& owner;
+  const Hold& hold;
   Taken& taken;
   const PidFd& ward;
   int lost_signal;  // what the ward gets when the lock is lost

@@ -55,7 +55,7 @@ class Keeping {
         m_alarm(made(m_valid_until - signal_lead(task.spec.ttl))),
         m_watchdog(task.store,
                    {.spec = task.spec,
-                    .owner = task.owner,
+                    .owner = task.hold.owner,
                     .renews = true,
                     .acquired_at = task.taken.sent_at,
                     .kill_margin = signal_lead(task.spec.ttl),
@@ -211,7 +211,7 @@ class Keeping {
   bool was_released()
   {
     m_watchdog.stop();
-    const auto released = m_task.store.release(m_task.spec, m_task.owner, {}, within(question));
+    const auto released = m_task.store.release(m_task.spec, m_task.hold, {}, within(question));
     return released && !std::holds_alternative<NotOurs>(*released);
   }
 
@@ -223,7 +223,7 @@ class Keeping {
     const Instant give_up = std::max(m_valid_until, m_task.clock.now() + m_task.server_timeout);
     Millis pause = first_pause;
     while (m_task.clock.now() < give_up) {
-      const auto released = m_task.store.release(m_task.spec, m_task.owner, {}, within(each));
+      const auto released = m_task.store.release(m_task.spec, m_task.hold, {}, within(each));
       if (released || !may_pass(released.error().fault)) {
         return;
       }
@@ -259,7 +259,7 @@ void say(int channel)
 bool keep(const KeeperTask& task, Fd channel)
 {
   try {
-    auto door = Door::open(task.owner);
+    auto door = Door::open(task.hold);
     if (!door) {
       return false;
     }

@@ -52,7 +52,7 @@ std::vector<HeldLock> Tenure::locks() const
 {
   std::vector<HeldLock> locks;
   for (const Holding& holding : holdings) {
-    locks.push_back({.name = holding.name(), .owner = holding.owner()});
+    locks.push_back({.name = holding.name(), .hold = holding.owner()});
   }
   return locks;
 }

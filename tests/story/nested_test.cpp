@@ -376,3 +376,69 @@ TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer on
   nest.tell("first");
   CHECK(outer.wait() == well);
 }
+
+TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refused")
+{
+  struct Row { const char* outer; const char* inner; int code; };
+  const Row rows[] = {
+      {"-x", "-x", 0},          {"-s", "-s", 0},         {"-x", "-s", 0},
+      {"--permits 1", "--permits 1", 0}, {"--format string", "--format string", 0},
+      {"-s", "-x", 78},  // two that did that would wait for each other
+      {"-x", "", 78},    // not the same lock
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.outer);
+    CAPTURE(row.inner);
+    const Nest nest;
+    const std::string again = "$RLOCK run -k k -w 3s " + std::string(row.inner) + " -- ";
+    const Words third = nest.script("third.sh", again + "touch third.here\n");
+    const Words second = nest.script("second.sh", again + third[0] + " " + third[1] + "\n");
+    Words options{"-k", "k"};
+    std::istringstream words(row.outer);
+    for (std::string word; words >> word;) {
+      options.push_back(word);
+    }
+    CHECK(nest.start(options, second).wait() == Exit{.code = row.code, .signal = 0});
+    CHECK(nest.exists("third.here") == (row.code == 0));
+    CHECK(run_rlock({"status", "-S", nest.server.url(), "-k", "k"}).code == 1);
+  }
+}
+
+TEST_CASE("nested: once, in a lock that is held already, runs once")
+{
+  const Nest nest;
+  const std::string once = "$RLOCK once -k k --for 1h -- sh -c 'echo ran >> ran'\n";
+  CHECK(nest.start({"-k", "k"}, nest.script("twice.sh", once + once + "cat ran\n")).wait() == well);
+  Process show = nest.start({"-k", "k"}, nest.script("show.sh", once + "cat ran\n"));
+  CHECK(show.wait() == well);
+  CHECK(show.out() == "ran\n");
+  CHECK(nest.count() == 0);
+}
+
+TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
+{
+  const Nest nest;
+  const Words script = nest.script(
+      "script.sh",
+      "token=$($RLOCK acquire -k k --pid $$ -w 3s) || exit\necho $token > token\n" + Nest::until_told("taken") +
+          "$RLOCK check --token $token || exit\n$RLOCK renew --token $token --lease 40s || exit\n"
+          "$RLOCK release --token $token || exit\ntouch released.here\n" + Nest::until_told("released") +
+          "eval \"$($RLOCK acquire -k k --pid $$ -w 3s --export)\"\n"
+          "$RLOCK run -k k -w 3s -- touch third.here || exit\n"
+          "touch again.here\n" + Nest::until_told("again"));
+  Process outer = nest.start({"-k", "k"}, script);
+  nest.wait_for("token");
+  wait_until([&] { return nest.count() == 2; }, "it counts");
+  nest.tell("taken");
+  nest.wait_for("released.here");
+  CHECK(nest.count() == 1);
+  CHECK(outer.running());
+  nest.tell("released");
+  nest.wait_for("again.here");
+  CHECK(nest.exists("third.here"));
+  CHECK(nest.count() == 2);
+  nest.tell("again");
+  CHECK(outer.wait() == well);
+  CHECK(outer.err() == "");
+  wait_until([&] { return nest.count() == 0; }, "the keeper let go when its script ended");
+}

@@ -122,12 +122,12 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
 {
   const Args job{"RLOCK_KEY=b", "RLOCK_TOKEN=o2:2", "RLOCK_HELD=o0:0 b\no1:1 a c\no2:2 b"};
   CHECK(claimed({}, {}, job).name.text() == "b");
-  CHECK(claimed({}, {}, job).owner == Owner::of("o2:2"));
-  CHECK(claimed("a c", {}, job).owner == Owner::of("o1:1"));
-  CHECK(claimed("b", "t", job).owner == Owner::of("t"));
+  CHECK(claimed({}, {}, job).hold.owner == Owner::of("o2:2"));
+  CHECK(claimed("a c", {}, job).hold.owner == Owner::of("o1:1"));
+  CHECK(claimed("b", "t", job).hold.owner == Owner::of("t"));
   CHECK(claimed({}, "t", job).name.text() == "b");
-  CHECK(claimed("z", {}, {"RLOCK_TOKEN=o:1"}).owner == Owner::of("o:1"));
-  CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).owner == Owner::of("o:1"));
+  CHECK(claimed("z", {}, {"RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
+  CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
 
   CHECK(fault_of({}, {}, {}) == Fault::usage);
   CHECK(fault_of("z", {}, job) == Fault::usage);  // nobody's token is asked about another's lock
@@ -161,6 +161,17 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   CHECK_FALSE(has_server(lines("RLOCK_SERVER=redis://u:secret@h:1")));  // its password would be lost
   CHECK(has_server(lines("RLOCK_SERVER=redis://h:1")));
   CHECK(has_server(lines("RLOCK_SERVER=redis://u:secret@h:2")));
+}
+
+TEST_CASE("export: a nested lock leaves the outer one where it is")
+{
+  const Endpoint server = *parse_url("redis://h:1");
+  const std::string token = "o:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+  const JobLocks lock{
+      .held = {{*LockName::parse("k"), Hold::of_token(token)}}, .lease = Millis{30'000}, .server = server};
+  const std::string lines = export_lines(lock, 7, Environment({"RLOCK_HELD=o:1 k"}));
+  CHECK(lines.find("export RLOCK_TOKEN='" + token + "'\n") != std::string::npos);
+  CHECK(lines.find("export RLOCK_HELD='o:1 k\n" + token + " k'\n") != std::string::npos);
 }
 
 }  // namespace rlock::cli

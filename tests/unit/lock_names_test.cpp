@@ -51,3 +51,25 @@ TEST_CASE("lock keys: Redisson's names, byte for byte, and ours beside them")
   CHECK(tagged.channel == "redisson_lock__channel:a{b}c");
   CHECK(tagged.owner_channel == "rlock:owner:a{b}c:");
 }
+
+TEST_CASE("hold: its token is the owner, or names a nested one, and comes back as it was")
+{
+  SystemRng rng;
+  const Owner owner = Owner::fresh(rng, 7);
+  const Hold outermost = owner;
+  CHECK(outermost.token() == owner.text());
+  CHECK(Hold::of_token(outermost.token()).id == owner.text());
+  const Hold nested = Hold::nested_in(owner, rng, 8);
+  CHECK(nested.is_nested());
+  CHECK(Hold::of_token(nested.token()).owner == owner);
+  CHECK(Hold::of_token(nested.token()).id == nested.id);
+
+  const std::string id = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+  for (const std::string& foreign : std::vector<std::string>{"", "a/b", "/" + id, "o:1/" + id + "x", "o:1/8743c9c0",
+                                     "o:1/" + id.substr(0, 37), "o:1/"}) {
+    CAPTURE(foreign);
+    CHECK(Hold::of_token(foreign).owner.text() == foreign);
+    CHECK_FALSE(Hold::of_token(foreign).is_nested());
+  }
+  CHECK(Hold::of_token("a/b/" + id).owner.text() == "a/b");
+}

@@ -60,6 +60,7 @@ TEST_CASE("ancestors: all that held this very key, the innermost first, each onc
       {"another key", "o1:1 a", "b", ""},
       {"a key that begins like it", "o1:1 ab\no2:2 a b", "a", ""},
       {"a key with spaces", "o1:1 a b", "a b", "o1:1;"},
+      {"by acquire, nested in one", "o1:1 a\no1:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1 a", "a", "o1:1;"},
       {"what nobody of us wrote", "\n\n a\na\no1:1\no1:1 a\n", "a", "o1:1;"},
   };
   for (const Row& row : rows) {

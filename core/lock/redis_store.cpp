@@ -136,12 +136,27 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   return answer.unexpected(script, spec.name);
 }
 
+Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                     const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).raise;
+  const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("raised") || answer.is("lost")) {
+    return answer.is("raised");
+  }
+  return answer.unexpected(script, spec.name);
+}
+
 Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                      const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).release;
   const auto reply = call(script, spec.name, spec.mode, hold.owner,
-                          {hold.id, std::to_string(*m_ears), text_of(parting.keep),
+                          {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
                            text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
   if (!reply) {
     return reply.error();

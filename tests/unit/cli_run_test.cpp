@@ -66,7 +66,7 @@ TEST_CASE("run: the defaults of the contract")
 {
   const RunRequest request = request_with({});
   CHECK(names_of(request) == "k");
-  CHECK(request.server.endpoint.shown() == "redis://127.0.0.1:6379");
+  CHECK(request.server.shown() == "redis://127.0.0.1:6379");
   CHECK(request.server.timeout == Millis{5000});
   CHECK(request.automatic);
   CHECK(request.ttl == Millis{30'000});

@@ -36,6 +36,9 @@ class RedisStore final : public LockStore {
   void forget() override { m_transport->forget(); }
 
  private:
+  Result<Reentry> reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit);
+  Result<Attempt> try_once(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit);
+  Result<Done> see_it_replicated(const LockSpec& spec, const Limit& limit);
   Result<std::vector<std::string>> hashes(std::string_view pattern, const Limit& limit);
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const Limit& limit);

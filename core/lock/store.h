@@ -21,12 +21,20 @@
 
 namespace rlock {
 
+// A lock is taken only once so many replicas have it; who has it without them gives it back. Renewals do not wait for
+// them: a lost one costs the time since the one before, not the lock.
+struct Sync {
+  unsigned replicas = 0;
+  Millis within{0};  // how long they have for it
+};
+
 struct LockSpec {
   LockName name;
   Mode mode;
   Millis ttl;
   HolderInfo who;
   std::optional<Millis> once;  // somebody's success under this name within that time is ours as well
+  Sync sync = {};              // of one server, or one that has taken over for it
 };
 
 // How to ask for a lock: once, or in line with others.

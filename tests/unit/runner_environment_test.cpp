@@ -41,7 +41,7 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   const Owner ours = Owner::of("o2:2");
   const Owner ancestors = Owner::of("o1:1");
   const auto environment = job_environment(
-      {"RLOCK_HELD=o1:1 b"}, {.held = {{a, ours}, {b, ancestors}}, .lease = Millis{30'000}, .server = Endpoint{}});
+      {"RLOCK_HELD=o1:1 b"}, {.held = {{a, ours}, {b, ancestors}}, .lease = Millis{30'000}, .server = "redis://h:1"});
   CHECK(environment_value(environment, "RLOCK_KEY") == "a");
   CHECK(environment_value(environment, "RLOCK_TOKEN") == "o2:2");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");

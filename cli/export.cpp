@@ -2,6 +2,7 @@
 #include "cli/export.h"
 
 #include <algorithm>
+#include <sstream>
 
 namespace rlock::cli {
 namespace {
@@ -29,10 +30,21 @@ std::string held_of_others(std::string_view held, std::string_view key)
   return others;
 }
 
-bool has_password_for(const Endpoint& server, const Environment& environment)
+// Whether RLOCK_SERVER means these servers already, and knows a password of one of them.
+bool has_password_for(const std::string& servers, const Environment& environment)
 {
-  const Result<Endpoint> known = parse_url(environment.value(server_variable));
-  return known && !known->password.empty() && known->shown() == server.shown();
+  std::istringstream urls{std::string(environment.value(server_variable))};
+  std::string known;
+  bool has_password = false;
+  for (std::string url; urls >> url;) {
+    const Result<Endpoint> endpoint = parse_url(url);
+    if (!endpoint) {
+      return false;
+    }
+    known += (known.empty() ? "" : " ") + endpoint->shown();
+    has_password = has_password || !endpoint->password.empty();
+  }
+  return has_password && known == servers;
 }
 
 }  // namespace

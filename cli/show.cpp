@@ -100,6 +100,16 @@ std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
   return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
 }
 
+// Of several servers: who has the lock on too few of them.
+std::string show_partial(const LockState& state)
+{
+  std::string text;
+  for (const Holder& holder : state.partial) {
+    text += line("partly", who(holder.owner, holder.info) + ", on too few servers to hold it");
+  }
+  return text;
+}
+
 std::string age(const Holder& holder, std::int64_t now_ms)
 {
   const bool known = holder.info && holder.info->since_ms > 0 && holder.info->since_ms <= now_ms;
@@ -190,7 +200,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
 {
   const std::string key = printable(state.name.text());
   if (!state.held()) {
-    return key + ": free\n" + show_queue(state.waiting, now_ms);
+    return key + ": free\n" + show_partial(state) + show_queue(state.waiting, now_ms);
   }
   std::string text = key + ": held" + how(state) + "\n";
   for (const Holder& holder : state.holders) {
@@ -199,7 +209,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text + show_queue(state.waiting, now_ms);
+  return text + show_partial(state) + show_queue(state.waiting, now_ms);
 }
 
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)

@@ -117,7 +117,7 @@ std::string shown(const TypedAcquire& typed, const AcquireRequest& request, cons
   if (typed.exports) {
     return export_lines({.held = {{.name = request.name, .hold = hold}},
                          .lease = request.ttl,
-                         .server = request.server.endpoint},
+                         .server = request.server.shown()},
                         fence, environment);
   }
   return hold.token() + "\n";

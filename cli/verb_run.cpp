@@ -20,6 +20,7 @@ constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or
 constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
 constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
 constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
+constexpr NumberRule sync_rule{"--sync", 0, 1000, "1"};
 
 constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
                                        Choice<Leftovers>{"wait", Leftovers::wait},
@@ -55,6 +56,8 @@ void describe_lease(CLI::App& app, TypedRun& typed)
   add_text(app, "--min-hold", typed.min_hold, "DUR",
            "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
   add_text(app, "--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
+  add_text(app, "--sync", typed.sync, "N",
+           "acquired only once N replicas have the lock, else given back; renewals do not wait for them (0)");
   add_text(app, "--label", typed.label, "TEXT", "shown to operators");
 }
 
@@ -121,6 +124,22 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
     }
     request.on_lost = *on_lost;
   }
+  return Done{};
+}
+
+Result<Done> mean_sync(const TypedRun& typed, RunRequest& request)
+{
+  if (!typed.sync) {
+    return Done{};
+  }
+  const Result<int> replicas = meant_number(*typed.sync, sync_rule);
+  if (!replicas) {
+    return replicas.error();
+  }
+  if (*replicas > 0 && request.server.endpoints.size() > 1) {
+    return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
+  }
+  request.sync = static_cast<unsigned>(*replicas);
   return Done{};
 }
 
@@ -251,7 +270,7 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean : {mean_waiting, mean_mode, mean_lease, mean_times, mean_stopping}) {
+  for (const auto mean : {mean_waiting, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
     const Result<Done> meant = mean(typed, request);
     if (!meant) {
       return meant.error();

@@ -25,6 +25,7 @@ struct TypedRun {
   Text leftovers;
   Text on_lost;
   Text label;
+  Text sync;
   bool quiet = false;
   bool verbose = false;
 };

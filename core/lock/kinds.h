@@ -18,6 +18,7 @@ struct KindScripts {
   const Script& inspect;
   const Script& ask;
   const Script& break_lock;
+  const Script& raise;
 };
 
 const KindScripts& scripts_of(const Mode& mode);

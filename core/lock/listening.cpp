@@ -32,7 +32,7 @@ void take_in(Hint& hint, std::string_view text)
 
 class SubscribedListener final : public Listener {
  public:
-  SubscribedListener(Subscription subscription, std::string release_channel, std::shared_ptr<int> ears)
+  SubscribedListener(Subscription subscription, std::string release_channel, std::shared_ptr<std::atomic<int>> ears)
       : m_subscription(std::move(subscription)),
         m_release_channel(std::move(release_channel)),
         m_ears(std::move(ears))
@@ -72,7 +72,7 @@ class SubscribedListener final : public Listener {
  private:
   Subscription m_subscription;
   std::string m_release_channel;
-  std::shared_ptr<int> m_ears;
+  std::shared_ptr<std::atomic<int>> m_ears;
   bool m_hears_releases = false;
 };
 

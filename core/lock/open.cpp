@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/open.h"
 
+#include "lock/quorum_store.h"
 #include "lock/redis_store.h"
 #include "wire/direct.h"
 #include "wire/local_server.h"
 
+#include <system_error>
+
 #include <unistd.h>
 
 namespace rlock {
+namespace {
 
-Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop)
+Result<std::unique_ptr<RedisStore>> open_one(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
 {
-  Endpoint endpoint = server.endpoint;
   if (endpoint.kind == Endpoint::Kind::local) {
     const Limit limit{.deadline = clock.now() + server.timeout, .stop = stop};
     auto started = local_server(local_server_directories(server.runtime_directory, ::geteuid()), clock, limit);
@@ -20,8 +23,53 @@ Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Cl
     }
     endpoint = *std::move(started);
   }
-  return std::unique_ptr<LockStore>(
-      std::make_unique<RedisStore>(std::make_unique<Direct>(std::move(endpoint), clock)));
+  return std::make_unique<RedisStore>(std::make_unique<Direct>(std::move(endpoint), clock));
+}
+
+Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, Stop stop)
+{
+  std::vector<QuorumServer> servers;
+  for (const Endpoint& endpoint : server.endpoints) {
+    auto store = open_one(server, endpoint, clock, stop);
+    if (!store) {
+      return store.error();
+    }
+    RedisStore* const one = store->get();
+    servers.push_back({.shown = endpoint.shown(),
+                       .store = *std::move(store),
+                       .uptime = [one](const Limit& limit) { return one->uptime(limit); }});
+  }
+  QuorumPolicy policy{.rule = server.quorum};
+  if (!server.restart_guard) {
+    policy.least_uptime.reset();
+  }
+  try {
+    return std::unique_ptr<LockStore>(
+        std::make_unique<QuorumStore>(std::move(servers), policy, clock, std::make_unique<SystemRng>()));
+  } catch (const std::system_error& refused) {
+    return Error{Fault::os, "cannot ask several servers at once: " + refused.code().message()};
+  }
+}
+
+}  // namespace
+
+std::string ServerSpec::shown() const
+{
+  std::string all;
+  for (const Endpoint& endpoint : endpoints) {
+    all += (all.empty() ? "" : " ") + endpoint.shown();
+  }
+  return all;
+}
+
+Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop)
+{
+  if (server.endpoints.size() > 1) {
+    return open_quorum(server, clock, stop);
+  }
+  auto store = open_one(server, server.endpoints.front(), clock, stop);
+  return store ? Result(std::unique_ptr<LockStore>(*std::move(store)))
+               : Result<std::unique_ptr<LockStore>>(store.error());
 }
 
 }  // namespace rlock

@@ -2,21 +2,29 @@
 // From "which server" to a store that locks can be taken in.
 #pragma once
 
+#include "lock/quorum.h"
 #include "lock/store.h"
 #include "wire/url.h"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace rlock {
 
 struct ServerSpec {
-  Endpoint endpoint;
-  Millis timeout{5000};                        // bounds connecting and every answer
-  std::string runtime_directory;  // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
+  std::vector<Endpoint> endpoints;  // one, or several independent ones of which a quorum has to agree
+  Millis timeout{5000};             // bounds connecting and every answer
+  std::string runtime_directory;    // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
+  QuorumRule quorum = QuorumRule::majority;
+  bool restart_guard = true;        // of several servers: one that was just started does not count
+
+  // All of them, as RLOCK_SERVER takes them: without passwords, a space between.
+  [[nodiscard]] std::string shown() const;
 };
 
-// Starts the local server where that is what is asked for; else touches no network yet. `clock` must outlive the store.
+// Starts the local server where that is what is asked for; else touches no network yet. Several servers have a thread each
+// for as long as the store lives. `clock` must outlive the store.
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop);
 
 }  // namespace rlock

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 
 namespace rlock {
@@ -94,6 +95,24 @@ Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
     }
     mode = *other;
   }
+}
+
+Result<Millis> RedisStore::uptime(const Limit& limit)
+{
+  constexpr std::string_view field = "uptime_in_seconds:";
+  const std::array<std::string_view, 2> argv{"INFO", "server"};
+  const auto reply = m_transport->call("", argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const std::string& text = reply->text;
+  const auto at = text.find(field);
+  std::int64_t seconds = 0;
+  if (at == std::string::npos ||
+      std::from_chars(text.data() + at + field.size(), text.data() + text.size(), seconds).ec != std::errc{}) {
+    return Error{Fault::internal, "the answer to INFO does not tell since when the server runs (--no-restart-guard)"};
+  }
+  return Millis{std::max<std::int64_t>(0, seconds - 1) * 1000};
 }
 
 Result<std::vector<std::string>> RedisStore::hashes(std::string_view pattern, const Limit& limit)

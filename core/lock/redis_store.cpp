@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/redis_store.h"
 
+#include "base/duration.h"
 #include "base/text.h"
 #include "lock/answer.h"
 #include "lock/kinds.h"
@@ -55,8 +56,43 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
   return run_script(*m_transport, script, key_words, words, limit);
 }
 
+// A lock that was handed to us is confirmed here, and waits for the replicas as well.
 Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                     const Limit& limit)
+{
+  auto attempt = try_once(spec, owner, manner, limit);
+  if (!attempt || !std::holds_alternative<Granted>(*attempt) || spec.sync.replicas == 0) {
+    return attempt;
+  }
+  const auto replicated = see_it_replicated(spec, limit);
+  if (replicated) {
+    return attempt;
+  }
+  [[maybe_unused]] const auto given_back = release(spec, owner, {}, limit);
+  return replicated.error();
+}
+
+// On the connection of the acquire: WAIT means what was written on its own. If that one is gone the answer is an Error,
+// for a Transport does not connect anew within a request.
+Result<Done> RedisStore::see_it_replicated(const LockSpec& spec, const Limit& limit)
+{
+  const std::string wanted = std::to_string(spec.sync.replicas);
+  const std::string within = text_of(spec.sync.within);
+  const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
+  const auto reply = m_transport->call(spec.name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
+    return Done{};
+  }
+  return Error{Fault::unfit, std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
+                                 " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
+                                 ": it was given back (raise --server-timeout, or look at the replicas)"};
+}
+
+Result<Attempt> RedisStore::try_once(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                                     const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
@@ -86,6 +122,20 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
 }
 
 Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  auto entry = reenter_once(spec, hold, limit);
+  if (!entry || !std::holds_alternative<Granted>(*entry) || spec.sync.replicas == 0) {
+    return entry;
+  }
+  const auto replicated = see_it_replicated(spec, limit);
+  if (replicated) {
+    return entry;
+  }
+  [[maybe_unused]] const auto given_back = release(spec, hold, {}, limit);
+  return replicated.error();
+}
+
+Result<Reentry> RedisStore::reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, hold.owner,
@@ -136,12 +186,27 @@ Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, cons
   return answer.unexpected(script, spec.name);
 }
 
+Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                     const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).raise;
+  const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("raised") || answer.is("lost")) {
+    return answer.is("raised");
+  }
+  return answer.unexpected(script, spec.name);
+}
+
 Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                      const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).release;
   const auto reply = call(script, spec.name, spec.mode, hold.owner,
-                          {hold.id, std::to_string(*m_ears), text_of(parting.keep),
+                          {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
                            text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
   if (!reply) {
     return reply.error();

@@ -5,6 +5,7 @@
 #include "lock/store.h"
 #include "wire/transport.h"
 
+#include <atomic>
 #include <initializer_list>
 #include <memory>
 
@@ -19,6 +20,8 @@ class RedisStore final : public LockStore {
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                           const Limit& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                           const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
@@ -28,15 +31,20 @@ class RedisStore final : public LockStore {
                        Millis grace, const Limit& limit) override;
   Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
                                 std::string_view by, const Limit& limit) override;
+  // For how long the server has run; a second less, for it counts whole ones.
+  Result<Millis> uptime(const Limit& limit);
   void forget() override { m_transport->forget(); }
 
  private:
+  Result<Reentry> reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit);
+  Result<Attempt> try_once(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit);
+  Result<Done> see_it_replicated(const LockSpec& spec, const Limit& limit);
   Result<std::vector<std::string>> hashes(std::string_view pattern, const Limit& limit);
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const Limit& limit);
 
   std::unique_ptr<Transport> m_transport;
-  std::shared_ptr<int> m_ears = std::make_shared<int>(0);  // listeners of ours that hear releases
+  std::shared_ptr<std::atomic<int>> m_ears = std::make_shared<std::atomic<int>>(0);  // listeners of ours that hear releases
 };
 
 }  // namespace rlock

@@ -21,12 +21,20 @@
 
 namespace rlock {
 
+// A lock is taken only once so many replicas have it; who has it without them gives it back. Renewals do not wait for
+// them: a lost one costs the time since the one before, not the lock.
+struct Sync {
+  unsigned replicas = 0;
+  Millis within{0};  // how long they have for it
+};
+
 struct LockSpec {
   LockName name;
   Mode mode;
   Millis ttl;
   HolderInfo who;
   std::optional<Millis> once;  // somebody's success under this name within that time is ours as well
+  Sync sync = {};              // of one server, or one that has taken over for it
 };
 
 // How to ask for a lock: once, or in line with others.
@@ -55,6 +63,7 @@ struct Busy {
   std::uint64_t place = 0;       // in the queue, from 0
   std::uint64_t ticket = 0;
   bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
+  std::optional<Millis> again_in = std::nullopt;  // when to ask again, where the store knows better than the ttl tells
 };
 struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
@@ -76,6 +85,7 @@ using Release = std::variant<Released, StillHeld, Left, NotOurs>;
 struct Parting {
   Millis keep{0};          // how long it shall stay taken though the job is over, if this was the last hold
   bool succeeded = false;  // to be remembered for LockSpec::once
+  bool announced = true;   // false: an attempt is taken back, which is no news for anybody
 };
 
 struct Waiter {
@@ -91,6 +101,7 @@ struct LockState {
   std::vector<Holder> holders;  // empty: free; 64 at most, a foreign one by what it is called on the server
   std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
   std::uint64_t count = holders.size();  // of the holders, also those that are not among them
+  std::vector<Holder> partial = {};  // of several servers: those who have too few of them to hold it
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
   [[nodiscard]] bool has_room() const
@@ -140,6 +151,9 @@ class LockStore {
   // Whether the owner is in line. No script: what a waiter asks once it listens.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  // Later holders get more than `fence`, if the lock is still ours; false: it is not.
+  virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                   const Limit& limit) = 0;
   // Also leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                   const Limit& limit) = 0;
@@ -160,6 +174,9 @@ class LockStore {
 
   // Drops the connection, so that the next try starts on a fresh one.
   virtual void forget() = 0;
+
+  // Until the next request no thread of the store's runs, if it has any: before a fork whose child goes on with it.
+  virtual void rest() {}
 };
 
 // "alice@web1 (pid 71), running ./job.sh", or the bare owner id of a foreign client. Safe to print.

@@ -275,6 +275,9 @@ class Approach {
 
 Millis rest_after(const Busy& busy, Rng& rng)
 {
+  if (busy.again_in) {
+    return std::min(longest_rest, *busy.again_in);
+  }
   if (busy.silent && busy.place == 0) {
     return silent_pause / 2 + upto(rng, silent_pause / 2);
   }

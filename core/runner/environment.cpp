@@ -47,7 +47,7 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   set(inherited, "RLOCK_KEY", locks.held.front().name.text());
   set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
   set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
-  set(inherited, "RLOCK_SERVER", locks.server.shown());
+  set(inherited, "RLOCK_SERVER", locks.server);
   set(inherited, held_variable, held);
   return inherited;
 }

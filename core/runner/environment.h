@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "lock/names.h"
-#include "wire/url.h"
 
 #include <string>
 #include <string_view>
@@ -21,7 +20,7 @@ struct HeldLock {
 struct JobLocks {
   std::vector<HeldLock> held;  // one at least; the first is the one that RLOCK_KEY and RLOCK_TOKEN name
   Millis lease;
-  const Endpoint& server;
+  const std::string server;  // as ServerSpec::shown
 };
 
 // Known only when the lock is ours, and so the last to be set.

@@ -38,6 +38,7 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   }
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
+  task.store.rest();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
     return refused("fork");

@@ -37,7 +37,7 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
                      .argv = m_request.argv,
                      .environment = job_environment(
                          m_request.environment,
-                         {.held = locks, .lease = m_request.ttl, .server = m_request.server.endpoint}),
+                         {.held = locks, .lease = m_request.ttl, .server = m_request.server.shown()}),
                      .late_variable = std::string(fence_variable),
                      .stop_signal = m_request.stop_signal,
                      .kill_after = m_request.kill_after,

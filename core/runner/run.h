@@ -29,6 +29,7 @@ struct RunRequest {
   Millis min_hold{0};            // the lock stays taken at least this long
   int busy_code = 75;            // -E
   std::string label;
+  unsigned sync = 0;             // how many replicas must have the lock
   OnLost on_lost = OnLost::stop;
 
   std::vector<std::string> argv;                 // the job

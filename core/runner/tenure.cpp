@@ -41,10 +41,13 @@ Tenure::Tenure(const RunRequest& request, const World& world, const std::string&
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   const HolderInfo who = who_asks(request);
+  const Sync sync{.replicas = request.sync, .within = std::min(request.server.timeout / 2, request.ttl / 4)};
   holdings.reserve(request.names.size());
   for (const LockName& name : request.names) {
-    holdings.emplace_back(request, world, LockSpec{.name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once},
-                          owner);
+    holdings.emplace_back(
+        request, world,
+        LockSpec{.name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync},
+        owner);
   }
 }
 

@@ -1,7 +1,7 @@
 -- release: let go of a lock that is still ours and pass it on, or leave the queue.
 --
 --   ARGV[5]  hold, as it was acquired
---   ARGV[6]  how many of those who listen on the lock's channel are ours
+--   ARGV[6]  how many of those who listen on the lock's channel are ours; -1: nobody is told and nothing is passed on
 --   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over, if no hold is left; or 0
 --   ARGV[8]  milliseconds for which the job's success is to be remembered; or 0
 --
@@ -62,5 +62,7 @@ if left > 0 then
   return {'still_held', left}
 end
 forget(OWNER)
-pass_on(EARS)
+if EARS >= 0 then
+  pass_on(EARS)
+end
 return {'released'}

@@ -64,7 +64,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   SystemRng rng;
   Silent silent;
   turns.last = clock.now();
-  auto store = open_store({.endpoint = *parse_url(url)}, clock, Stop::never());
+  auto store = open_store({.endpoints = {*parse_url(url)}}, clock, Stop::never());
   while (clock.now() < end) {
     const LockSpec spec{
         .name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};

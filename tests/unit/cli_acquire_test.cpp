@@ -146,7 +146,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
 {
   const LockName name = *LockName::parse("it's");
   const Owner owner = Owner::of("o:1");
-  const Endpoint server = *parse_url("redis://u:secret@h:1");
+  const std::string server = parse_url("redis://u:secret@h:1")->shown();
   const JobLocks lock{.held = {{name, owner}}, .lease = Millis{30'000}, .server = server};
   CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
         "export RLOCK_KEY='it'\\''s'\n"
@@ -165,7 +165,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
 
 TEST_CASE("export: a nested lock leaves the outer one where it is")
 {
-  const Endpoint server = *parse_url("redis://h:1");
+  const std::string server = parse_url("redis://h:1")->shown();
   const std::string token = "o:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   const JobLocks lock{
       .held = {{*LockName::parse("k"), Hold::of_token(token)}}, .lease = Millis{30'000}, .server = server};

@@ -66,7 +66,7 @@ TEST_CASE("run: the defaults of the contract")
 {
   const RunRequest request = request_with({});
   CHECK(names_of(request) == "k");
-  CHECK(request.server.endpoint.shown() == "redis://127.0.0.1:6379");
+  CHECK(request.server.shown() == "redis://127.0.0.1:6379");
   CHECK(request.server.timeout == Millis{5000});
   CHECK(request.automatic);
   CHECK(request.ttl == Millis{30'000});
@@ -104,6 +104,7 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--leftovers", "leave"}).leftovers == Leftovers::leave);
   CHECK(request_with({"--on-lost=warn"}).on_lost == OnLost::warn);
   CHECK(request_with({"--label", "nightly"}).label == "nightly");
+  CHECK(request_with({"--sync", "2"}).sync == 2);
 
   const RunRequest fixed = request_with({"--lease", "5m"});
   CHECK_FALSE(fixed.automatic);
@@ -149,6 +150,9 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
       {{"-s", "-x"},
        "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
+      {{"--sync", "-1"}, "64 --sync: '-1' is not a number from 0 to 1000 (try --sync 1)"},
+      {{"--sync", "1", "-S", "redis://a", "-S", "redis://b"},
+       "64 --sync is for the replicas of one server; several servers have none (leave out --sync)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},
       {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string"},
       {{"--server-timeout", "0"},

@@ -25,7 +25,7 @@ Error error_of(const TypedServer& typed, const Variables& variables)
   return meant_server(typed, Environment(variables)).error();
 }
 
-TypedServer with_url(const std::string& url) { return {{url}, {}, {}}; }
+TypedServer with_url(const std::string& url) { return {.urls = {url}}; }
 
 class TempFile {
  public:
@@ -50,11 +50,11 @@ class TempFile {
 TEST_CASE("server: first found wins, and an empty variable is not found")
 {
   const Variables both{"RLOCK_SERVER=redis://one:1", "REDIS_URL=redis://two:2"};
-  CHECK(meant(with_url("redis://arg:3"), both).endpoint.host == "arg");
-  CHECK(meant({}, both).endpoint.host == "one");
-  CHECK(meant({}, {"RLOCK_SERVER=", "REDIS_URL=redis://two:2"}).endpoint.host == "two");
-  CHECK(meant({}, {"XRLOCK_SERVER=redis://no:1"}).endpoint.shown() == "redis://127.0.0.1:6379");
-  CHECK(meant(with_url("local:"), {}).endpoint.kind == Endpoint::Kind::local);
+  CHECK(meant(with_url("redis://arg:3"), both).endpoints.front().host == "arg");
+  CHECK(meant({}, both).endpoints.front().host == "one");
+  CHECK(meant({}, {"RLOCK_SERVER=", "REDIS_URL=redis://two:2"}).endpoints.front().host == "two");
+  CHECK(meant({}, {"XRLOCK_SERVER=redis://no:1"}).endpoints.front().shown() == "redis://127.0.0.1:6379");
+  CHECK(meant(with_url("local:"), {}).endpoints.front().kind == Endpoint::Kind::local);
 }
 
 TEST_CASE("server: a bad URL is 64 in the arguments, 78 in the environment, and named")
@@ -67,9 +67,40 @@ TEST_CASE("server: a bad URL is 64 in the arguments, 78 in the environment, and 
   CHECK(inherited.fault == Fault::config);
   CHECK(inherited.text.starts_with("REDIS_URL: "));
   CHECK(inherited.text.find("hunter2") == std::string::npos);
+}
 
-  CHECK(error_of({{"redis://a", "redis://b"}, {}, {}}, {}).text ==
-        "--server: given 2 times, but this version takes one server");
+TEST_CASE("server: several are a quorum, with a timeout of its own")
+{
+  const TypedServer typed{.urls = {"redis://a", "redis://b:1", "unix:///c"}};
+  const ServerSpec three = meant(typed, {});
+  CHECK(three.shown() == "redis://a:6379 redis://b:1 unix:///c");
+  CHECK(three.timeout == Millis{500});
+  CHECK(three.quorum == QuorumRule::majority);
+  CHECK(three.restart_guard);
+  CHECK(meant(with_url("redis://a"), {}).timeout == Millis{5000});
+  CHECK(meant({}, {"RLOCK_SERVER=" + three.shown()}).shown() == three.shown());
+
+  TypedServer all = typed;
+  all.quorum = "all";
+  all.no_restart_guard = true;
+  all.timeout = "2s";
+  CHECK(meant(all, {}).quorum == QuorumRule::all);
+  CHECK_FALSE(meant(all, {}).restart_guard);
+  CHECK(meant(all, {}).timeout == Millis{2000});
+  CHECK(meant(typed, {"RLOCK_PASSWORD=p"}).endpoints[2].password == "p");
+}
+
+TEST_CASE("server: what cannot be a quorum is said")
+{
+  CHECK(error_of({.urls = {"redis://a/1", "redis://a:6379/2"}}, {}).text ==
+        "--server: redis://a:6379/1 and redis://a:6379/2 are the same server, which cannot vote twice");
+  CHECK(error_of({.urls = {"redis://a", "local:"}}, {}).text ==
+        "--server: local: is one server for one host and no part of a quorum (give redis:// or unix:// URLs)");
+  CHECK(error_of({.urls = {"redis://a"}, .quorum = "all"}, {}).text ==
+        "--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
+  CHECK(error_of({.urls = {"redis://a", "redis://b"}, .quorum = "most"}, {}).text ==
+        "--quorum: 'most' is none of majority, all");
+  CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).fault == Fault::config);
 }
 
 TEST_CASE("server: where the password comes from")
@@ -78,14 +109,14 @@ TEST_CASE("server: where the password comes from")
   const Variables variables{"RLOCK_PASSWORD=ours", "REDISCLI_AUTH=theirs"};
 
   TypedServer typed = with_url("redis://h");
-  CHECK(meant(typed, {}).endpoint.password.empty());
-  CHECK(meant(typed, {"RLOCK_PASSWORD=", "REDISCLI_AUTH=theirs"}).endpoint.password == "theirs");
-  CHECK(meant(typed, variables).endpoint.password == "ours");
+  CHECK(meant(typed, {}).endpoints.front().password.empty());
+  CHECK(meant(typed, {"RLOCK_PASSWORD=", "REDISCLI_AUTH=theirs"}).endpoints.front().password == "theirs");
+  CHECK(meant(typed, variables).endpoints.front().password == "ours");
   typed.password_file = file.path();
-  CHECK(meant(typed, variables).endpoint.password == "from file");
+  CHECK(meant(typed, variables).endpoints.front().password == "from file");
   typed.urls = {"redis://:inurl@h"};
-  CHECK(meant(typed, variables).endpoint.password == "inurl");
-  CHECK(meant(with_url("local:"), variables).endpoint.password.empty());
+  CHECK(meant(typed, variables).endpoints.front().password == "inurl");
+  CHECK(meant(with_url("local:"), variables).endpoints.front().password.empty());
 }
 
 TEST_CASE("server: a password file that gives none is 78")
@@ -93,7 +124,7 @@ TEST_CASE("server: a password file that gives none is 78")
   const TempFile empty("\n");
   for (const std::string& path :
        {empty.path(), std::string("/nonexistent/x"), std::string("/tmp")}) {
-    const Error error = error_of({{}, {}, path}, {});
+    const Error error = error_of({.password_file = path}, {});
     CHECK(error.fault == Fault::config);
     CHECK(error.text.starts_with("--password-file: cannot read a password from " + path + ": "));
   }

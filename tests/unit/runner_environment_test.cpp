@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/environment.h"
 
+#include "lock/open.h"
+
 #include <doctest/doctest.h>
 
 using namespace rlock;
 
 TEST_CASE("job environment: the lock, its ancestors, and no password")
 {
-  Endpoint server;
-  server.user = "u";
-  server.password = "secret";
+  Endpoint endpoint;
+  endpoint.user = "u";
+  endpoint.password = "secret";
+  Endpoint other = endpoint;
+  other.host = "b";
+  const ServerSpec server{.endpoints = {endpoint, other}};
   const LockName name = *LockName::parse("b");
   const Owner owner = Owner::of("o2:2");
   const auto environment = job_environment(
       {"PATH=/bin", "RLOCK_KEY=a", "RLOCK_FENCE=41", "RLOCK_HELD=o1:1 a", "RLOCK_KEYS=mine"},
-      {.held = {{name, owner}}, .lease = Millis{30'000}, .server = server});
+      {.held = {{name, owner}}, .lease = Millis{30'000}, .server = server.shown()});
 
   CHECK(environment_value(environment, "PATH") == "/bin");
   CHECK(environment_value(environment, "RLOCK_KEYS") == "mine");
@@ -23,7 +28,7 @@ TEST_CASE("job environment: the lock, its ancestors, and no password")
   CHECK(environment_value(environment, "RLOCK_FENCE") == "");
   CHECK(environment_value(environment, "RLOCK_LEASE_MS") == "30000");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 a\no2:2 b");
-  CHECK(environment_value(environment, "RLOCK_SERVER") == "redis://127.0.0.1:6379");
+  CHECK(environment_value(environment, "RLOCK_SERVER") == "redis://127.0.0.1:6379 redis://b:6379");
   for (const std::string& entry : environment) {
     CHECK(entry.find("secret") == std::string::npos);
   }
@@ -36,7 +41,7 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   const Owner ours = Owner::of("o2:2");
   const Owner ancestors = Owner::of("o1:1");
   const auto environment = job_environment(
-      {"RLOCK_HELD=o1:1 b"}, {.held = {{a, ours}, {b, ancestors}}, .lease = Millis{30'000}, .server = Endpoint{}});
+      {"RLOCK_HELD=o1:1 b"}, {.held = {{a, ours}, {b, ancestors}}, .lease = Millis{30'000}, .server = "redis://h:1"});
   CHECK(environment_value(environment, "RLOCK_KEY") == "a");
   CHECK(environment_value(environment, "RLOCK_TOKEN") == "o2:2");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");

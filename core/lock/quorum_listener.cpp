@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/quorum_listener.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <sys/epoll.h>
+
+namespace rlock {
+
+QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t least,
+                               std::shared_ptr<Backoff> backoff)
+    : m_ears(std::move(ears)), m_least(least), m_backoff(std::move(backoff)), m_epoll(::epoll_create1(EPOLL_CLOEXEC))
+{
+  for (const auto& ear : m_ears) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    ::epoll_ctl(m_epoll.get(), EPOLL_CTL_ADD, ear->fd(), &event);
+  }
+}
+
+// A server that cuts us off may have lost the lock as well: that is worth a look.
+Result<Hint> QuorumListener::heard(const Clock& clock)
+{
+  Hint all;
+  const std::size_t before = m_ears.size();
+  std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) {
+    const auto hint = ear->heard(clock);
+    if (hint && hint->look_in) {
+      all.look_in = std::min(all.look_in.value_or(*hint->look_in), *hint->look_in);
+    }
+    return !hint;
+  });
+  if (m_ears.size() < m_least) {
+    return Error{Fault::unreachable, "lost the subscriptions at too many servers"};
+  }
+  if (m_ears.size() < before) {
+    all.look_in = Millis{0};
+  }
+  if (all.look_in) {
+    *all.look_in += m_backoff->draw();
+  }
+  return all;
+}
+
+}  // namespace rlock

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/quorum_member.h"
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include <pthread.h>
+
+namespace rlock {
+namespace {
+
+// A signal is for the thread that waits for one.
+template <typename Body>
+std::thread deaf_thread(Body body)
+{
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t& mask;
+    ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } const restore{before};
+  return std::thread(std::move(body));
+}
+
+}  // namespace
+
+QuorumMember::QuorumMember(QuorumServer server) : m_server(std::move(server)) {}
+
+void QuorumMember::rest()
+{
+  if (!m_thread.joinable()) {
+    return;
+  }
+  {
+    const std::lock_guard guard(m_mutex);
+    m_over = true;
+    cut_off();
+  }
+  m_news.notify_one();
+  m_thread.join();
+  m_over = false;
+}
+
+bool QuorumMember::post(std::string topic, Word word, Task task)
+{
+  bool lame = false;
+  {
+    const std::lock_guard guard(m_mutex);
+    lame = m_failed || m_busy || !m_posted.empty();
+    if (word == Word::urgent) {
+      cut_off();
+    }
+    std::erase_if(m_posted, [&](const Posted& earlier) {
+      return earlier.topic == topic && (word != Word::further || earlier.word == Word::further);
+    });
+    m_posted.push_back({std::move(topic), word, std::move(task)});
+  }
+  if (!m_thread.joinable()) {
+    try {
+      m_thread = deaf_thread([this] { work(); });
+    } catch (const std::system_error&) {  // the next post tries again
+      return true;
+    }
+  }
+  m_news.notify_one();
+  return lame;
+}
+
+void QuorumMember::cut_off()
+{
+  if (m_busy && !m_interrupted) {
+    m_interrupted = true;
+    m_stop.request();
+  }
+}
+
+void QuorumMember::hurry()
+{
+  const std::lock_guard guard(m_mutex);
+  if (!m_posted.empty()) {
+    cut_off();
+  }
+}
+
+bool QuorumMember::is_idle() const
+{
+  const std::lock_guard guard(m_mutex);
+  return !m_busy && m_posted.empty();
+}
+
+void QuorumMember::work()
+{
+  std::unique_lock lock(m_mutex);
+  for (;;) {
+    m_news.wait(lock, [&] { return m_over || !m_posted.empty(); });
+    if (m_over) {
+      return;
+    }
+    if (std::exchange(m_interrupted, false)) {
+      m_stop = StopSource();
+    }
+    const Posted next = std::move(m_posted.front());
+    m_posted.pop_front();
+    m_busy = true;
+    const Stop stop = m_stop.token();
+    lock.unlock();
+    const bool answered = next.task(m_server, stop);
+    lock.lock();
+    m_busy = false;
+    m_failed = !answered;
+  }
+}
+
+}  // namespace rlock

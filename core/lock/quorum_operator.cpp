@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's half of QuorumStore: looking, and taking away.
+#include "lock/quorum_asking.h"
+#include "lock/quorum_store.h"
+
+#include <map>
+
+namespace rlock {
+namespace {
+
+template <typename T>
+std::size_t answered(const Answers<T>& answers)
+{
+  return tally(answers, [](const T&) { return true; }).yes;
+}
+
+// One holder as several servers see it.
+struct Seen {
+  Holder holder;
+  std::vector<Millis> ttls;
+};
+
+constexpr Millis no_expiry = Millis::max();
+
+std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
+{
+  std::map<std::string, Seen> all;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    for (const Holder& holder : (*answer)->holders) {
+      Seen& seen = all.try_emplace(holder.owner.text(), Seen{holder, {}}).first->second;
+      seen.holder.count = std::max(seen.holder.count, holder.count);
+      seen.holder.info = seen.holder.info ? seen.holder.info : holder.info;
+      seen.ttls.push_back((*answer)->ttl.value_or(no_expiry));
+    }
+  }
+  return all;
+}
+
+// Until when so many servers have it.
+Millis ttl_of(Seen& seen, std::size_t quorum)
+{
+  std::sort(seen.ttls.rbegin(), seen.ttls.rend());
+  return seen.ttls[std::min(quorum, seen.ttls.size()) - 1];
+}
+
+}  // namespace
+
+// Held is what a quorum says, and what it may say: a server that is silent may have it. The rest is shown as it is.
+Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> answers) const
+{
+  const std::size_t heard = answered(answers);
+  if (heard < majority()) {
+    return no_quorum(answers, majority());
+  }
+  LockState all{.name = name, .mode = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
+  for (const auto& answer : answers) {
+    if (answer && *answer) {
+      all.fence = std::max(all.fence, (*answer)->fence);
+      all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
+      all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
+    }
+  }
+  all.holders.clear();
+  const std::size_t quorum = quorum_size(m_policy.rule, all.mode, size());
+  Millis ttl{0};
+  for (auto& [owner, seen] : holders_in(answers)) {
+    if (seen.ttls.size() + (size() - heard) < quorum) {
+      all.partial.push_back(seen.holder);
+      continue;
+    }
+    ttl = std::max(ttl, ttl_of(seen, quorum));
+    all.holders.push_back(std::move(seen.holder));
+  }
+  all.count = all.holders.size();
+  all.ttl = ttl == no_expiry ? std::nullopt : std::optional{ttl};
+  return all;
+}
+
+Result<LockState> QuorumStore::inspect(const LockName& name, const Limit& limit)
+{
+  auto answers = consult_all<LockState>(
+      Subject{"inspect " + name.text()}, limit,
+      [name](QuorumServer& server, const Limit& within) { return server.store->inspect(name, within); },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  return merged(name, std::move(answers));
+}
+
+// A lock that one server lists is free on those that answered and do not.
+Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const Limit& limit)
+{
+  using Locks = std::vector<LockState>;
+  const auto answers = consult_all<Locks>(
+      Subject{"list"}, limit,
+      [glob = std::string(pattern)](QuorumServer& server, const Limit& within) { return server.store->list(glob, within); },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  if (answered(answers) < majority()) {
+    return no_quorum(answers, majority());
+  }
+
+  std::map<LockName, Answers<LockState>> by_name;
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const LockState& lock : answers[i] && *answers[i] ? **answers[i] : Locks{}) {
+      by_name.try_emplace(lock.name, size()).first->second[i].emplace(lock);
+    }
+  }
+  Locks locks;
+  for (auto& [name, states] : by_name) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!states[i] && answers[i] && *answers[i]) {
+        states[i].emplace(LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
+      }
+    }
+    auto lock = merged(name, std::move(states));
+    if (lock && lock->held()) {
+      locks.push_back(*std::move(lock));
+    }
+  }
+  return locks;
+}
+
+// Who hears it on one server hears it. Nobody else is named before a majority has answered.
+Result<ForceAsk> QuorumStore::ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
+                                  Millis grace, const Limit& limit)
+{
+  const auto answers = consult_all<ForceAsk>(
+      Subject{"force " + name.text()}, limit,
+      [name, mode, owner, who = std::string(by), grace](QuorumServer& server, const Limit& within) {
+        return server.store->ask(name, mode, owner, who, grace, within);
+      },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  if (answered(answers) < majority()) {
+    return no_quorum(answers, majority());
+  }
+  ForceAsk all = ForceFree{};
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    const auto* asked = std::get_if<ForceAsked>(&**answer);
+    auto* before = std::get_if<ForceAsked>(&all);
+    if (asked != nullptr && before != nullptr) {
+      before->listening = std::max(before->listening, asked->listening);
+    } else if (asked != nullptr || (before == nullptr && std::holds_alternative<ForceChanged>(**answer))) {
+      all = **answer;
+    }
+  }
+  return all;
+}
+
+// Done when those that did not answer are too few for the holder to go on.
+Result<ForceBreak> QuorumStore::break_lock(const LockName& name, const Mode& mode, const Owner& owner,
+                                           std::string_view by, const Limit& limit)
+{
+  const std::size_t needed = size() - quorum_size(m_policy.rule, mode, size()) + 1;
+  const auto answers = consult_all<ForceBreak>(
+      Subject{"force " + name.text()}, limit,
+      [name, mode, owner, who = std::string(by)](QuorumServer& server, const Limit& within) {
+        return server.store->break_lock(name, mode, owner, who, within);
+      },
+      [&](const auto& so_far) { return answered(so_far) >= needed; });
+  if (answered(answers) < needed) {
+    return no_quorum(answers, needed);
+  }
+  ForceBreak all = ForceFree{};
+  for (const auto& answer : answers) {
+    if (answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
+        !std::holds_alternative<ForceFree>(**answer)) {
+      all = **answer;
+    }
+  }
+  return all;
+}
+
+}  // namespace rlock

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock on several independent servers at once (Redlock): held by who holds it on a quorum of them.
+//
+// Everybody is asked at the same time, each on a thread of its own, and the answer is there as soon as further answers
+// cannot change it; servers that are down, slow, read-only or hung are a no, and delay nothing unless they are needed.
+// An attempt that fails is taken back everywhere, also where no answer came. When several took a part of the servers
+// each and nobody won, they try again after a random pause, within the limit. There is no line, for N queues have no
+// common order: who is refused waits for a word from any server (Busy::again_in says for how long at most).
+//
+// The fencing number. Each server gives out max(last + 1, its time); ours is the greatest of those that were granted,
+// and it is written back to a quorum before the lock counts as taken. Without that it would not grow: the greatest may
+// come from a server, one whose clock is ahead, that has no part in the next quorum. With it any later quorum shares a
+// server with ours that has seen our number, and gives a greater one. That costs one round trip more, except with
+// QuorumRule::all. It does not hold across a restart that loses a server's data while clocks are further apart than the
+// restart guard is long; and two who hold permits at the same time may, by a chance of one microsecond, have the same.
+//
+// A server that comes back after the lock was taken has no part in it: nobody re-creates a key that is gone. So a
+// lock that lives through outages gets narrower; the next acquisition is whole again.
+#pragma once
+
+#include "lock/quorum.h"
+#include "lock/quorum_member.h"
+#include "lock/quorum_round.h"
+#include "lock/store.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rlock {
+
+struct Subject;
+
+struct QuorumPolicy {
+  QuorumRule rule = QuorumRule::majority;
+  // A server that has run for less than this, or than the ttl that is asked for, may have forgotten a lock: it grants
+  // none (delayed restart). Missing: its data survive.
+  std::optional<Millis> least_uptime = Millis{30'000};
+};
+
+class QuorumStore final : public LockStore {
+ public:
+  // `clock` must outlive it; two servers at least. std::system_error: no descriptors to be had.
+  QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
+  ~QuorumStore() override;  // gives what is still to be sent a moment to be sent
+  QuorumStore(const QuorumStore&) = delete;
+  QuorumStore& operator=(const QuorumStore&) = delete;
+
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                          const Limit& limit) override;
+  Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
+  Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                           const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
+                          const Limit& limit) override;
+  Result<LockState> inspect(const LockName& name, const Limit& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
+  Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
+                       Millis grace, const Limit& limit) override;
+  Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
+                                std::string_view by, const Limit& limit) override;
+  void forget() override {}  // each server's connection goes with the request that failed on it
+  void rest() override;
+
+ private:
+  template <typename T>
+  struct Asked {
+    std::shared_ptr<Round<T>> round;
+    std::vector<bool> lame;  // whose answers are not worth waiting for
+  };
+  template <typename T, typename Request>
+  Asked<T> post_all(const Subject& subject, Instant deadline, Request request);
+  template <typename T, typename Request, typename Enough>
+  Answers<T> consult(const Subject& subject, const Limit& limit, Request request, Enough enough);
+  template <typename T, typename Request, typename Enough>
+  Answers<T> consult_all(const Subject& subject, const Limit& limit, Request request, Enough enough);
+
+  struct Try {
+    Result<Attempt> attempt;
+    bool tied = false;  // Busy, but nobody has it
+  };
+  Try try_once(const LockSpec& spec, const Owner& owner, const Limit& limit);
+  Answers<Attempt> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit);
+  Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted, Instant asked_at,
+                         const Limit& limit);
+  void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
+                 Millis within);
+  void post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
+  Try refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took);
+  Result<LockState> merged(const LockName& name, Answers<LockState> answers) const;
+
+  [[nodiscard]] std::size_t size() const { return m_members.size(); }
+  [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
+
+  QuorumPolicy m_policy;
+  const Clock& m_clock;
+  std::unique_ptr<Rng> m_rng;
+  std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
+  std::vector<std::unique_ptr<QuorumMember>> m_members;
+};
+
+}  // namespace rlock

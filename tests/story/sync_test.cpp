@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// --sync: a lock counts only once replicas have it.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Pair {
+  RedisServer master{{.args = {"--repl-diskless-sync-delay", "0"}, .tcp = true}};
+  RedisServer replica{{.args = {"--replicaof", "127.0.0.1", std::to_string(master.port())}}};
+
+  Pair()
+  {
+    wait_until([&] { return as_int(master.command({"WAIT", "1", "10"})) == 1; }, "the replica follows", 30s);
+  }
+  [[nodiscard]] bool held() const { return as_int(master.command({"EXISTS", "k"})) == 1; }
+  [[nodiscard]] bool somebody_waits_for_replicas() const
+  {
+    return as_text(master.command({"CLIENT", "LIST"})).find("cmd=wait") != std::string::npos;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sync: the job starts when the replica has the lock, and not before")
+{
+  Pair pair;
+  const auto ran = make_temp_dir("sync") / "ran";
+  pair.replica.stop_signal();
+  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl", "2m",
+                          "--", "touch", ran.string()}));
+  wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
+  CHECK_FALSE(std::filesystem::exists(ran));
+  pair.replica.cont();
+  CHECK(job.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.err() == "");
+  CHECK(std::filesystem::exists(ran));
+  CHECK_FALSE(pair.held());
+}
+
+TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is given back")
+{
+  Pair pair;
+  pair.replica.stop_signal();
+  const auto run = [&](const std::string& replicas) {
+    return run_rlock({"run", "-S", pair.master.url(), "-k", "k", "--sync", replicas, "--server-timeout", "1s", "--", "true"});
+  };
+  const Finished hung = run("1");
+  CHECK(hung.code == 69);
+  CHECK(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") != std::string::npos);
+  CHECK_FALSE(pair.held());
+
+  pair.replica.cont();
+  wait_until([&] { return as_int(pair.master.command({"WAIT", "1", "10"})) == 1; }, "the replica follows again", 30s);
+  const Finished missing = run("2");
+  CHECK(missing.code == 69);
+  CHECK(missing.err.find("1 of the 2 replicas of --sync 2") != std::string::npos);
+  CHECK_FALSE(pair.held());
+}
+
+TEST_CASE("sync: a lock that is handed over waits for the replica as well")
+{
+  Pair pair;
+  const auto dir = make_temp_dir("sync");
+  const std::string go = (dir / "go").string();
+  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
+                             "until test -e " + go + "; do sleep 0.01; done"}));
+  wait_until([&] { return pair.held(); }, "the lock is taken");
+  Process waiter(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl", "2m",
+                             "--", "touch", (dir / "ran").string()}));
+  wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
+  pair.replica.stop_signal();
+  Process({"touch", go}).wait();
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  wait_until([&] { return pair.somebody_waits_for_replicas(); }, "it waits for the replica");
+  CHECK_FALSE(std::filesystem::exists(dir / "ran"));
+  pair.replica.cont();
+  CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(std::filesystem::exists(dir / "ran"));
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/fake_store.h"
+
+#include <utility>
+
+namespace rlock::test {
+
+void FakeServer::be(Mood mood)
+{
+  const std::lock_guard guard(m_mutex);
+  m_mood = mood;
+}
+
+void FakeServer::forget_all()
+{
+  const std::lock_guard guard(m_mutex);
+  m_holder.reset();
+  m_fence = 0;
+}
+
+void FakeServer::set_fence(std::uint64_t fence)
+{
+  const std::lock_guard guard(m_mutex);
+  m_fence = fence;
+}
+
+std::optional<std::string> FakeServer::holder() const
+{
+  const std::lock_guard guard(m_mutex);
+  return m_holder;
+}
+
+std::uint64_t FakeServer::fence() const
+{
+  const std::lock_guard guard(m_mutex);
+  return m_fence;
+}
+
+std::vector<std::string> FakeServer::asked() const
+{
+  const std::lock_guard guard(m_mutex);
+  return m_asked;
+}
+
+// Nobody listens, nothing expires.
+class FakeStore final : public LockStore {
+ public:
+  FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
+
+  Result<Attempt> acquire(const LockSpec&, const Owner& owner, const Manner&, const Limit& limit) override
+  {
+    return answer<Attempt>("acquire", owner, limit, [&]() -> Attempt {
+      if (m_server->m_holder && *m_server->m_holder != owner.text()) {
+        return Busy{.ttl = Millis{30'000},
+                    .holder = Holder{.owner = Owner::of(*m_server->m_holder), .count = 1, .info = std::nullopt}};
+      }
+      if (!m_server->m_holder) {
+        m_server->m_holder = owner.text();
+        ++m_server->m_fence;
+      }
+      return Granted{.fence = m_server->m_fence, .count = 1};
+    });
+  }
+  Result<Reentry> reenter(const LockSpec&, const Hold& hold, const Limit& limit) override
+  {
+    return answer<Reentry>("reenter", hold.owner, limit, [&]() -> Reentry {
+      if (!holds(hold.owner)) {
+        return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
+      }
+      return Granted{.fence = m_server->m_fence, .count = 2};
+    });
+  }
+  Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
+  Result<Renewal> renew(const LockSpec&, const Owner& owner, const Limit& limit) override
+  {
+    return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
+      return holds(owner) ? Renewal{Kept{}} : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
+    });
+  }
+  Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const Limit& limit) override
+  {
+    return answer<bool>("raise", owner, limit, [&] {
+      m_server->m_fence = holds(owner) ? std::max(m_server->m_fence, fence) : m_server->m_fence;
+      return holds(owner);
+    });
+  }
+  Result<Release> release(const LockSpec&, const Hold& hold, const Parting& parting, const Limit& limit) override
+  {
+    return answer<Release>(parting.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
+      if (!holds(hold.owner)) {
+        return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
+      }
+      m_server->m_holder.reset();
+      return Released{};
+    });
+  }
+  Result<LockState> inspect(const LockName& name, const Limit& limit) override
+  {
+    return answer<LockState>("inspect", Owner::of(""), limit, [&] {
+      LockState state{.name = name, .mode = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
+      if (m_server->m_holder) {
+        state.holders.push_back({.owner = Owner::of(*m_server->m_holder), .count = 1, .info = std::nullopt});
+      }
+      return state;
+    });
+  }
+  Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return std::vector<LockState>{}; }
+  Result<std::unique_ptr<Listener>> listen(const LockSpec&, const Owner&, const Limit&) override
+  {
+    return Error{Fault::unreachable, "nobody listens here"};
+  }
+  Result<ForceAsk> ask(const LockName&, const Mode&, const Owner&, std::string_view, Millis, const Limit&) override
+  {
+    return ForceAsk{ForceFree{}};
+  }
+  Result<ForceBreak> break_lock(const LockName&, const Mode&, const Owner& owner, std::string_view,
+                                const Limit& limit) override
+  {
+    return answer<ForceBreak>("break", owner, limit, [&]() -> ForceBreak {
+      if (!holds(owner)) {
+        return ForceFree{};
+      }
+      m_server->m_holder.reset();
+      return ForceBroken{{.owner = owner, .count = 1, .info = std::nullopt}};
+    });
+  }
+  void forget() override {}
+
+ private:
+  [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
+
+  template <typename T, typename Act>
+  Result<T> answer(const std::string& what, const Owner& owner, const Limit& limit, Act act)
+  {
+    std::unique_lock lock(m_server->m_mutex);
+    m_server->m_asked.push_back(what + " " + owner.text());
+    const auto mood = m_server->m_mood;
+    if (mood == FakeServer::Mood::down) {
+      return Error{Fault::unreachable, "connection refused"};
+    }
+    if (mood == FakeServer::Mood::fine) {
+      return act();
+    }
+    if (mood == FakeServer::Mood::late) {
+      [[maybe_unused]] const auto unheard = act();
+    }
+    lock.unlock();
+    m_clock.sleep_until(limit.deadline, limit.stop);
+    return Error{Fault::unreachable, "no answer"};
+  }
+
+  std::shared_ptr<FakeServer> m_server;
+  const Clock& m_clock;
+};
+
+std::unique_ptr<LockStore> store_on(std::shared_ptr<FakeServer> server, const Clock& clock)
+{
+  return std::make_unique<FakeStore>(std::move(server), clock);
+}
+
+}  // namespace rlock::test

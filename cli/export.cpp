@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/export.h"
 
+#include "wire/url.h"
+
 #include <algorithm>
 #include <sstream>
 

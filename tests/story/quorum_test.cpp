@@ -315,3 +315,29 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   CHECK(partly.out.find("dead:1, on too few servers to hold it") != std::string::npos);
   CHECK(quorum.rlock("run", {"-n", "-k", "k", "--", "true"}).code == 0);
 }
+
+TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper goes on with the lock")
+{
+  const Quorum quorum(3);
+  Words inner = rlock_argv(quorum.words("run", {"-n", "-k", "k", "--", "true"}));
+  Words outer{"-k", "k", "--"};
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  const Finished nested = quorum.rlock("run", outer);
+  CHECK(nested.code == 0);
+  CHECK(nested.err == "");
+  CHECK(quorum.held({0, 1, 2}) == 0);
+
+  Process ward({"sleep", "60"});
+  const Finished acquired =
+      quorum.rlock("acquire", {"-k", "k", "--ttl", "1s", "--pid", std::to_string(ward.pid())});
+  CHECK(acquired.code == 0);
+  const auto pttl = [&] { return as_int(quorum.servers[1].command({"PTTL", "k"})); };
+  for (int renewal = 0; renewal < 3; ++renewal) {
+    wait_until([&] { return pttl() < 800; }, "the lease gets shorter");
+    wait_until([&] { return pttl() > 850; }, "the keeper renews it");
+  }
+  CHECK(quorum.held({0, 1, 2}) == 3);
+  ward.signal(SIGKILL);
+  ward.wait();
+  wait_until([&] { return quorum.held({0, 1, 2}) == 0; }, "the keeper has let go");
+}

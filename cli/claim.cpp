@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/json.h"
 #include "cli/output.h"
+#include "runner/door.h"
 
 #include <CLI/CLI.hpp>
 
@@ -91,12 +92,12 @@ Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedCl
 
 }  // namespace
 
-void describe_claim(CLI::App& app, TypedClaim& typed)
+void describe_claim(Options& options, TypedClaim& typed)
 {
-  describe_keys(app, typed.keys);
-  add_text(app, "--token", typed.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
-  add_flag(app, "-q,--quiet", typed.quiet, "do not say what became of a lock that is not ours");
-  describe_server(app, typed.server);
+  describe_keys(options, typed.keys);
+  options.text("--token", typed.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
+  options.flag("-q,--quiet", typed.quiet, "do not say what became of a lock that is not ours");
+  describe_server(options, typed.server);
 }
 
 Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> operands,
@@ -138,6 +139,31 @@ RunEnd not_ours(const Claim& claim, const std::string& what, const TypedClaim& t
   return ended(ExitCode::no);
 }
 
+Result<RunEnd> let_go(const Claim& claim, const TypedClaim& typed, const Call& call)
+{
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Fd at_the_door = knock(claim.hold);  // until we return
+  const Result<LockSpec> spec = spec_of(claim, Millis{0}, *opened);
+  if (!spec) {
+    return spec.error();
+  }
+  const Result<Release> released =
+      opened->store->release(*spec, claim.hold, {}, opened->limit());
+  if (!released) {
+    return released.error();
+  }
+  if (const auto* lost = std::get_if<NotOurs>(&*released)) {
+    return not_ours(claim, what_became_of(*lost), typed);
+  }
+  if (std::holds_alternative<Left>(*released)) {
+    return not_ours(claim, "it was still waited for", typed);
+  }
+  return ended(ExitCode::ok);
+}
+
 Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, const Call& call)
 {
   const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
@@ -148,7 +174,7 @@ Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, c
   if (!spec) {
     return spec.error();
   }
-  const Result<Renewal> renewal = opened->store->renew(*spec, claim.hold.owner, opened->limit());
+  const Result<Renewal> renewal = opened->store->renew_hold(*spec, claim.hold, opened->limit());
   if (!renewal) {
     return renewal.error();
   }

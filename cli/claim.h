@@ -20,7 +20,7 @@ struct TypedClaim {
   bool quiet = false;
 };
 
-void describe_claim(CLI::App& app, TypedClaim& typed);
+void describe_claim(Options& options, TypedClaim& typed);
 
 struct Claim {
   LockName name;
@@ -39,6 +39,9 @@ Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& open
 // Asks the server, and pushes the expiry back to `ttl` from now, or leaves it where it is: zero. Prints one JSON object
 // if asked to and it is ours.
 Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, const Call& call);
+
+// Releases it; whoever keeps it for us ends without a word.
+Result<RunEnd> let_go(const Claim& claim, const TypedClaim& typed, const Call& call);
 
 // Says on stderr, unless quiet, what became of it; exit 1.
 RunEnd not_ours(const Claim& claim, const std::string& what, const TypedClaim& typed);

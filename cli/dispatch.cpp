@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/dispatch.h"
 
+#include "base/log.h"
 #include "base/text.h"
+#include "cli/config.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -10,33 +12,120 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
+
 namespace rlock::cli {
 namespace {
 
-Result<RunEnd> call(const Verb& verb, std::span<const std::string> args,
-                    const Environment& environment, Signals& signals)
+Act describe(const Verb& verb, CLI::App& app, Options options, bool& wants_help)
 {
+  app.name(std::string(verb.name));
+  app.set_help_flag();  // CLI11's own would print CLI11's own text
+  Act act = verb.describe(options);
+  options.flag("-h,--help", wants_help, "show this and exit");
+  return act;
+}
+
+// What was typed, in the verb's own terms. Not to be moved: what `app` fills is in it.
+struct Typed {
   CLI::App app;
   bool wants_help = false;
-  const Act act = describe(verb, app, wants_help);
+  Act act;
+  Words words;
+};
 
-  Result<Words> words = cut(app, args, verb.operands);
+Result<Done> understand(Typed& typed, const Verb& verb, std::span<const std::string> args,
+                        const Options& options)
+{
+  typed.act = describe(verb, typed.app, options, typed.wants_help);
+  Result<Words> words = cut(typed.app, args, verb.operands);
   if (!words) {
     return words.error();
   }
-  const Result<Done> parsed = parse(app, *words);
+  typed.words = *std::move(words);
+  return parse(typed.app, typed.words);
+}
+
+Result<RunEnd> act_on(const Typed& typed, const Verb& verb, const Environment& environment,
+                      Signals& signals)
+{
+  const auto& operands = typed.words.operands;
+  if (verb.operands == Operands::none && !operands.empty()) {
+    return usage("unexpected '" + printable(operands.front()) + "' (rlock help " +
+                 std::string(verb.name) + " shows the usage)");
+  }
+  return typed.act({operands, environment, signals});
+}
+
+// The file fills what was not typed.
+Result<RunEnd> act_with(const ConfigFile& config, Typed& typed, const Verb& verb,
+                        Environment environment, Signals& signals)
+{
+  const Result<std::vector<Setting>> settings = read_settings(config, typed.app);
+  if (!settings) {
+    return settings.error();
+  }
+  const Result<Done> parsed = parse(typed.app, words_of(*settings, typed.app, typed.words));
   if (!parsed) {
     return parsed.error();
   }
-  if (wants_help) {
-    print(help_of(verb));
-    return ended(ExitCode::ok);
+  environment.configure(*settings);
+  Result<RunEnd> end = act_on(typed, verb, environment, signals);
+  return end ? std::move(end) : blame(end.error(), *settings, typed.app, typed.words);
+}
+
+// Who wants JSON wants it also of what is wrong with the words.
+void heed_log_format(std::span<const std::string> args)
+{
+  for (std::size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    const bool is_next = args[i] == "--log-format" && i + 1 < args.size() && args[i + 1] == "json";
+    if (is_next || args[i] == "--log-format=json") {
+      set_log_style({.format = LogFormat::json, .key = ""});
+    }
   }
-  if (verb.operands == Operands::none && !words->operands.empty()) {
-    return usage("unexpected '" + printable(words->operands.front()) + "' (rlock help " +
-                 std::string(verb.name) + " shows the usage)");
+}
+
+Result<RunEnd> help_on(const Verb& verb)
+{
+  print(help_of(verb));
+  return ended(ExitCode::ok);
+}
+
+// With all its options. The verbs that know no server have nothing to configure.
+Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
+                            const Result<std::optional<ConfigFile>>& config,
+                            const Environment& environment, Signals& signals)
+{
+  Typed typed;
+  const Result<Done> understood = understand(typed, verb, args, Options(typed.app));
+  if (!understood) {
+    heed_log_format(args);
+    return understood.error();
   }
-  return act({std::move(words->operands), environment, signals});
+  if (typed.wants_help) {
+    return help_on(verb);
+  }
+  const bool is_configured = typed.app.get_option_no_throw("--server") != nullptr;
+  if (is_configured && !config) {
+    return config.error();
+  }
+  return is_configured && *config ? act_with(**config, typed, verb, environment, signals)
+                                  : act_on(typed, verb, environment, signals);
+}
+
+// The options that were typed are enough to understand them; all are needed to say what was wrong, for a config file, and
+// where a long one may be shortened.
+Result<RunEnd> call(const Verb& verb, std::span<const std::string> args,
+                    const Environment& environment, Signals& signals)
+{
+  const auto config = find_config(environment);
+  if (config && !*config && verb.operands != Operands::getopt) {
+    Typed typed;
+    if (understand(typed, verb, args, Options(typed.app, args))) {
+      return typed.wants_help ? help_on(verb) : act_on(typed, verb, environment, signals);
+    }
+  }
+  return call_in_full(verb, args, config, environment, signals);
 }
 
 // --help and --version are verbs too, to those who do not know ours yet.
@@ -53,13 +142,22 @@ std::string_view verb_name(std::string_view first)
 
 }  // namespace
 
+std::vector<std::string> args_of(std::span<const std::string> words)
+{
+  if (words.empty()) {
+    return {};
+  }
+  std::vector<std::string> args(words.begin() + 1, words.end());
+  const std::string_view program = words.front();
+  if (program.substr(program.rfind('/') + 1) == "rflock") {
+    args.insert(args.begin(), std::string(flock_verb.name));
+  }
+  return args;
+}
+
 Act describe(const Verb& verb, CLI::App& app, bool& wants_help)
 {
-  app.name(std::string(verb.name));
-  app.set_help_flag();  // CLI11's own would print CLI11's own text
-  Act act = verb.describe(app);
-  add_flag(app, "-h,--help", wants_help, "show this and exit");
-  return act;
+  return describe(verb, app, Options(app), wants_help);
 }
 
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment,

@@ -6,11 +6,19 @@
 
 #include <span>
 #include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace rlock::cli {
 
-// Everything the verb has to tell CLI11, --help included.
+// Everything the verb has to tell CLI11, --help included; `wants_help` must outlive the parsing.
 Act describe(const Verb& verb, CLI::App& app, bool& wants_help);
+
+// argv without its first word, which may be a verb of its own: `rflock` is `rlock flock`.
+std::vector<std::string> args_of(std::span<const std::string> words);
 
 // `args` without argv[0]. CLI11 hears of no verb but the one that was called: describing them all
 // would cost more than the lock.

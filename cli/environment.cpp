@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/environment.h"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace rlock::cli {
@@ -22,6 +24,13 @@ std::string_view Environment::value(std::string_view name) const
     }
   }
   return {};
+}
+
+const Setting* Environment::setting(std::string_view option) const
+{
+  const auto found = std::find_if(m_settings.begin(), m_settings.end(),
+                                  [&](const Setting& setting) { return setting.option == option; });
+  return found == m_settings.end() ? nullptr : &*found;
 }
 
 }  // namespace rlock::cli

@@ -54,6 +54,9 @@ std::string options_text(const CLI::App& app)
   constexpr std::size_t column = 28;
   std::string text;
   for (const std::string& group : app.get_groups()) {
+    if (group.empty()) {
+      continue;  // known in order to be refused with a word
+    }
     text += "\n" + group + ":\n";
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_group() == group) {

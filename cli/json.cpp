@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/json.h"
 
-#include "cli/show.h"
+#include "base/moment.h"
 
 #include <nlohmann/json.hpp>
 
@@ -127,6 +127,65 @@ std::string force_json(const LockName& name, const ForceEnd& end)
   const Told told = std::visit(Teller{}, end);
   return one_line(
       {{"key", name.text()}, {"broken", told.broken}, {"how", told.how}, {"holder", told.holder}});
+}
+
+std::string event_json(const ShownEvent& shown)
+{
+  const LockEvent& event = shown.event;
+  const HolderInfo info = event.info.value_or(HolderInfo{});
+  return one_line({{"key", shown.name.text()},
+                   {"time", iso_utc(event.time_ms).value_or("")},
+                   {"event", name_of(event.what)},
+                   {"owner", event.owner.text()},
+                   {"fence", event.fence == 0 ? Json() : Json(event.fence)},
+                   {"by", or_null(event.by)},
+                   {"from", or_null(event.from)},
+                   {"left_ms", event.what == LockEvent::What::renewed_late ? Json(event.left.count()) : Json()},
+                   {"host", or_null(info.host)},
+                   {"pid", or_null(info.pid)},
+                   {"user", or_null(info.user)},
+                   {"command", or_null(info.command)},
+                   {"label", or_null(info.label)}});
+}
+
+std::string distribution_json(std::string_view measure, const Distribution& times)
+{
+  Json histogram = Json::array();
+  for (const Bucket& bucket : times.histogram) {
+    histogram.push_back({{"le_us", bucket.most.count()}, {"count", bucket.count}});
+  }
+  return one_line({{"measure", measure},
+                   {"count", times.count},
+                   {"p50_us", times.p50.count()},
+                   {"p90_us", times.p90.count()},
+                   {"p99_us", times.p99.count()},
+                   {"max_us", times.max.count()},
+                   {"histogram", histogram}});
+}
+
+std::string pairs_json(double per_second, unsigned connections)
+{
+  return one_line({{"measure", "pairs"},
+                   {"per_second", static_cast<std::int64_t>(per_second)},
+                   {"connections", connections}});
+}
+
+std::string finding_json(const Finding& finding, std::string_view status, std::string_view server)
+{
+  return one_line({{"check", finding.check},
+                   {"status", status},
+                   {"found", finding.found},
+                   {"advice", or_null(finding.advice)},
+                   {"server", or_null(std::string(server))}});
+}
+
+std::string acl_json(std::string_view user, const Rights& rights, std::string_view line)
+{
+  return one_line({{"user", user},
+                   {"keys", rights.keys},
+                   {"channels", rights.channels},
+                   {"commands", rights.commands},
+                   {"line", line}});
 }
 
 std::string version_json(std::string_view version) { return one_line({{"version", version}}); }

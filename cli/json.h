@@ -3,6 +3,10 @@
 // 8601, durations in integer milliseconds, null for what nobody wrote.
 #pragma once
 
+#include "cli/show.h"
+#include "doctor/distribution.h"
+#include "doctor/finding.h"
+#include "lock/rights.h"
 #include "lock/store.h"
 #include "runner/force.h"
 
@@ -19,6 +23,11 @@ std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
                        std::optional<Millis> ttl);  // 0, missing: not known
 std::string force_json(const LockName& name, const ForceEnd& end);
+std::string event_json(const ShownEvent& shown);
+std::string distribution_json(std::string_view measure, const Distribution& times);
+std::string pairs_json(double per_second, unsigned connections);
+std::string finding_json(const Finding& finding, std::string_view status, std::string_view server);  // none: this host
+std::string acl_json(std::string_view user, const Rights& rights, std::string_view line);
 std::string version_json(std::string_view version);
 
 }  // namespace rlock::cli

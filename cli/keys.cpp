@@ -5,22 +5,23 @@
 
 namespace rlock::cli {
 
-void describe_prefix(CLI::App& app, TypedKeys& typed)
+void describe_prefix(Options& options, TypedKeys& typed)
 {
-  add_text(app, "--prefix", typed.prefix, "TEXT", "put before every key");
+  options.text("--prefix", typed.prefix, "TEXT", "put before every key");
 }
 
-void describe_keys(CLI::App& app, TypedKeys& typed)
+void describe_keys(Options& options, TypedKeys& typed)
 {
-  add_texts(app, "-k,--key", typed.keys, "KEY", "the lock's name, which is the Redis key");
-  describe_prefix(app, typed);
+  options.texts("-k,--key", typed.keys, "KEY", "the lock's name, which is the Redis key");
+  describe_prefix(options, typed);
 }
 
-void describe_several_keys(CLI::App& app, TypedKeys& typed)
+void describe_several_keys(Options& options, TypedKeys& typed)
 {
-  add_texts(app, "-k,--key", typed.keys, "KEY",
-            "the lock's name, which is the Redis key; given several times: all of them or none");
-  describe_prefix(app, typed);
+  options.texts(
+      "-k,--key", typed.keys, "KEY",
+      "the lock's name, which is the Redis key; given several times: all of them or none");
+  describe_prefix(options, typed);
 }
 
 Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
@@ -53,8 +54,7 @@ Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> 
     return names.error();
   }
   if (names->size() > 1) {
-    return usage("--key: given " + std::to_string(names->size()) +
-                 " times, but this version takes one here");
+    return usage(std::to_string(names->size()) + " keys, and this is about one: ask for each alone");
   }
   return names->front();
 }

@@ -14,9 +14,9 @@ struct TypedKeys {
   Text prefix;
 };
 
-void describe_prefix(CLI::App& app, TypedKeys& typed);
-void describe_keys(CLI::App& app, TypedKeys& typed);  // --key and --prefix
-void describe_several_keys(CLI::App& app, TypedKeys& typed);  // where they are one lock together
+void describe_prefix(Options& options, TypedKeys& typed);
+void describe_keys(Options& options, TypedKeys& typed);          // --key and --prefix
+void describe_several_keys(Options& options, TypedKeys& typed);  // where they are one lock together
 
 // `operands` are keys too: `rlock status stock` is what everybody types first. Errors: Fault::usage
 // (none, or more than one for meant_key), and those of LockName::parse.

@@ -26,17 +26,17 @@ void occupy_standard_descriptors()
 
 RunEnd failed(const Error& error)
 {
-  Log(Verbosity::normal).error(error.text);
+  Log(Verbosity::normal).error(error.text, {.event = "failed"});
   return ended(exit_code_of(error.fault));
 }
 
 RunEnd end_of(std::span<char* const> argv)
 {
   Signals signals;  // first of all: it notes what we inherited, while there is one thread
-  const std::vector<std::string> args(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  const std::vector<std::string> words(argv.begin(), argv.end());
   wipe_passwords(argv);
 
-  const Result<RunEnd> end = dispatch(args, Environment::ours(), signals);
+  const Result<RunEnd> end = dispatch(args_of(words), Environment::ours(), signals);
   const Result<Done> printed = finish_output();
   if (!end) {
     return failed(end.error());

@@ -14,17 +14,34 @@ enum class Format { redisson, string };
 constexpr std::array formats{Choice<Format>{"redisson", Format::redisson},
                              Choice<Format>{"string", Format::string}};
 
+void describe_kinds(Options options, TypedMode& typed)
+{
+  options.flag("-s,--shared", typed.shared, "with other readers of a read-write lock");
+  options.flag("-x,-e,--exclusive", typed.exclusive,
+               "alone, as the writer of a read-write lock; neither -s nor -x: the plain lock");
+  options.text("--permits", typed.permits, "N", "at most N holders at a time");
+}
+
+void describe_format(Options& options, TypedMode& typed)
+{
+  options.text("--format", typed.format, "redisson|string",
+               "the layout on the server; string: SET KEY NX PX, for clients that poll. A Java "
+               "service that locks the "
+               "same name then fails to renew (redisson)");
+}
+
 }  // namespace
 
-void describe_mode(CLI::App& app, TypedMode& typed)
+void describe_mode(Options& options, TypedMode& typed)
 {
-  add_flag(app, "-s,--shared", typed.shared, "with other readers of a read-write lock");
-  add_flag(app, "-x,-e,--exclusive", typed.exclusive,
-           "alone, as the writer of a read-write lock; neither -s nor -x: the plain lock");
-  add_text(app, "--permits", typed.permits, "N", "at most N holders at a time");
-  add_text(app, "--format", typed.format, "redisson|string",
-           "the layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that locks the "
-           "same name then fails to renew (redisson)");
+  describe_kinds(options, typed);
+  describe_format(options, typed);
+}
+
+void describe_mode_of_one(Options& options, TypedMode& typed)
+{
+  describe_kinds(options.in(""), typed);
+  describe_format(options, typed);
 }
 
 Result<Mode> meant_mode(const TypedMode& typed)

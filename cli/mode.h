@@ -14,7 +14,10 @@ struct TypedMode {
   Text format;
 };
 
-void describe_mode(CLI::App& app, TypedMode& typed);
+void describe_mode(Options& options, TypedMode& typed);
+// For what can be under a lock for one at a time alone: the others are understood, so that they can be refused, and not
+// shown.
+void describe_mode_of_one(Options& options, TypedMode& typed);
 
 // Fault::usage where two of them exclude each other.
 Result<Mode> meant_mode(const TypedMode& typed);

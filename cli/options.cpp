@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace rlock::cli {
@@ -18,32 +19,101 @@ CLI::Option* plain(CLI::Option* option, const char* value_name)
       ->allow_extra_args(false);
 }
 
+// "--wait", "--wait=10s"; "-w" stands alone or among others: "-nw10".
+bool is_in(std::string_view name, std::string_view arg)
+{
+  if (name.starts_with("--")) {
+    return arg.starts_with(name) && (arg.size() == name.size() || arg[name.size()] == '=');
+  }
+  return arg.starts_with('-') && !arg.starts_with("--") &&
+         arg.find(name[1]) != std::string_view::npos;
+}
+
 }  // namespace
 
-CLI::Option* add_text(CLI::App& app, const char* names, Text& target, const char* value_name,
-                      const char* help)
+Options Options::in(const char* group) const
 {
-  const auto assign = [&target](const CLI::results_t& typed) {
-    target = typed.back();
-    return true;
-  };
-  return plain(app.add_option(names, CLI::callback_t(assign), help), value_name);
+  Options same = *this;
+  same.m_group = group;
+  return same;
 }
 
-CLI::Option* add_texts(CLI::App& app, const char* names, std::vector<std::string>& target,
-                       const char* value_name, const char* help)
+bool Options::may_occur(std::string_view names) const
 {
-  const auto assign = [&target](const CLI::results_t& typed) {
-    target = typed;
+  if (!m_args) {
     return true;
-  };
-  return plain(app.add_option(names, CLI::callback_t(assign), help), value_name);
+  }
+  for (bool more = true; more;) {
+    const auto comma = names.find(',');
+    const std::string_view name = names.substr(0, comma);
+    if (std::any_of(m_args->begin(), m_args->end(),
+                    [name](const std::string& arg) { return is_in(name, arg); })) {
+      return true;
+    }
+    more = comma != std::string_view::npos;
+    names.remove_prefix(more ? comma + 1 : names.size());
+  }
+  return false;
 }
 
-CLI::Option* add_flag(CLI::App& app, const char* names, bool& target, const char* help)
+void Options::show(CLI::Option* option) const
 {
-  const auto assign = [&target](std::int64_t) { target = true; };
-  return app.add_flag_function(names, assign, help);
+  if (m_group != nullptr) {
+    option->group(m_group);
+  }
+}
+
+void Options::text(const char* names, Text& target, const char* value_name, const char* help)
+{
+  if (may_occur(names)) {
+    const auto assign = [&target](const CLI::results_t& typed) {
+      target = typed.back();
+      return true;
+    };
+    show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
+  }
+}
+
+void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name,
+                    const char* help)
+{
+  if (may_occur(names)) {
+    const auto assign = [&target](const CLI::results_t& typed) {
+      target = typed;
+      return true;
+    };
+    show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
+  }
+}
+
+void Options::flag(const char* names, bool& target, const char* help)
+{
+  if (may_occur(names)) {
+    const auto assign = [&target](std::int64_t) { target = true; };
+    show(m_app->add_flag_function(names, assign, help));
+  }
+}
+
+void Options::each(const char* names, const char* value_name, const std::function<void()>& seen,
+                   const char* help)
+{
+  if (!may_occur(names)) {
+    return;
+  }
+  if (value_name == nullptr) {
+    show(m_app
+             ->add_flag_function(
+                 names, [seen](std::int64_t) { seen(); }, help)
+             ->trigger_on_parse());
+    return;
+  }
+  const auto note = [seen](const CLI::results_t&) {
+    seen();
+    return true;
+  };
+  show(m_app->add_option(names, CLI::callback_t(note), help)
+           ->type_name(value_name)
+           ->allow_extra_args(false));
 }
 
 Error usage(std::string text) { return {Fault::usage, std::move(text)}; }

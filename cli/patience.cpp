@@ -13,12 +13,12 @@ constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24
 
 }  // namespace
 
-void describe_patience(CLI::App& app, TypedPatience& typed)
+void describe_patience(Options& options, TypedPatience& typed)
 {
-  add_flag(app, "-n,--no-wait,--nonblock,--nb", typed.no_wait,
-           "give up at once when the lock is busy");
-  add_text(app, "-w,--wait,--timeout", typed.wait, "DUR",
-           "give up after DUR; 0 is -n (wait for ever)");
+  options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait,
+               "give up at once when the lock is busy");
+  options.text("-w,--wait,--timeout", typed.wait, "DUR",
+               "give up after DUR; 0 is -n (wait for ever)");
 }
 
 Result<std::optional<Millis>> meant_patience(const TypedPatience& typed)

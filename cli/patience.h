@@ -11,7 +11,7 @@ struct TypedPatience {
   Text wait;
 };
 
-void describe_patience(CLI::App& app, TypedPatience& typed);  // -n and -w
+void describe_patience(Options& options, TypedPatience& typed);  // -n and -w
 
 // Missing: for ever; zero: not at all.
 Result<std::optional<Millis>> meant_patience(const TypedPatience& typed);

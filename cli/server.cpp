@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/server.h"
 
+#include "base/password_file.h"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <sstream>
 #include <system_error>
-
-#include <unistd.h>
 
 namespace rlock::cli {
 namespace {
@@ -32,8 +31,18 @@ Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, 
   return endpoint;
 }
 
+bool have_a_sentinel_in_common(const Sentinels& one, const Sentinels& other)
+{
+  return std::any_of(one.hosts.begin(), one.hosts.end(), [&](const HostPort& at) {
+    return std::find(other.hosts.begin(), other.hosts.end(), at) != other.hosts.end();
+  });
+}
+
 bool is_same_server(const Endpoint& one, const Endpoint& other)
 {
+  if (one.kind == Endpoint::Kind::sentinel && other.kind == one.kind) {
+    return one.sentinels.master == other.sentinels.master && have_a_sentinel_in_common(one.sentinels, other.sentinels);
+  }
   return one.kind == other.kind &&
          (one.kind == Endpoint::Kind::unix_socket ? one.path == other.path
                                                   : one.host == other.host && one.port == other.port);
@@ -46,6 +55,10 @@ Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::
     if (one->kind == Endpoint::Kind::local) {
       return Error{fault, source + ": local: is one server for one host and no part of a quorum (give redis:// or "
                                    "unix:// URLs)"};
+    }
+    if (one->kind == Endpoint::Kind::cluster) {
+      return Error{fault, source + ": a cluster is no part of a quorum (give all its nodes in one URL, "
+                                   "redis+cluster://host:7000,host:7001)"};
     }
     const auto same = std::find_if(std::next(one), endpoints.end(),
                                    [&](const Endpoint& other) { return is_same_server(*one, other); });
@@ -89,52 +102,33 @@ Result<std::vector<Endpoint>> meant_endpoints(const TypedServer& typed, const En
       return endpoints_from(urls, name, Fault::config);
     }
   }
+  if (const Setting* configured = environment.setting("--server")) {
+    return endpoints_from(configured->values, configured->where + ": server", Fault::config);
+  }
   return endpoints_from({std::string(default_url)}, "--server", Fault::internal);
 }
 
-Error unreadable(const std::string& path, const std::string& why)
+std::string_view password_of(const Environment& environment)
 {
-  return {Fault::config,
-          "--password-file: cannot read a password from " + printable(path) + ": " + why};
-}
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-Result<std::string> first_line_of(const std::string& path)
-{
-  const File file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) {
-    return unreadable(path, std::generic_category().message(errno));
-  }
-  std::string line;
-  for (int c = std::fgetc(file.get()); c != EOF && c != '\n'; c = std::fgetc(file.get())) {
-    line += static_cast<char>(c);
-  }
-  if (std::ferror(file.get()) != 0) {
-    return unreadable(path, std::generic_category().message(errno));
-  }
-  if (line.ends_with('\r')) {
-    line.pop_back();
-  }
-  if (line.empty()) {
-    return unreadable(path, "its first line is empty");
-  }
-  return line;
-}
-
-Result<std::string> meant_password(const TypedServer& typed, const Environment& environment)
-{
-  if (typed.password_file) {
-    return first_line_of(*typed.password_file);
-  }
   const std::string_view ours = environment.value("RLOCK_PASSWORD");
-  return std::string(ours.empty() ? environment.value("REDISCLI_AUTH") : ours);
+  return ours.empty() ? environment.value("REDISCLI_AUTH") : ours;
+}
+
+Text password_file_of(const TypedServer& typed, const Environment& environment)
+{
+  const Setting* configured = environment.setting("--password-file");
+  const bool is_configured = configured != nullptr && password_of(environment).empty();
+  return !typed.password_file && is_configured ? Text(configured->values.front()) : typed.password_file;
 }
 
 // RLOCK_SERVER as a job and a script find it has no password; the URLs that it was taken from may.
 void borrow_password(Endpoint& endpoint, const Environment& environment)
 {
-  for (const std::string& url : words_of(environment.value("REDIS_URL"))) {
+  std::vector<std::string> urls = words_of(environment.value("REDIS_URL"));
+  if (const Setting* configured = environment.setting("--server")) {
+    urls.insert(urls.end(), configured->values.begin(), configured->values.end());
+  }
+  for (const std::string& url : urls) {
     const Result<Endpoint> known = parse_url(url);
     if (known && known->shown() == endpoint.shown()) {
       endpoint.password = known->password;
@@ -143,18 +137,34 @@ void borrow_password(Endpoint& endpoint, const Environment& environment)
   }
 }
 
+void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment)
+{
+  for (const std::string& url : words_of(environment.value("REDIS_URL"))) {
+    const Result<Endpoint> known = parse_url(url);
+    if (known && known->shown() == endpoint.shown()) {
+      endpoint.sentinels.user = known->sentinels.user;
+      endpoint.sentinels.password = known->sentinels.password;
+    }
+  }
+}
+
 // Of those without one in their URL. The private server is guarded by its directory and has none.
 Result<Done> mean_passwords(const TypedServer& typed, const Environment& environment, ServerSpec& server)
 {
+  const Text file = password_file_of(typed, environment);
   for (Endpoint& endpoint : server.endpoints) {
     if (!endpoint.password.empty() || endpoint.kind == Endpoint::Kind::local) {
       continue;
     }
-    Result<std::string> password = meant_password(typed, environment);
+    Result<std::string> password = file ? read_password_file(*file) : std::string(password_of(environment));
     if (!password) {
       return password.error();
     }
     endpoint.password = *std::move(password);
+    std::error_code none;
+    if (file && std::filesystem::is_regular_file(*file, none)) {
+      endpoint.password_file = *file;  // a pipe is read but once
+    }
     if (endpoint.password.empty()) {
       borrow_password(endpoint, environment);
     }
@@ -162,9 +172,32 @@ Result<Done> mean_passwords(const TypedServer& typed, const Environment& environ
   return Done{};
 }
 
-std::string typed_or(const Text& typed, const Environment& environment, std::string_view name)
+// The sentinels' own: those of the server are not shown to them.
+Result<Done> mean_sentinels(const TypedServer&, const Environment& environment, ServerSpec& server)
 {
-  return typed ? *typed : std::string(environment.value(name));
+  for (Endpoint& endpoint : server.endpoints) {
+    Sentinels& sentinels = endpoint.sentinels;
+    if (endpoint.kind != Endpoint::Kind::sentinel || !sentinels.password.empty()) {
+      continue;
+    }
+    sentinels.password = environment.value("RLOCK_SENTINEL_PASSWORD");
+    if (sentinels.user.empty()) {
+      sentinels.user = environment.value("RLOCK_SENTINEL_USERNAME");
+    }
+    if (sentinels.password.empty()) {
+      borrow_sentinel_password(endpoint, environment);
+    }
+  }
+  return Done{};
+}
+
+std::string typed_or(const Text& typed, const Environment& environment, std::string_view name, std::string_view option)
+{
+  const std::string_view variable = environment.value(name);
+  const Setting* configured = environment.setting(option);
+  return typed                                       ? *typed
+         : variable.empty() && configured != nullptr ? configured->values.front()
+                                                     : std::string(variable);
 }
 
 // What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
@@ -173,13 +206,17 @@ Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, 
   if (typed.tls_key && !typed.cert) {
     return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
   }
+  // The file's key is for the file's certificate.
+  const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
+  const TlsFiles files{
+      .authorities = typed_or(typed.cacert, environment, "RLOCK_CACERT", "--cacert"),
+      .certificate = typed_or(typed.cert, environment, "RLOCK_CERT", "--cert"),
+      .key = typed.cert ? typed.tls_key.value_or("") : typed_or({}, environment, "RLOCK_TLS_KEY", key_option)};
   bool used = false;
   for (Endpoint& endpoint : server.endpoints) {
-    if (endpoint.tls) {
-      endpoint.tls->authorities = typed_or(typed.cacert, environment, "RLOCK_CACERT");
-      endpoint.tls->certificate = typed_or(typed.cert, environment, "RLOCK_CERT");
-      endpoint.tls->key = typed.cert ? typed.tls_key.value_or("") : std::string(environment.value("RLOCK_TLS_KEY"));
-      used = true;
+    for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
+      used = used || tls->has_value();
+      *tls = *tls ? std::optional(files) : std::nullopt;
     }
   }
   if ((typed.cacert || typed.cert) && !used) {
@@ -189,15 +226,17 @@ Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, 
   return Done{};
 }
 
-Result<Done> mean_quorum(const TypedServer& typed, const Environment&, ServerSpec& server)
+Result<Done> mean_quorum(const TypedServer& typed, const Environment& environment, ServerSpec& server)
 {
   server.restart_guard = !typed.no_restart_guard;
-  if (!typed.quorum) {
+  const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
+  if (!typed.quorum && configured == nullptr) {
     return Done{};
   }
-  const Result<QuorumRule> rule = meant_choice(*typed.quorum, "--quorum", quorum_choices);
+  const std::string& word = typed.quorum ? *typed.quorum : configured->values.front();
+  const Result<QuorumRule> rule = meant_choice(word, "--quorum", quorum_choices);
   if (!rule) {
-    return rule.error();
+    return typed.quorum ? rule.error() : Error{Fault::config, configured->where + ": " + rule.error().text};
   }
   if (server.endpoints.size() == 1) {
     return usage("--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
@@ -206,36 +245,56 @@ Result<Done> mean_quorum(const TypedServer& typed, const Environment&, ServerSpe
   return Done{};
 }
 
+constexpr std::string_view url_help =
+    "redis://[user[:password]@]host[:port][/db], rediss:// (TLS), redis+cluster://host:port,host:port, "
+    "redis+sentinel://host:port,host:port/master (with TLS: rediss+...), unix:///path or local: "
+    "(else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
+
+void describe_urls(Options& options, TypedServer& typed, std::string_view more)
+{
+  const std::string help = std::string(url_help).append(more);
+  options.texts("-S,--server", typed.urls, "URL", help.c_str());
+}
+
+void describe_quorum(Options options, TypedServer& typed)
+{
+  options.text("--quorum", typed.quorum, "majority|all",
+               "how many of several servers have to grant it; permits may need more than a majority "
+               "(majority)");
+  options.flag("--no-restart-guard", typed.no_restart_guard,
+               "of several servers: count also those that were started less than a ttl, or 30s, ago: "
+               "they keep their data when they are restarted");
+}
+
+void describe_access(Options& options, TypedServer& typed)
+{
+  options.text("--password-file", typed.password_file, "FILE",
+               "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
+  options.text("--cacert", typed.cacert, "FILE",
+               "whose signature makes a server's certificate good (else RLOCK_CACERT, the system's)");
+  options.text("--cert", typed.cert, "FILE", "our own certificate (else RLOCK_CERT, none)");
+  options.text("--tls-key", typed.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
+}
+
 }  // namespace
 
-void describe_server(CLI::App& app, TypedServer& typed)
+void describe_server(Options& options, TypedServer& typed)
 {
-  constexpr const char* group = "Server";
-  add_texts(app, "-S,--server", typed.urls, "URL",
-            "redis://[user[:password]@]host[:port][/db], rediss:// (TLS), unix:///path or local: "
-            "(else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379); given several times: independent "
-            "servers, of which a quorum has to grant the lock")
-      ->group(group);
-  add_text(app, "--server-timeout", typed.timeout, "DUR",
-           "for connecting and for every answer (5s; of several servers 500ms each)")
-      ->group(group);
-  add_text(app, "--quorum", typed.quorum, "majority|all",
-           "how many of several servers have to grant it; permits may need more than a majority (majority)")
-      ->group(group);
-  add_flag(app, "--no-restart-guard", typed.no_restart_guard,
-           "of several servers: count also those that were started less than a ttl, or 30s, ago: they keep "
-           "their data when they are restarted")
-      ->group(group);
-  add_text(app, "--password-file", typed.password_file, "FILE",
-           "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)")
-      ->group(group);
-  add_text(app, "--cacert", typed.cacert, "FILE",
-           "whose signature makes a server's certificate good (else RLOCK_CACERT, the system's)")
-      ->group(group);
-  add_text(app, "--cert", typed.cert, "FILE", "our own certificate (else RLOCK_CERT, none)")->group(group);
-  add_text(app, "--tls-key", typed.tls_key, "FILE",
-           "its key (else RLOCK_TLS_KEY, in the same file)")
-      ->group(group);
+  Options group = options.in("Server");
+  describe_urls(group, typed, "; given several times: independent servers, of which a quorum has to grant the lock");
+  group.text("--server-timeout", typed.timeout, "DUR",
+             "for connecting and for every answer (5s; of several servers 500ms each)");
+  describe_quorum(group, typed);
+  describe_access(group, typed);
+}
+
+void describe_one_server(Options& options, TypedServer& typed)
+{
+  Options group = options.in("Server");
+  describe_urls(group, typed, "");
+  group.text("--server-timeout", typed.timeout, "DUR", "for connecting and for every answer (5s)");
+  describe_quorum(options.in(""), typed);
+  describe_access(group, typed);
 }
 
 Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment)
@@ -254,7 +313,7 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
     }
     server.timeout = *timeout;
   }
-  for (const auto mean : {mean_quorum, mean_tls, mean_passwords}) {
+  for (const auto mean : {mean_quorum, mean_tls, mean_passwords, mean_sentinels}) {
     const Result<Done> meant = mean(typed, environment, server);
     if (!meant) {
       return meant.error();

@@ -21,12 +21,15 @@ struct TypedServer {
   bool no_restart_guard = false;
 };
 
-void describe_server(CLI::App& app, TypedServer& typed);
+void describe_server(Options& options, TypedServer& typed);
+// For a verb that asks one server alone: what is for several is understood, for the config file may have it, and not shown.
+void describe_one_server(Options& options, TypedServer& typed);
 
 // -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins; several -S, or several URLs with spaces
 // between in a variable, are a quorum. The password of each is the one in its URL, else --password-file, RLOCK_PASSWORD,
 // REDISCLI_AUTH, else the one in a REDIS_URL that means the same server. Reads that file, no other. The files for TLS are
-// those of the options, else of RLOCK_CACERT, RLOCK_CERT and RLOCK_TLS_KEY.
+// those of the options, else of RLOCK_CACERT, RLOCK_CERT and RLOCK_TLS_KEY. Where neither an option nor a variable says
+// anything the config file does.
 // Faults: usage (the arguments), config (the environment, the password file).
 Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment);
 

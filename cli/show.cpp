@@ -2,7 +2,9 @@
 #include "cli/show.h"
 
 #include "base/duration.h"
+#include "base/moment.h"
 #include "base/text.h"
+#include "cli/columns.h"
 
 #include <algorithm>
 #include <array>
@@ -15,24 +17,6 @@ namespace {
 constexpr std::size_t columns = 6;
 constexpr std::size_t waiters_shown = 10;
 using Row = std::array<std::string, columns>;
-
-std::optional<std::tm> utc(std::int64_t wall_ms)
-{
-  // ISO 8601 has four digits for the year.
-  constexpr std::int64_t year_10000_ms = 253'402'300'800'000;
-  if (wall_ms <= 0 || wall_ms >= year_10000_ms) {
-    return std::nullopt;
-  }
-  const std::time_t seconds = wall_ms / 1000;
-  std::tm parts{};
-  return gmtime_r(&seconds, &parts) == nullptr ? std::nullopt : std::optional(parts);
-}
-
-std::string formatted(const std::tm& parts, const char* format)
-{
-  char text[32];
-  return {text, std::strftime(text, sizeof text, format, &parts)};
-}
 
 std::string who(const Owner& owner, const std::optional<HolderInfo>& known)
 {
@@ -130,13 +114,6 @@ Row row_of(const LockState& state, std::int64_t now_ms)
           command.empty() ? "-" : command};
 }
 
-// Characters, not bytes: UTF-8's continuation bytes take no column.
-std::size_t width(const std::string& text)
-{
-  const auto starts = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts));
-}
-
 std::string aligned(const std::vector<Row>& rows)
 {
   std::array<std::size_t, columns> widest{};
@@ -163,7 +140,9 @@ struct HowHeld {
   std::string operator()(const Writer&) const { return ", exclusive (read-write lock)"; }
   std::string operator()(const Permits& permits) const
   {
-    return ", " + std::to_string(state.count) + " of " + std::to_string(permits.limit) + " permits";
+    const std::string held = ", " + std::to_string(state.count);
+    return permits.limit == 0 ? held + " permits (their number is gone)"
+                              : held + " of " + std::to_string(permits.limit) + " permits";
   }
   std::string operator()(const PlainString&) const { return " (format string)"; }
 };
@@ -172,24 +151,12 @@ std::string how(const LockState& state) { return std::visit(HowHeld{state}, stat
 
 }  // namespace
 
-std::optional<std::string> iso_utc(std::int64_t wall_ms)
-{
-  const std::optional<std::tm> parts = utc(wall_ms);
-  if (!parts) {
-    return std::nullopt;
-  }
-  char millis[8];
-  std::snprintf(millis, sizeof millis, ".%03dZ", static_cast<int>(wall_ms % 1000));
-  return formatted(*parts, "%Y-%m-%dT%H:%M:%S") + millis;
-}
-
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
 {
-  const std::optional<std::tm> parts = utc(since_ms);
-  if (!parts) {
+  std::string moment = readable_utc(since_ms).value_or("");
+  if (moment.empty()) {
     return "";
   }
-  std::string moment = formatted(*parts, "%Y-%m-%d %H:%M:%S UTC");
   if (since_ms > now_ms) {
     return moment;
   }
@@ -225,6 +192,20 @@ std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
   }
   rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "WAITING", "COMMAND"});
   return aligned(rows);
+}
+
+std::string show_event(const ShownEvent& shown)
+{
+  const LockEvent& event = shown.event;
+  std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
+                     std::string(name_of(event.what)) + "  " + who(event.owner, event.info);
+  text += event.from.empty() ? "" : ", from " + printable(event.from);
+  text += event.info && !event.info->command.empty() ? ", running " + printable(event.info->command) : "";
+  text += event.info && !event.info->label.empty() ? " (" + printable(event.info->label) + ")" : "";
+  text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
+  text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
+  text += event.by.empty() ? "" : ", wanted by " + printable(event.by);
+  return text + "\n";
 }
 
 }  // namespace rlock::cli

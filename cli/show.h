@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lock/store.h"
+#include "lock/trail.h"
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +11,6 @@
 #include <vector>
 
 namespace rlock::cli {
-
-// "2026-11-21T12:00:00.123Z"; nullopt for what is no moment of our era (0 is "nobody wrote it").
-std::optional<std::string> iso_utc(std::int64_t wall_ms);
 
 // "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the holder's clock is ahead of ours.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
@@ -22,5 +20,14 @@ std::string show_status(const LockState& state, std::int64_t now_ms);
 
 // A table of held locks; empty when there are none.
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms);
+
+// What happened, and to which lock.
+struct ShownEvent {
+  LockName name;
+  LockEvent event;
+};
+
+// A line: when, which lock, what, and all that is known of it.
+std::string show_event(const ShownEvent& shown);
 
 }  // namespace rlock::cli

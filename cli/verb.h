@@ -11,17 +11,16 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace rlock::cli {
+
+class Options;
 
 // The words after the options.
 enum class Operands {
   none,
   anywhere,  // options may follow them: rlock status stock --json
   command,   // the first one ends the options: what follows is the job's
+  getopt,    // so it does, and a long option may be shortened as long as one only is meant
 };
 
 struct ExitLine {
@@ -45,8 +44,8 @@ struct Verb {
   std::span<const std::string_view> examples;
   std::span<const ExitLine> exits;
   Operands operands;
-  // Tells the App the verb's options; the Act owns what they are parsed into.
-  Act (*describe)(CLI::App& app);
+  // Tells the verb's options; the Act owns what they are parsed into.
+  Act (*describe)(Options& options);
 };
 
 constexpr ExitLine usage_exit{"64", "usage, a bad URL in the arguments among it"};

@@ -6,6 +6,7 @@
 #include "cli/export.h"
 #include "cli/json.h"
 #include "cli/limits.h"
+#include "cli/logging.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -37,25 +38,23 @@ constexpr std::array exits{
     config_exit,
 };
 
-void describe_keeper(CLI::App& app, TypedAcquire& typed)
+void describe_keeper(Options& options, TypedAcquire& typed)
 {
-  constexpr const char* group = "How long it lasts (one of --pid and --lease is needed)";
-  add_text(app, "--pid", typed.pid, "PID",
-           "leave a keeper behind, a process that renews the lock until PID ends and releases it "
-           "then, or when the script says rlock release; with a shell, $$")
-      ->group(group);
-  add_text(app, "--ttl", typed.ttl, "DUR",
-           "with --pid: how long the lock outlives a dead keeper (30s)")
-      ->group(group);
-  add_text(app, "--signal", typed.signal, "SIG",
-           "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
-           "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)")
-      ->group(group);
-  add_text(app, "--on-lost", typed.on_lost, "stop|warn",
-           "with --pid: warn sends nothing; ask rlock check (stop)")
-      ->group(group);
-  add_text(app, "--lease", typed.lease, "DUR", "leave nobody behind: over after DUR, unless renewed")
-      ->group(group);
+  Options group = options.in("How long it lasts (one of --pid and --lease is needed)");
+  group.text("--pid", typed.pid, "PID",
+             "leave a keeper behind, a process that renews the lock until PID ends and releases it "
+             "then, or when the script says rlock release; with a shell, $$");
+  group.text("--ttl", typed.ttl, "DUR",
+             "with --pid: how long the lock outlives a dead keeper (30s)");
+  group.text(
+      "--signal", typed.signal, "SIG",
+      "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
+      "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
+  group.text("--on-lost", typed.on_lost, "stop|warn",
+             "with --pid: warn sends nothing; ask rlock check (stop)");
+  group.text("--lease", typed.lease, "DUR",
+             "leave nobody behind: over after DUR, unless renewed; where the lock is ours already, from an "
+             "outer hold, not before that one ends, and what is then left of its ttl");
 }
 
 Result<Millis> meant_ttl(const TypedAcquire& typed)
@@ -139,6 +138,10 @@ void print_failure(const Result<RunEnd>& end)
 Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
 {
   const Result<AcquireRequest> request = meant_acquire(typed, call.operands, call.environment);
+  const Result<Done> logging = use_log_format(typed.log_format, request ? &request->name : nullptr);
+  if (!logging) {
+    return logging.error();
+  }
   if (!request) {
     return request.error();
   }
@@ -160,28 +163,29 @@ Result<RunEnd> act(const TypedAcquire& typed, const Call& call)
   return end;
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedAcquire>();
-  describe_acquire(app, *typed);
+  describe_acquire(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 
 }  // namespace
 
-void describe_acquire(CLI::App& app, TypedAcquire& typed)
+void describe_acquire(Options& options, TypedAcquire& typed)
 {
-  describe_keys(app, typed.keys);
-  describe_mode(app, typed.mode);
-  describe_patience(app, typed.patience);
-  add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
-  add_text(app, "--label", typed.label, "TEXT", "shown to operators");
-  add_flag(app, "--export", typed.exports,
-           "print export lines for eval, with the names that a job finds in its environment");
-  add_flag(app, "--json", typed.json, "print one JSON object");
-  add_flag(app, "-q,--quiet", typed.quiet, "say nothing on stderr but why it fails");
-  describe_keeper(app, typed);
-  describe_server(app, typed.server);
+  describe_keys(options, typed.keys);
+  describe_mode(options, typed.mode);
+  describe_patience(options, typed.patience);
+  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  options.text("--label", typed.label, "TEXT", "shown to operators");
+  options.flag("--export", typed.exports,
+               "print export lines for eval, with the names that a job finds in its environment");
+  options.flag("--json", typed.json, "print one JSON object");
+  options.flag("-q,--quiet", typed.quiet, "say nothing on stderr but why it fails");
+  describe_log_format(options, typed.log_format);
+  describe_keeper(options, typed);
+  describe_server(options, typed.server);
 }
 
 Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,

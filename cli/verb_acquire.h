@@ -27,10 +27,11 @@ struct TypedAcquire {
   Text label;
   bool exports = false;
   bool json = false;
+  Text log_format;
   bool quiet = false;
 };
 
-void describe_acquire(CLI::App& app, TypedAcquire& typed);
+void describe_acquire(Options& options, TypedAcquire& typed);
 
 Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
                                      const Environment& environment);

@@ -34,11 +34,11 @@ Result<RunEnd> act(const TypedClaim& typed, const Call& call)
   return affirm(*claim, Millis{0}, typed, call);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedClaim>();
-  describe_claim(app, *typed);
-  add_flag(app, "--json", typed->json, "one JSON object a line, when it is ours");
+  describe_claim(options, *typed);
+  options.flag("--json", typed->json, "one JSON object a line, when it is ours");
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

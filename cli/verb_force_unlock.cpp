@@ -107,6 +107,18 @@ Result<RunEnd> take(const LockState& state, const MeantForce& meant, const Opene
   return RunEnd{ExitWith{worst}};
 }
 
+// All that inspect shows; of many that is not all of them.
+Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+{
+  if (!state.held()) {
+    return tell(meant, ForceFree{});
+  }
+  for (const Holder& holder : state.holders) {
+    Log(Verbosity::normal).notice(printable(meant.name.text()) + " is held by " + describe(holder));
+  }
+  return meant.confirmed ? take(state, meant, opened) : unconfirmed(state.holders.front());
+}
+
 Result<RunEnd> act(const TypedForce& typed, const Call& call)
 {
   const Result<MeantForce> meant = meant_force(typed, call.operands);
@@ -117,42 +129,39 @@ Result<RunEnd> act(const TypedForce& typed, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());
-  if (!state) {
-    return state.error();
+  for (;;) {
+    const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());
+    if (!state) {
+      return state.error();
+    }
+    Result<RunEnd> end = take_shown(*state, *meant, *opened);
+    const bool that_was_all = meant->owner || state->count <= state->holders.size();
+    if (!end || that_was_all) {
+      return end;
+    }
   }
-  if (!state->held()) {
-    return tell(*meant, ForceFree{});
-  }
-  for (const Holder& holder : state->holders) {
-    Log(Verbosity::normal).notice(printable(meant->name.text()) + " is held by " + describe(holder));
-  }
-  if (!meant->confirmed) {
-    return unconfirmed(state->holders.front());
-  }
-  return take(*state, *meant, *opened);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedForce>();
-  describe_force(app, *typed);
+  describe_force(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 
 }  // namespace
 
-void describe_force(CLI::App& app, TypedForce& typed)
+void describe_force(Options& options, TypedForce& typed)
 {
-  describe_keys(app, typed.keys);
-  add_text(app, "--token", typed.token, "T",
-           "only if this is still the holder (status shows its token)");
-  add_flag(app, "--yes", typed.yes, "whoever holds it");
-  add_text(app, "--grace", typed.grace, "DUR",
-           "how long the holder has to stop its job and release (10s)");
-  add_flag(app, "--now", typed.now, "without grace: its job may still be running");
-  add_flag(app, "--json", typed.json, "one JSON object a line");
-  describe_server(app, typed.server);
+  describe_keys(options, typed.keys);
+  options.text("--token", typed.token, "T",
+               "only if this is still the holder (status shows its token)");
+  options.flag("--yes", typed.yes, "whoever holds it");
+  options.text("--grace", typed.grace, "DUR",
+               "how long the holder has to stop its job and release (10s)");
+  options.flag("--now", typed.now, "without grace: its job may still be running");
+  options.flag("--json", typed.json, "one JSON object a line");
+  describe_server(options, typed.server);
 }
 
 Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands)

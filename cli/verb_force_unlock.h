@@ -19,7 +19,7 @@ struct TypedForce {
   bool json = false;
 };
 
-void describe_force(CLI::App& app, TypedForce& typed);
+void describe_force(Options& options, TypedForce& typed);
 
 struct MeantForce {
   LockName name;

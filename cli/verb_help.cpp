@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
 #include <array>
+#include <memory>
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 1> examples{"rlock help run"};
+constexpr std::array<std::string_view, 2> examples{"rlock help run", "rlock help --mdoc run"};
 constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
 
-Result<RunEnd> act(const Call& call)
+Result<RunEnd> act(bool mdoc, const Call& call)
 {
   if (call.operands.empty()) {
-    print(overview());
+    print(mdoc ? mdoc_of_verbs() : overview());
     return ended(ExitCode::ok);
   }
   if (call.operands.size() > 1) {
@@ -25,18 +27,23 @@ Result<RunEnd> act(const Call& call)
   if (!verb) {
     return verb.error();
   }
-  print(help_of(**verb));
+  print(mdoc ? mdoc_of(**verb) : help_of(**verb));
   return ended(ExitCode::ok);
 }
 
-Act describe_verb(CLI::App&) { return act; }
+Act describe_verb(Options& options)
+{
+  auto mdoc = std::make_shared<bool>(false);
+  options.flag("--mdoc", *mdoc, "as a part of a manual page, in mdoc(7)");
+  return [mdoc](const Call& call) { return act(*mdoc, call); };
+}
 
 }  // namespace
 
 const Verb help_verb{
     .name = "help",
     .summary = "show how to use rlock, or one of its verbs",
-    .synopsis = "[VERB]",
+    .synopsis = "[OPTION...] [VERB]",
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,

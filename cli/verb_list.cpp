@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock list: the locks that are held now.
+#include "cli/form.h"
 #include "cli/json.h"
 #include "cli/keys.h"
 #include "cli/output.h"
+#include "cli/prometheus.h"
 #include "cli/server.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
@@ -18,7 +20,7 @@ namespace {
 struct TypedList {
   TypedKeys keys;
   TypedServer server;
-  bool json = false;
+  TypedForm form;
 };
 
 constexpr std::array<std::string_view, 2> examples{
@@ -36,10 +38,10 @@ constexpr std::array exits{
     config_exit,
 };
 
-void print_held(const std::vector<LockState>& states, const TypedList& typed)
+void print_held(const std::vector<LockState>& states, Form form)
 {
-  if (!typed.json) {
-    print(show_list(states, wall_clock_ms()));
+  if (form != Form::json) {
+    print(form == Form::prometheus ? prometheus_text(states, wall_clock_ms()) : show_list(states, wall_clock_ms()));
     return;
   }
   for (const LockState& state : states) {
@@ -56,6 +58,10 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
   }
   const std::string pattern =
       meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const Result<Form> form = meant_form(typed.form);
+  if (!form) {
+    return form.error();
+  }
   const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
   if (!opened) {
     return opened.error();
@@ -64,18 +70,18 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
   if (!states) {
     return states.error();
   }
-  print_held(*states, typed);
+  print_held(*states, *form);
   const bool any_held = std::any_of(states->begin(), states->end(),
                                     [](const LockState& state) { return state.held(); });
   return ended(any_held ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedList>();
-  describe_prefix(app, typed->keys);
-  add_flag(app, "--json", typed->json, "one JSON object a line");
-  describe_server(app, typed->server);
+  describe_prefix(options, typed->keys);
+  describe_form(options, typed->form);
+  describe_server(options, typed->server);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

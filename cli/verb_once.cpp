@@ -63,14 +63,16 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
   return request;
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedOnce>();
-  add_text(app, "--for", typed->within, "DUR",
-           "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs waits, and shares its "
-           "success without running it");
-  describe_keys(app, typed->run.keys);
-  describe_run_options(app, typed->run);
+  options.text("--for", typed->within, "DUR",
+               "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs "
+               "waits, and shares its "
+               "success without running it");
+  describe_keys(options, typed->run.keys);
+  describe_mode_of_one(options, typed->run.mode);
+  describe_run_options(options, typed->run);
   return [typed](const Call& call) { return act_on(typed->run, call, meant_once(*typed, call)); };
 }
 

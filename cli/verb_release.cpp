@@ -2,7 +2,6 @@
 // rlock release: let go of a lock that is still ours.
 #include "cli/claim.h"
 #include "cli/verbs.h"
-#include "runner/door.h"
 
 #include <CLI/CLI.hpp>
 
@@ -31,33 +30,13 @@ Result<RunEnd> act(const TypedClaim& typed, const Call& call)
   if (!claim) {
     return claim.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  const Fd at_the_door = knock(claim->hold);  // until we return
-  const Result<LockSpec> spec = spec_of(*claim, Millis{0}, *opened);
-  if (!spec) {
-    return spec.error();
-  }
-  const Result<Release> released =
-      opened->store->release(*spec, claim->hold, {}, opened->limit());
-  if (!released) {
-    return released.error();
-  }
-  if (const auto* lost = std::get_if<NotOurs>(&*released)) {
-    return not_ours(*claim, what_became_of(*lost), typed);
-  }
-  if (std::holds_alternative<Left>(*released)) {
-    return not_ours(*claim, "it was still waited for", typed);
-  }
-  return ended(ExitCode::ok);
+  return let_go(*claim, typed, call);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedClaim>();
-  describe_claim(app, *typed);
+  describe_claim(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

@@ -62,12 +62,12 @@ Result<RunEnd> act(const TypedRenew& typed, const Call& call)
   return affirm(*claim, *lease, typed.claim, call);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedRenew>();
-  describe_claim(app, typed->claim);
-  add_text(app, "--lease", typed->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
-  add_flag(app, "--json", typed->claim.json, "one JSON object a line, when it is ours");
+  describe_claim(options, typed->claim);
+  options.text("--lease", typed->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
+  options.flag("--json", typed->claim.json, "one JSON object a line, when it is ours");
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

@@ -2,6 +2,7 @@
 #include "cli/verb_run.h"
 
 #include "cli/limits.h"
+#include "cli/logging.h"
 #include "cli/verbs.h"
 
 #include <CLI/CLI.hpp>
@@ -26,11 +27,14 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
+
+constexpr std::array<std::string_view, 5> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -S local: --key stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
+    "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
 };
 
 constexpr std::array exits{
@@ -46,32 +50,32 @@ constexpr std::array exits{
     ExitLine{"126, 127", "the job cannot be executed, was not found"},
 };
 
-void describe_lease(CLI::App& app, TypedRun& typed)
+void describe_lease(Options& options, TypedRun& typed)
 {
-  add_text(app, "--lease", typed.lease, "auto|DUR",
-           "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
-           "before it is over (auto)");
-  add_text(app, "--ttl", typed.ttl, "DUR",
-           "with --lease auto: how long the lock outlives a dead rlock (30s)");
-  add_text(app, "--min-hold", typed.min_hold, "DUR",
-           "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
-  add_text(app, "--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
-  add_text(app, "--sync", typed.sync, "N",
-           "acquired only once N replicas have the lock, else given back; renewals do not wait for them (0)");
-  add_text(app, "--label", typed.label, "TEXT", "shown to operators");
+  options.text("--lease", typed.lease, "auto|DUR",
+               "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
+               "before it is over (auto)");
+  options.text("--ttl", typed.ttl, "DUR",
+               "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  options.text(
+      "--min-hold", typed.min_hold, "DUR",
+      "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
+  options.text("--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
+  options.text("--sync", typed.sync, "N",
+               "acquired only once N replicas have the lock, else given back; renewals do not wait "
+               "for them (0)");
+  options.text("--label", typed.label, "TEXT", "shown to operators");
 }
 
-void describe_job(CLI::App& app, TypedRun& typed)
+void describe_job(Options& options, TypedRun& typed)
 {
-  constexpr const char* group = "Job";
-  add_text(app, "--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR")->group(group);
-  add_text(app, "--signal", typed.signal, "SIG", "what stops the job (TERM)")->group(group);
-  add_text(app, "--kill-after", typed.kill_after, "DUR",
-           "from that signal to KILL; 0: KILL at once (5s)")
-      ->group(group);
-  add_text(app, "--leftovers", typed.leftovers, "stop|wait|leave",
-           "what becomes of processes that the job leaves behind (stop)")
-      ->group(group);
+  Options group = options.in("Job");
+  group.text("--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR");
+  group.text("--signal", typed.signal, "SIG", "what stops the job (TERM)");
+  group.text("--kill-after", typed.kill_after, "DUR",
+             "from that signal to KILL; 0: KILL at once (5s)");
+  group.text("--leftovers", typed.leftovers, "stop|wait|leave",
+             "what becomes of processes that the job leaves behind (stop)");
 }
 
 Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
@@ -87,6 +91,28 @@ Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
       return code.error();
     }
     request.busy_code = *code;
+  }
+  return Done{};
+}
+
+Result<Done> mean_shards(const TypedRun& typed, RunRequest& request)
+{
+  if (!typed.shards) {
+    return Done{};
+  }
+  const Result<int> count = meant_number(*typed.shards, shards_rule);
+  if (!count) {
+    return count.error();
+  }
+  if (request.names.size() > 1) {
+    return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
+  }
+  for (int i = 0; i < *count; ++i) {
+    const Result<LockName> name = LockName::parse(request.names.begin()->text() + ":" + std::to_string(i));
+    if (!name) {
+      return name.error();
+    }
+    request.shards.push_back(*name);
   }
   return Done{};
 }
@@ -201,10 +227,10 @@ Result<Verbosity> meant_verbosity(const TypedRun& typed)
   return typed.verbose ? Verbosity::verbose : Verbosity::normal;
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedRun>();
-  describe_run(app, *typed);
+  describe_run(options, *typed);
   return [typed](const Call& call) {
     return act_on(*typed, call, meant_run(*typed, call.operands, call.environment));
   };
@@ -218,6 +244,11 @@ Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunR
   if (!verbosity) {
     return verbosity.error();
   }
+  const bool is_one = request && request->names.size() == 1;
+  const Result<Done> logging = use_log_format(typed.log_format, is_one ? &*request->names.begin() : nullptr);
+  if (!logging) {
+    return logging.error();
+  }
   if (!request) {
     return request.error();
   }
@@ -227,22 +258,26 @@ Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunR
   return run(*request, {clock, rng, call.signals, log});
 }
 
-void describe_run(CLI::App& app, TypedRun& typed)
+void describe_run(Options& options, TypedRun& typed)
 {
-  describe_several_keys(app, typed.keys);
-  describe_run_options(app, typed);
+  describe_several_keys(options, typed.keys);
+  options.text(
+      "--shards", typed.shards, "N",
+      "any free one of the locks KEY:0 to KEY:N-1; the job finds its number in RLOCK_SHARD");
+  describe_mode(options, typed.mode);
+  describe_run_options(options, typed);
 }
 
-void describe_run_options(CLI::App& app, TypedRun& typed)
+void describe_run_options(Options& options, TypedRun& typed)
 {
-  describe_mode(app, typed.mode);
-  describe_patience(app, typed.patience);
-  add_text(app, "-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
-  describe_lease(app, typed);
-  add_flag(app, "-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");
-  add_flag(app, "-v,--verbose", typed.verbose, "say what is done");
-  describe_job(app, typed);
-  describe_server(app, typed.server);
+  describe_patience(options, typed.patience);
+  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  describe_lease(options, typed);
+  options.flag("-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");
+  options.flag("-v,--verbose", typed.verbose, "say what is done");
+  describe_log_format(options, typed.log_format);
+  describe_job(options, typed);
+  describe_server(options, typed.server);
 }
 
 Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
@@ -264,13 +299,14 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
   RunRequest request{
       .server = *std::move(server),
       .names = {names->begin(), names->end()},
+      .shards = {},
       .wait = std::nullopt,
       .label = typed.label.value_or(""),
       .argv = command,
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean : {mean_waiting, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
+  for (const auto mean : {mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
     const Result<Done> meant = mean(typed, request);
     if (!meant) {
       return meant.error();

@@ -16,6 +16,7 @@ struct TypedRun {
   TypedPatience patience;
   TypedMode mode;
   Text busy_code;
+  Text shards;
   Text lease;
   Text ttl;
   Text min_hold;
@@ -26,12 +27,13 @@ struct TypedRun {
   Text on_lost;
   Text label;
   Text sync;
+  Text log_format;
   bool quiet = false;
   bool verbose = false;
 };
 
-void describe_run(CLI::App& app, TypedRun& typed);
-void describe_run_options(CLI::App& app, TypedRun& typed);  // all but the keys
+void describe_run(Options& options, TypedRun& typed);
+void describe_run_options(Options& options, TypedRun& typed);  // all but the keys and the kind of lock
 
 Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
                              const Environment& environment);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock status: who holds it, since when, doing what, how long still, who waits.
+#include "cli/form.h"
 #include "cli/json.h"
 #include "cli/keys.h"
 #include "cli/output.h"
+#include "cli/prometheus.h"
 #include "cli/server.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
@@ -17,12 +19,13 @@ namespace {
 struct TypedStatus {
   TypedKeys keys;
   TypedServer server;
-  bool json = false;
+  TypedForm form;
 };
 
-constexpr std::array<std::string_view, 2> examples{
+constexpr std::array<std::string_view, 3> examples{
     "rlock status -k stock",
     "rlock status --json stock billing",
+    "rlock status --format prometheus stock >locks.prom.new",
 };
 
 constexpr std::array exits{
@@ -41,29 +44,41 @@ Result<RunEnd> act(const TypedStatus& typed, const Call& call)
   if (!names) {
     return names.error();
   }
+  const Result<Form> form = meant_form(typed.form);
+  if (!form) {
+    return form.error();
+  }
   const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
   if (!opened) {
     return opened.error();
   }
 
   bool all_held = true;
+  std::vector<LockState> states;
   for (const LockName& name : *names) {
     const Result<LockState> state = opened->store->inspect(name, opened->limit());
     if (!state) {
       return state.error();
     }
-    print(typed.json ? status_json(*state) : show_status(*state, wall_clock_ms()));
     all_held = all_held && state->held();
+    if (*form == Form::prometheus) {
+      states.push_back(*state);  // each family of them stands together
+      continue;
+    }
+    print(*form == Form::json ? status_json(*state) : show_status(*state, wall_clock_ms()));
+  }
+  if (*form == Form::prometheus) {
+    print(prometheus_text(states, wall_clock_ms()));
   }
   return ended(all_held ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedStatus>();
-  describe_keys(app, typed->keys);
-  add_flag(app, "--json", typed->json, "one JSON object a line");
-  describe_server(app, typed->server);
+  describe_keys(options, typed->keys);
+  describe_form(options, typed->form);
+  describe_server(options, typed->server);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

@@ -58,12 +58,12 @@ Result<RunEnd> act(const TypedTtl& typed, const Call& call)
   return ended(state->held() ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedTtl>();
-  describe_keys(app, typed->keys);
-  add_flag(app, "--json", typed->json, "one JSON object a line");
-  describe_server(app, typed->server);
+  describe_keys(options, typed->keys);
+  options.flag("--json", typed->json, "one JSON object a line");
+  describe_server(options, typed->server);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

@@ -3,6 +3,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,17 +20,19 @@ namespace {
 constexpr std::array<std::string_view, 1> examples{"rlock version"};
 constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto json = std::make_shared<bool>(false);
-  add_flag(app, "--json", *json, "one JSON object a line");
+  options.flag("--json", *json, "one JSON object a line");
   return [json](const Call&) -> Result<RunEnd> {
-    print(*json ? version_json(RLOCK_VERSION) : "rlock " RLOCK_VERSION "\n");
+    *json ? print(version_json(RLOCK_VERSION)) : print_version();
     return ended(ExitCode::ok);
   };
 }
 
 }  // namespace
+
+void print_version() { print("rlock " RLOCK_VERSION "\n"); }
 
 const Verb version_verb{
     .name = "version",

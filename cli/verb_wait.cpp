@@ -75,13 +75,13 @@ Result<RunEnd> act(const TypedWait& typed, const Call& call)
               Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
 }
 
-Act describe_verb(CLI::App& app)
+Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedWait>();
-  describe_keys(app, typed->keys);
-  describe_patience(app, typed->patience);
-  add_flag(app, "-q,--quiet", typed->quiet, "do not say that it is busy");
-  describe_server(app, typed->server);
+  describe_keys(options, typed->keys);
+  describe_patience(options, typed->patience);
+  options.flag("-q,--quiet", typed->quiet, "do not say that it is busy");
+  describe_server(options, typed->server);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 

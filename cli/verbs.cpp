@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include "base/text.h"
+#include "cli/options.h"
 #include "cli/suggest.h"
 
 #include <array>
@@ -9,9 +10,39 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array table{&run_verb,          &once_verb,    &acquire_verb, &renew_verb,  &release_verb,
-                           &check_verb,        &status_verb,  &ttl_verb,     &list_verb,   &wait_verb,
-                           &force_unlock_verb, &version_verb, &help_verb};
+constexpr std::array table{
+    &run_verb,
+    &flock_verb,
+    &once_verb,
+    &acquire_verb,
+    &renew_verb,
+    &release_verb,
+    &check_verb,
+    &status_verb,
+    &ttl_verb,
+    &list_verb,
+    &watch_verb,
+    &wait_verb,
+    &force_unlock_verb,
+    &events_verb,
+    &doctor_verb,
+    &bench_verb,
+    &acl_verb,
+    &completion_verb,
+    &version_verb,
+    &help_verb,
+};
+
+// What other tools call it.
+struct Elsewhere {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::array elsewhere{
+    Elsewhere{"unlock", " (rlock release lets go of one's own lock, rlock force-unlock takes it from its holder)"},
+    Elsewhere{"lock", " (rlock run holds it while a command runs, rlock acquire while a script does)"},
+    Elsewhere{"exec", " (try rlock run)"},
+};
 
 }  // namespace
 
@@ -25,6 +56,11 @@ Result<const Verb*> find_verb(std::string_view name)
       return verb;
     }
     names.emplace_back(verb->name);
+  }
+  for (const Elsewhere& other : elsewhere) {
+    if (other.name == name) {
+      return usage("unknown verb '" + std::string(name) + "'" + std::string(other.advice));
+    }
   }
   return Error{Fault::usage, "unknown verb '" + printable(name) + "'" +
                                  did_you_mean(name, names, " (rlock help lists them)")};

@@ -7,6 +7,7 @@
 namespace rlock::cli {
 
 extern const Verb run_verb;
+extern const Verb flock_verb;
 extern const Verb once_verb;
 extern const Verb acquire_verb;
 extern const Verb renew_verb;
@@ -15,8 +16,14 @@ extern const Verb check_verb;
 extern const Verb status_verb;
 extern const Verb ttl_verb;
 extern const Verb list_verb;
+extern const Verb watch_verb;
 extern const Verb wait_verb;
 extern const Verb force_unlock_verb;
+extern const Verb events_verb;
+extern const Verb doctor_verb;
+extern const Verb bench_verb;
+extern const Verb acl_verb;
+extern const Verb completion_verb;
 extern const Verb version_verb;
 extern const Verb help_verb;
 

@@ -18,14 +18,20 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(const CLI::App& app, std::span<const std::string> args) : m_app(app), m_rest(args) {}
+  Cutter(const CLI::App& app, std::span<const std::string> args, Operands operands)
+      : m_app(app),
+        m_rest(args),
+        m_operand_ends_options(operands == Operands::command || operands == Operands::getopt),
+        m_may_be_shortened(operands == Operands::getopt)
+  {
+  }
 
-  Result<Words> cut(Operands operands)
+  Result<Words> cut()
   {
     while (!m_rest.empty()) {
       const std::string& word = m_rest.front();
       const bool is_option = word.size() > 1 && word.front() == '-';
-      if (word == "--" || (!is_option && operands == Operands::command)) {
+      if (word == "--" || (!is_option && m_operand_ends_options)) {
         m_rest = m_rest.subspan(word == "--" ? 1 : 0);
         break;
       }
@@ -47,7 +53,7 @@ class Cutter {
   Result<Done> take_long(const std::string& word)
   {
     const std::size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
+    const std::string name = whole(word.substr(0, equals));
     const CLI::Option* option = m_app.get_option_no_throw(name);
     if (option == nullptr) {
       return unknown(name);
@@ -59,6 +65,29 @@ class Cutter {
       return usage(name + " takes no value");
     }
     return take(name, word.substr(equals + 1));
+  }
+
+  // The one option that begins like that; `typed` itself when there is none, or more.
+  [[nodiscard]] std::string whole(const std::string& typed) const
+  {
+    if (!m_may_be_shortened || m_app.get_option_no_throw(typed) != nullptr) {
+      return typed;
+    }
+    const CLI::Option* meant = nullptr;
+    std::string found = typed;
+    for (const CLI::Option* option : m_app.get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        if (!("--" + name).starts_with(typed)) {
+          continue;
+        }
+        if (meant != nullptr && meant != option) {
+          return typed;
+        }
+        meant = option;
+        found = "--" + name;
+      }
+    }
+    return found;
   }
 
   // -nq is -n -q, and -nw10 is -n -w 10.
@@ -117,6 +146,8 @@ class Cutter {
 
   const CLI::App& m_app;
   std::span<const std::string> m_rest;
+  const bool m_operand_ends_options;
+  const bool m_may_be_shortened;
   Words m_words;
 };
 
@@ -124,7 +155,7 @@ class Cutter {
 
 Result<Words> cut(const CLI::App& app, std::span<const std::string> args, Operands operands)
 {
-  return Cutter(app, args).cut(operands);
+  return Cutter(app, args, operands).cut();
 }
 
 Result<Done> parse(CLI::App& app, const Words& words)

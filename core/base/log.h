@@ -2,11 +2,28 @@
 // What rlock says of itself: lines on stderr, never on stdout, nothing on success unless asked.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace rlock {
 
 enum class Verbosity { quiet, normal, verbose };
+enum class LogFormat { text, json };
+
+// What a line is about, for who reads it by a program. Empty: nothing in particular; the key is the style's then.
+struct About {
+  std::string_view event = {};  // "waiting", "busy", "acquired", "lost": never changes its name
+  std::string_view key = {};
+};
+
+// How all lines of this process are written, and of those that are forked from it.
+struct LogStyle {
+  LogFormat format = LogFormat::text;
+  std::string key;  // the lock that all of them are about; empty: there are several, or it is not known yet
+};
+void set_log_style(LogStyle style);  // while there is one thread
+const LogStyle& log_style();
 
 // Thread-safe. A line is one write(2), so that lines of several processes do not mix; a stderr that is
 // closed or full is no reason to fail.
@@ -16,12 +33,15 @@ class Log {
 
   [[nodiscard]] Verbosity verbosity() const { return m_verbosity; }
 
-  void error(std::string_view line) const;   // always, -q or not: why we end with a code of our own
-  void notice(std::string_view line) const;  // unless -q
-  void detail(std::string_view line) const;  // with -v
+  void error(std::string_view line, const About& about = {}) const;   // always, -q or not: why we end with a code of our own
+  void notice(std::string_view line, const About& about = {}) const;  // unless -q
+  void detail(std::string_view line, const About& about = {}) const;  // with -v
 
  private:
   Verbosity m_verbosity;
 };
+
+// One line of LogFormat::json, without its end: time, level, event, key, message; null for what is not known.
+std::string json_line(std::string_view level, std::string_view message, const About& about, std::int64_t time_ms);
 
 }  // namespace rlock

@@ -19,6 +19,9 @@ class SystemRng final : public Rng {
   std::uint64_t next() override;
 };
 
+// One of 0 … limit - 1; the limit is not 0.
+inline std::uint64_t below(Rng& rng, std::uint64_t limit) { return rng.next() % limit; }
+
 // A random (version 4) UUID in lower case, RFC 9562.
 std::string random_uuid(Rng& rng);
 

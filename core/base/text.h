@@ -11,7 +11,10 @@ namespace rlock {
 // move the cursor or forge a log line.
 std::string printable(std::string_view text);
 
-// User and password of every URL in the text as "***": what is shown or stored of other people's words.
+// User and password of every URL in the text, and sentinel_password among its parameters, as "***": what is shown or stored of other people's words.
 std::string without_secrets(std::string_view text);
+
+// As JSON writes it, in its quotes; what is no UTF-8 becomes U+FFFD.
+std::string json_text(std::string_view text);
 
 }  // namespace rlock

@@ -21,7 +21,7 @@ struct Forward {
 struct Go {
   LateValue value;
 };
-using Command = std::variant<Go, Forward, Order>;  // from the runner; the guardian answers in JobEvents
+using Command = std::variant<Go, Forward, Order, Leave>;  // from the runner; the guardian answers in JobEvents
 
 struct NothingYet {};
 struct PeerGone {};

@@ -30,7 +30,9 @@ Found look_at(const std::string& path)
 
 Error not_found(const std::string& name, const char* why)
 {
-  return {Fault::not_found, "cannot execute " + printable(name) + ": " + why};
+  const bool is_a_line = name.find(' ') != std::string::npos;
+  return {Fault::not_found, "cannot execute " + printable(name) + ": " + why +
+                                (is_a_line ? " (give its words apart, or a shell: sh -c '...')" : "")};
 }
 
 Error not_executable(const std::string& path, Found found)

@@ -15,13 +15,18 @@ void detach()
   for (const int fd : inherited_descriptors()) {
     ::close(fd);
   }
+  leave_streams();
+  [[maybe_unused]] const int moved = ::chdir("/");
+}
+
+void leave_streams()
+{
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (!nowhere || ::dup2(nowhere.get(), fd) != fd) {
       ::close(fd);
     }
   }
-  [[maybe_unused]] const int moved = ::chdir("/");
 }
 
 }  // namespace rlock

@@ -9,4 +9,7 @@ namespace rlock {
 // for its directory, so that no file system is kept busy. What has FD_CLOEXEC is rlock's own and stays.
 void detach();
 
+// /dev/null for the standard streams, and nothing else of that.
+void leave_streams();
+
 }  // namespace rlock

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "job/channel.h"
 #include "job/descriptors.h"
+#include "job/detach.h"
 #include "job/stopping.h"
 #include "job/tree.h"
 
@@ -127,6 +128,8 @@ void Guardian::obey()
   if (const auto* command = std::get_if<Command>(&received)) {
     if (const auto* order = std::get_if<Order>(command)) {
       advance(*order);
+    } else if (const auto* leave = std::get_if<Leave>(command)) {
+      advance(*leave);
     } else if (const auto* forward = std::get_if<Forward>(command)) {
       m_tree.forward(forward->signal);
     }
@@ -145,6 +148,10 @@ void Guardian::act(Act what)
 {
   switch (what) {
     case Act::nothing: return;
+    case Act::report_heirs:
+      leave_streams();  // who waits for their end waits for the job, and the runner may go
+      tell(LivesOn{m_tree.main_status().value_or(0)});
+      return;
     case Act::report_leftovers:
     case Act::stop_leftovers:
       tell(LeftBehind{static_cast<unsigned>(m_tree.alive().size())});

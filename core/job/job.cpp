@@ -35,11 +35,12 @@ void block_stops()
 
 }  // namespace
 
-Job::Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers)
+Job::Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs)
     : m_channel(std::move(channel)),
       m_guardian(guardian),
       m_terminal(std::move(terminal)),
-      m_strangers(std::move(strangers))
+      m_strangers(std::move(strangers)),
+      m_heirs(std::move(heirs))
 {
 }
 
@@ -47,7 +48,8 @@ Job::Job(Job&& other) noexcept
     : m_channel(std::move(other.m_channel)),
       m_guardian(std::exchange(other.m_guardian, 0)),
       m_terminal(std::move(other.m_terminal)),
-      m_strangers(std::move(other.m_strangers))
+      m_strangers(std::move(other.m_strangers)),
+      m_heirs(std::move(other.m_heirs))
 {
 }
 
@@ -65,6 +67,12 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
   }
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
+  Heirs heirs;
+  const bool has_heirs = spec.leftovers == Leftovers::heirs;
+  const Fd legacy = has_heirs ? heirs.open() : Fd();
+  if (has_heirs && !legacy) {
+    return refused("pipe");
+  }
   Terminal terminal;
   if (terminal.is_ours()) {
     block_stops();
@@ -80,7 +88,7 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
     const Grouping grouping = terminal.is_ours() ? Grouping::shared : Grouping::own;
     be_guardian({spec, signals, lifeline, grouping, std::move(theirs)});
   }
-  return Job(std::move(ours), guardian, std::move(terminal), std::move(strangers));
+  return Job(std::move(ours), guardian, std::move(terminal), std::move(strangers), std::move(heirs));
 }
 
 Result<std::optional<JobEvent>> Job::next()
@@ -129,13 +137,22 @@ void Job::forward(int signal) { send_message(m_channel.get(), Command(Forward{si
 
 void Job::stop(Millis kill_after) { send_message(m_channel.get(), Command(Order{kill_after})); }
 
+void Job::leave() { send_message(m_channel.get(), Command(Leave{})); }
+
+void Job::hand_over()
+{
+  m_guardian = 0;
+  part(std::nullopt);
+}
+
 void Job::take_over()
 {
-  if (m_guardian != 0) {
+  if (m_channel) {  // else it is gone already, and in a process that it is no child of its number may be another's
     ::kill(m_guardian, SIGKILL);
-    reap_guardian();
   }
+  reap_guardian();
   Tree(m_strangers).kill_all();
+  m_heirs.kill_all();  // orphans whose ancestor we are not
   part(SIGKILL);  // a wait status: died of it
 }
 

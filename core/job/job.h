@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "job/heirs.h"
 #include "job/lifeline.h"
 #include "job/signals.h"
 #include "job/terminal.h"
@@ -26,7 +27,9 @@
 
 namespace rlock {
 
-enum class Leftovers { stop, wait, leave };  // processes the job leaves in its group when it ends
+// Processes the job leaves when its main process ends. heirs: they go on, guarded, until nobody of them has the
+// descriptor that all of the job inherits, or all have ended.
+enum class Leftovers { stop, wait, leave, heirs };
 
 struct JobSpec {
   std::string path;                      // what find_command found
@@ -49,13 +52,14 @@ struct NotExecuted { int error; };     // errno of execve, or of what comes befo
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z); only told in the foreground
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
+struct LivesOn { int wait_status; };   // Leftovers::heirs: the main process ended, and others of the job are there
 struct Ended {                         // all of it is dead and reaped, or left as asked
   int wait_status;                     // of the main process, as waitpid(2) gives it
   Stopped why;
   bool killed;                         // KILL was needed
 };
 struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
-using JobEvent = std::variant<NotExecuted, NotStarted, Paused, LeftBehind, Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, Paused, LeftBehind, LivesOn, Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
@@ -80,6 +84,12 @@ class Job {
   void forward(int signal);       // to the job's group, as the user's own signal would
   void stop(Millis kill_after);   // the stop signal now, KILL after that; a second call can only hasten it
 
+  // With Leftovers::heirs.
+  [[nodiscard]] int heirs_fd() const { return m_heirs.fd(); }  // POLLHUP: there are none
+  [[nodiscard]] bool has_heirs() const { return m_heirs.any(); }
+  void leave();      // after LivesOn: who is left is let alone, and Ended comes next
+  void hand_over();  // after a fork: the child is the runner now, and this only a copy; to the guardian nothing changes
+
   // In the terminal's foreground the job shares our process group, so that Ctrl-C, Ctrl-Z, pagers and
   // pipelines work as without us; elsewhere it leads a group of its own.
   [[nodiscard]] bool in_foreground() const { return m_terminal.is_ours(); }
@@ -88,7 +98,7 @@ class Job {
   void take_over();
 
  private:
-  Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers);
+  Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs);
   void note(const JobEvent& event);
   void part(std::optional<int> wait_status);
   int reap_guardian();
@@ -97,6 +107,7 @@ class Job {
   pid_t m_guardian;  // 0: reaped
   Terminal m_terminal;
   std::vector<pid_t> m_strangers;  // children we had before: whoever exec'ed us left them
+  Heirs m_heirs;
 };
 
 }  // namespace rlock

@@ -108,7 +108,7 @@ std::optional<Signals::Arrived> Signals::take()
 
 void Signals::restore() const
 {
-  if (::sigismember(&m_inherited_ignored, SIGCHLD) == 1) {
+  if (inherited_ignored(SIGCHLD)) {
     ::signal(SIGCHLD, SIG_IGN);
   }
   ::pthread_sigmask(SIG_SETMASK, &m_inherited_mask, nullptr);

@@ -35,6 +35,8 @@ class Signals {
   };
   std::optional<Arrived> take();  // the next one that waits, if any
 
+  [[nodiscard]] bool inherited_ignored(int signal) const { return ::sigismember(&m_inherited_ignored, signal) == 1; }
+
   // In a child, before exec: what we inherited, again. Async-signal-safe.
   void restore() const;
 

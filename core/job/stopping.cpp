@@ -27,8 +27,7 @@ struct Deciding {
   // reason than being left, unless we were to wait for it.
   void blame(Stopped reason)
   {
-    const bool stopped_anyway =
-        state.phase == Phase::lingering && spec.leftovers != Leftovers::wait;
+    const bool stopped_anyway = state.phase == Phase::lingering && spec.leftovers == Leftovers::stop;
     if (unstopped() && !stopped_anyway) {
       state.why = reason;
     }
@@ -84,9 +83,14 @@ struct Deciding {
       return finish();
     }
     state.phase = Phase::lingering;
+    if (spec.leftovers == Leftovers::heirs) {
+      return {state, Act::report_heirs};
+    }
     state.left_behind = now + settling_time;
     return {state};
   }
+
+  StopStep operator()(const Leave&) { return state.phase == Phase::lingering ? finish() : StopStep{state}; }
 
   StopStep operator()(const TreeEmpty&) { return finish(); }
 

@@ -40,16 +40,18 @@ enum class Others { none, some };
 struct MainEnded {
   Others others;
 };
+struct Leave {};      // who is left is to be let alone
 struct TreeEmpty {};  // and the main process is reaped
 struct RunnerGone {};
 struct TimePassed {};
-using StopEvent = std::variant<Order, MainEnded, TreeEmpty, RunnerGone, TimePassed>;
+using StopEvent = std::variant<Order, MainEnded, Leave, TreeEmpty, RunnerGone, TimePassed>;
 
 enum class Act {
   nothing,
   signal,  // the stop signal, and CONT for what is stopped
   report_leftovers,
   stop_leftovers,  // both of the above
+  report_heirs,
   kill,            // until nothing is left, then tell: TreeEmpty
   finish,
 };

@@ -68,7 +68,7 @@ class Answer {
     }
     if (is("denied")) {
       return {Fault::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
-                                  " to this user (grant it: the lock could not be released without)"};
+                                  " to this user (grant it, for without it the lock could not be released; rlock acl prints all rules)"};
     }
     return {Fault::internal, "the answer of " + std::string(script.name) + " makes no sense"};
   }

@@ -28,8 +28,6 @@ Millis rest_after(const LockState& state)
   return state.ttl ? std::min(longest_rest, *state.ttl + Millis{1}) : longest_rest;
 }
 
-bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
-
 struct Watching {
   LockStore& store;
   const LockName& name;
@@ -55,7 +53,7 @@ struct Watching {
   Result<LockState> look()
   {
     auto state = store.inspect(name, limit());
-    if (!state && may_pass(state.error().fault) && server_was_there) {
+    if (!state && is_passing(state.error().fault) && server_was_there) {
       state = store.inspect(name, limit());
     }
     server_was_there = server_was_there || state;
@@ -69,8 +67,9 @@ struct Watching {
       return false;
     }
     if (!listener) {
-      auto opened = store.listen({.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}}, ears, limit());
-      if (!opened || !(*opened)->hear_releases(limit())) {
+      const LockSpec sought{.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}};
+      auto opened = store.listen({&sought, 1}, ears, limit());
+      if (!opened || !(*opened)->hear_releases(0, limit())) {
         return false;
       }
       listener = *std::move(opened);
@@ -112,7 +111,7 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
     if (stop.requested()) {
       return Freedom::interrupted;
     }
-    if (!state && (!may_pass(state.error().fault) || !watching.server_was_there)) {
+    if (!state && (!is_passing(state.error().fault) || !watching.server_was_there)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {

@@ -104,6 +104,7 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
       reserved(tagged("rlock:reserved", lock)),
       fair_queue(tagged("redisson_lock_queue", lock)),
       second(suffixed(lock, "timeout")),
+      reads(suffixed(lock, "")),
       done(tagged("rlock:done", lock)),
       channel(std::visit(ChannelOf{lock}, mode)),
       owner_channel(tagged("rlock:owner", lock) + ":")

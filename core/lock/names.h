@@ -35,13 +35,14 @@ struct LockKeys {
   std::string lock;           // in the layout of its kind
   std::string fence;          // string: the last fencing number given out
   std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
-  std::string force;          // string: who asked whom to let go
-  std::string events;         // stream: what happened lately
+  std::string force;          // hash {owner: by}: who asked whom to let go
+  std::string events;         // list: what happened lately
   std::string queue;          // sorted set {owner: arrival}: who waits
   std::string waiters;        // hash {owner: HolderInfo}
   std::string reserved;       // string: a free lock is left to foreign clients for a moment
   std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
   std::string second;         // of some kinds: the expiry of each holder
+  std::string reads;          // prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
   std::string done;           // string: when a job last succeeded, if that is remembered; and a channel that hears it
   std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
   std::string owner_channel;  // prefix; followed by an owner: what that one listens on

@@ -4,6 +4,7 @@
 #include "lock/validity.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <unistd.h>
 
@@ -61,28 +62,42 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
       return Nesting{*done};
     }
     if (leaves_enough(sent_at, spec.ttl, clock.now())) {
-      return Nesting{Taken{.grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
+      return Nesting{Taken{.which = 0, .grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
     }
   }
   take_back(store, spec, hold, server_timeout, clock);
   return too_slow();
 }
 
-Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
-                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
+Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
+                    std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
+                    Stop stop, Onlooker& onlooker)
 {
-  for (const Owner& ancestor : ancestors) {
-    const Hold nested = Hold::nested_in(ancestor, rng, ::getpid());
-    auto nesting = take_again(store, spec, nested, policy.server_timeout, clock, stop);
+  for (const Ancestor& ancestor : ancestors) {
+    const Hold nested = Hold::nested_in(ancestor.owner, rng, ::getpid());
+    auto nesting = take_again(store, specs[ancestor.which], nested, policy.server_timeout, clock, stop);
     if (!nesting) {
       return nesting.error();
+    }
+    if (auto* taken = std::get_if<Taken>(&*nesting)) {
+      taken->which = ancestor.which;
     }
     if (!std::holds_alternative<NotOurs>(*nesting)) {
       return entry_of(*std::move(nesting), nested);
     }
   }
-  auto outcome = wait_and_acquire(store, spec, fresh, policy, clock, rng, stop, onlooker);
+  auto outcome = wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, onlooker);
   return outcome ? Result(entry_of(*std::move(outcome), fresh)) : Result<Entry>(outcome.error());
+}
+
+Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
+                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
+{
+  std::vector<Ancestor> all;
+  for (const Owner& ancestor : ancestors) {
+    all.push_back({.which = 0, .owner = ancestor});
+  }
+  return enter(store, std::span(&spec, 1), fresh, all, policy, clock, rng, stop, onlooker);
 }
 
 }  // namespace rlock

@@ -4,6 +4,7 @@
 
 #include "lock/waiting.h"
 
+#include <cstddef>
 #include <span>
 #include <variant>
 
@@ -22,7 +23,16 @@ struct Entered {
 };
 using Entry = std::variant<Entered, AlreadyDone, TimedOut, Interrupted>;
 
-// Takes it again under the first of the ancestors that holds it; else as the fresh owner, by wait_and_acquire.
+struct Ancestor {
+  std::size_t which;  // of the locks any of which will do
+  Owner owner;
+};
+
+// Takes the lock again under the first of the ancestors that holds it; else any of them as the fresh owner, by
+// wait_and_acquire.
+Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
+                    std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
+                    Stop stop, Onlooker& onlooker);
 Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
                     const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker);
 

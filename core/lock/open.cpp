@@ -3,10 +3,13 @@
 
 #include "lock/quorum_store.h"
 #include "lock/redis_store.h"
+#include "wire/cluster.h"
 #include "wire/direct.h"
 #include "wire/local_server.h"
+#include "wire/sentinel.h"
 
 #include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -15,15 +18,9 @@ namespace {
 
 Result<std::unique_ptr<RedisStore>> open_one(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
 {
-  if (endpoint.kind == Endpoint::Kind::local) {
-    const Limit limit{.deadline = clock.now() + server.timeout, .stop = stop};
-    auto started = local_server(local_server_directories(server.runtime_directory, ::geteuid()), clock, limit);
-    if (!started) {
-      return started.error();
-    }
-    endpoint = *std::move(started);
-  }
-  return std::make_unique<RedisStore>(std::make_unique<Direct>(std::move(endpoint), clock));
+  auto transport = open_transport(server, std::move(endpoint), clock, stop);
+  return transport ? Result(std::make_unique<RedisStore>(*std::move(transport)))
+                   : Result<std::unique_ptr<RedisStore>>(transport.error());
 }
 
 Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, Stop stop)
@@ -60,6 +57,25 @@ std::string ServerSpec::shown() const
     all += (all.empty() ? "" : " ") + endpoint.shown();
   }
   return all;
+}
+
+Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
+{
+  if (endpoint.kind == Endpoint::Kind::local) {
+    const Limit limit{.deadline = clock.now() + server.timeout, .stop = stop};
+    auto started = local_server(local_server_directories(server.runtime_directory, ::geteuid()), clock, limit);
+    if (!started) {
+      return started.error();
+    }
+    endpoint = *std::move(started);
+  }
+  if (endpoint.kind == Endpoint::Kind::sentinel) {
+    return std::unique_ptr<Transport>(std::make_unique<Sentinel>(endpoint, clock));
+  }
+  if (endpoint.kind == Endpoint::Kind::cluster) {
+    return std::unique_ptr<Transport>(std::make_unique<Cluster>(std::move(endpoint), clock));
+  }
+  return std::unique_ptr<Transport>(std::make_unique<Direct>(std::move(endpoint), clock));
 }
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop)

@@ -19,9 +19,9 @@ struct Subject {
   QuorumMember::Word word = QuorumMember::Word::last;
 };
 inline std::string topic_of(const LockName& name, const Hold& hold) { return hold.token() + " " + name.text(); }
-inline Subject further(const LockName& name, const Owner& owner)
+inline Subject further(const LockName& name, const Hold& hold)
 {
-  return {topic_of(name, owner), QuorumMember::Word::further};
+  return {topic_of(name, hold), QuorumMember::Word::further};
 }
 
 

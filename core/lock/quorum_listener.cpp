@@ -8,9 +8,13 @@
 
 namespace rlock {
 
-QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t least,
+QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t locks, std::size_t least,
                                std::shared_ptr<Backoff> backoff)
-    : m_ears(std::move(ears)), m_least(least), m_backoff(std::move(backoff)), m_epoll(::epoll_create1(EPOLL_CLOEXEC))
+    : m_ears(std::move(ears)),
+      m_locks(locks),
+      m_least(least),
+      m_backoff(std::move(backoff)),
+      m_epoll(::epoll_create1(EPOLL_CLOEXEC))
 {
   for (const auto& ear : m_ears) {
     epoll_event event{.events = EPOLLIN, .data = {}};
@@ -19,25 +23,28 @@ QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std:
 }
 
 // A server that cuts us off may have lost the lock as well: that is worth a look.
-Result<Hint> QuorumListener::heard(const Clock& clock)
+Result<Hints> QuorumListener::heard(const Clock& clock)
 {
-  Hint all;
+  Hints all(m_locks);
   const std::size_t before = m_ears.size();
   std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) {
-    const auto hint = ear->heard(clock);
-    if (hint && hint->look_in) {
-      all.look_in = std::min(all.look_in.value_or(*hint->look_in), *hint->look_in);
+    const auto hints = ear->heard(clock);
+    for (std::size_t lock = 0; hints && lock < m_locks; ++lock) {
+      const auto in = (*hints)[lock].look_in;
+      all[lock].look_in = in ? std::min(all[lock].look_in.value_or(*in), *in) : all[lock].look_in;
     }
-    return !hint;
+    return !hints;
   });
   if (m_ears.size() < m_least) {
     return Error{Fault::unreachable, "lost the subscriptions at too many servers"};
   }
-  if (m_ears.size() < before) {
-    all.look_in = Millis{0};
-  }
-  if (all.look_in) {
-    *all.look_in += m_backoff->draw();
+  for (Hint& hint : all) {
+    if (m_ears.size() < before) {
+      hint.look_in = Millis{0};
+    }
+    if (hint.look_in) {
+      *hint.look_in += m_backoff->draw();
+    }
   }
   return all;
 }

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/quorum_member.h"
 
-#include <csignal>
+#include "base/deaf_thread.h"
+
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
-#include <pthread.h>
+#include <unistd.h>
 
 namespace rlock {
 namespace {
 
-// A signal is for the thread that waits for one.
-template <typename Body>
-std::thread deaf_thread(Body body)
+// A new one would take a descriptor, and there may be none.
+void withdraw(const StopSource& stop)
 {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  struct Restore {
-    const sigset_t& mask;
-    ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
-  } const restore{before};
-  return std::thread(std::move(body));
+  std::uint64_t requests = 0;
+  [[maybe_unused]] const auto drained = ::read(stop.token().fd(), &requests, sizeof requests);
 }
 
 }  // namespace
@@ -100,7 +94,7 @@ void QuorumMember::work()
       return;
     }
     if (std::exchange(m_interrupted, false)) {
-      m_stop = StopSource();
+      withdraw(m_stop);
     }
     const Posted next = std::move(m_posted.front());
     m_posted.pop_front();

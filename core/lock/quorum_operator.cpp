@@ -39,6 +39,23 @@ std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
   return all;
 }
 
+// Of the holder, where there is one alone: what is agreed on goes before what a server has counted for itself.
+std::uint64_t fence_in(const Answers<LockState>& answers, const std::vector<Holder>& holders)
+{
+  std::uint64_t counted = 0;
+  std::uint64_t agreed = 0;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    const LockState& state = **answer;
+    const bool is_its = holders.size() == 1 && state.holders.size() == 1 && state.holders[0].owner == holders[0].owner;
+    counted = std::max(counted, state.fence);
+    agreed = state.agreed && is_its ? std::max(agreed, state.fence) : agreed;
+  }
+  return agreed > 0 ? agreed : counted;
+}
+
 // Until when so many servers have it.
 Millis ttl_of(Seen& seen, std::size_t quorum)
 {
@@ -58,7 +75,6 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
   LockState all{.name = name, .mode = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
   for (const auto& answer : answers) {
     if (answer && *answer) {
-      all.fence = std::max(all.fence, (*answer)->fence);
       all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
       all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
     }
@@ -75,6 +91,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
     all.holders.push_back(std::move(seen.holder));
   }
   all.count = all.holders.size();
+  all.fence = fence_in(answers, all.holders);
   all.ttl = ttl == no_expiry ? std::nullopt : std::optional{ttl};
   return all;
 }

@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "base/result.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +61,7 @@ class Round {
       }
       std::array<pollfd, 2> waits{pollfd{.fd = m_news.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = limit.stop.fd(), .events = POLLIN, .revents = 0}};
-      poll_until(waits, now, limit.deadline);
+      poll_until(waits, now, m_news ? limit.deadline : std::min(limit.deadline, now + look_again));
     }
   }
 
@@ -72,6 +73,8 @@ class Round {
   }
 
  private:
+  static constexpr Millis look_again{5};  // where there is no descriptor for the news
+
   std::mutex m_mutex;
   Answers<T> m_answers;  // guarded by m_mutex, as is
   bool m_open = true;

@@ -23,6 +23,7 @@
 #include "lock/quorum_round.h"
 #include "lock/store.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,13 +53,15 @@ class QuorumStore final : public LockStore {
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                            const Limit& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                           const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
-  Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+                                           const Limit& limit) override;
   Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
                        Millis grace, const Limit& limit) override;
   Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
@@ -67,6 +70,9 @@ class QuorumStore final : public LockStore {
   void rest() override;
 
  private:
+  using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const Limit&)>;
+  Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold, const Limit& limit);
+
   template <typename T>
   struct Asked {
     std::shared_ptr<Round<T>> round;

@@ -3,6 +3,7 @@
 #include "lock/answer.h"
 #include "lock/kinds.h"
 #include "lock/redis_store.h"
+#include "lock/scan.h"
 
 #include <algorithm>
 #include <array>
@@ -54,23 +55,16 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .fence = answer.number(1),
           .holders = std::move(holders),
           .waiting = waiters_in(answer.part(6)),
-          .count = static_cast<std::uint64_t>(answer.integer(4))};
+          .count = static_cast<std::uint64_t>(answer.integer(4)),
+          .agreed = answer.integer(7) == 1};
 }
 
-const std::string record_prefix = "rlock:holder:";
+constexpr std::string_view record_prefix = "rlock:holder:";
 
 // Our own hashes beside a lock look like one at times.
 bool is_bookkeeping(const std::string& key)
 {
   return key.starts_with(record_prefix) || key.starts_with("rlock:waiters");
-}
-
-// The lock that a record stands beside: a name without a tag of its own got one.
-std::string lock_of(const std::string& record)
-{
-  const std::string name = record.substr(record_prefix.size());
-  const bool was_tagged = name.size() > 2 && name.front() == '{' && name.find('}') == name.size() - 1;
-  return was_tagged ? name.substr(1, name.size() - 2) : name;
 }
 
 }  // namespace
@@ -115,48 +109,23 @@ Result<Millis> RedisStore::uptime(const Limit& limit)
   return Millis{std::max<std::int64_t>(0, seconds - 1) * 1000};
 }
 
-Result<std::vector<std::string>> RedisStore::hashes(std::string_view pattern, const Limit& limit)
-{
-  std::vector<std::string> keys;
-  std::string cursor = "0";
-  do {
-    const std::array<std::string_view, 8> argv{"SCAN",  cursor, "MATCH", pattern,
-                                               "COUNT", "1000", "TYPE",  "hash"};
-    const auto page = m_transport->call("", argv, limit);
-    if (!page) {
-      return page.error();
-    }
-    if (page->elements.size() != 2) {
-      return Error{Fault::internal, "the answer to SCAN makes no sense"};
-    }
-    cursor = page->elements[0].text;
-    for (const Reply& key : page->elements[1].elements) {
-      keys.push_back(key.text);
-    }
-  } while (cursor != "0");
-  return keys;
-}
-
 // What looks like a lock is asked one by one, for a name alone does not tell. Hashes are looked for as such; a string
 // may be anything, so of those only what our own records stand beside.
 Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
 {
-  auto keys = hashes(pattern, limit);
+  auto keys = keys_like(*m_transport, pattern, "hash", limit);
   if (!keys) {
     return keys.error();
   }
   std::erase_if(*keys, is_bookkeeping);
-  for (const std::string& name : {"{" + std::string(pattern) + "}", std::string(pattern)}) {
-    const auto records = hashes(record_prefix + name, limit);
-    if (!records) {
-      return records.error();
-    }
-    std::transform(records->begin(), records->end(), std::back_inserter(*keys), lock_of);
+  const auto beside = locks_beside(*m_transport, record_prefix, pattern, "hash", limit);
+  if (!beside) {
+    return beside.error();
   }
-  std::sort(keys->begin(), keys->end());
-  keys->erase(std::unique(keys->begin(), keys->end()), keys->end());  // SCAN may name a key twice
+  std::vector<std::string> all;
+  std::set_union(keys->begin(), keys->end(), beside->begin(), beside->end(), std::back_inserter(all));
   std::vector<LockState> locks;
-  for (const std::string& key : *keys) {
+  for (const std::string& key : all) {
     const auto name = LockName::parse(key);
     auto state = name ? inspect(*name, limit) : Result<LockState>(name.error());
     if (state && state->held()) {

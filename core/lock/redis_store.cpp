@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "lock/answer.h"
+#include "lock/denial.h"
 #include "lock/kinds.h"
 
 #include <array>
@@ -14,23 +15,31 @@ namespace {
 
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
-// The request "owner\nby", if it means `owner`.
-std::optional<ForceRequest> request_for(const Owner& owner, const std::string& request)
+std::optional<ForceRequest> request_in(const Answer& answer, std::size_t at)
 {
-  const auto newline = request.find('\n');
-  if (newline == std::string::npos || request.substr(0, newline) != owner.text()) {
-    return std::nullopt;
-  }
-  return ForceRequest{request.substr(newline + 1)};
+  return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
 }
 
-// {'lost', what, owner, info, request}
-NotOurs not_ours(const Answer& answer, const Owner& owner)
+std::optional<ServerTime> time_in(const Answer& answer, std::size_t at)
+{
+  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(answer.number(at))}} : std::nullopt;
+}
+
+// {'granted', fence, count, agreed}
+Granted granted_in(const Answer& answer)
+{
+  return {.fence = answer.number(1), .count = answer.integer(2), .agreed = answer.integer(3) == 1};
+}
+
+// {'lost', what, owner, info, who wanted it, time}
+NotOurs not_ours(const Answer& answer)
 {
   const std::string kind = answer.text(1);
-  NotOurs lost{.what = {}, .forced = request_for(owner, answer.text(4))};
+  NotOurs lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5)};
   if (kind == "none") {
     lost.what = "expired or deleted";
+  } else if (kind == "released") {
+    lost.what = "it was released, and what is left is another hold of its owner";
   } else if (kind == "held") {
     lost.what = "now held by " +
                 describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
@@ -40,46 +49,83 @@ NotOurs not_ours(const Answer& answer, const Owner& owner)
   return lost;
 }
 
+std::array<std::string_view, 11> words_of(const LockKeys& keys)
+{
+  return {keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
+          keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+}
+
+Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
+{
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("released")) {
+    return Release{Released{.passed_on = answer.integer(1) > 0}};
+  }
+  if (answer.is("still_held")) {
+    return Release{StillHeld{answer.integer(1)}};
+  }
+  if (answer.is("left")) {
+    return Release{Left{}};
+  }
+  if (answer.is("lost")) {
+    return Release{not_ours(answer)};
+  }
+  return answer.unexpected(scripts_of(spec.mode).release, spec.name);
+}
+
 }  // namespace
 
-// Every script is given the same keys, and the same four words before its own.
+// Every script is given the same keys, and the same five words before its own.
 Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                                std::initializer_list<std::string_view> args, const Limit& limit)
 {
   const LockKeys keys(name, mode);
   const std::string wish = wish_of(mode);
-  const std::array<std::string_view, 11> key_words{keys.lock,       keys.fence,   keys.holder,   keys.force,
-                                                   keys.events,     keys.queue,   keys.waiters,  keys.reserved,
-                                                   keys.fair_queue, keys.second,  keys.done};
-  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish};
+  const auto key_words = words_of(keys);
+  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish, among()};
   words.insert(words.end(), args.begin(), args.end());
-  return run_script(*m_transport, script, key_words, words, limit);
+  auto reply = run_script(*m_transport, script, key_words, words, limit);
+  if (!reply && is_unclear(reply.error())) {
+    const ScriptCall call{script, {key_words.begin(), key_words.end()}, {words.begin(), words.end()}};
+    return explained(reply.error(), *m_transport, call, limit);
+  }
+  return reply;
+}
+
+std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
+
+// What was granted, if the replicas have it; else it is given back.
+template <typename T>
+Result<T> RedisStore::once_replicated(Result<T> answer, const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  if (!answer || !std::holds_alternative<Granted>(*answer) || spec.sync.replicas == 0) {
+    return answer;
+  }
+  const auto replicated = see_it_replicated(spec, limit);
+  if (replicated) {
+    return answer;
+  }
+  [[maybe_unused]] const auto given_back = release(spec, hold, {}, limit);
+  return replicated.error();
 }
 
 // A lock that was handed to us is confirmed here, and waits for the replicas as well.
 Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                     const Limit& limit)
 {
-  auto attempt = try_once(spec, owner, manner, limit);
-  if (!attempt || !std::holds_alternative<Granted>(*attempt) || spec.sync.replicas == 0) {
-    return attempt;
-  }
-  const auto replicated = see_it_replicated(spec, limit);
-  if (replicated) {
-    return attempt;
-  }
-  [[maybe_unused]] const auto given_back = release(spec, owner, {}, limit);
-  return replicated.error();
+  return once_replicated(try_once(spec, owner, manner, limit), spec, owner, limit);
 }
 
-// On the connection of the acquire: WAIT means what was written on its own. If that one is gone the answer is an Error,
-// for a Transport does not connect anew within a request.
+// On the connection of the acquire: WAIT means what was written on its own.
 Result<Done> RedisStore::see_it_replicated(const LockSpec& spec, const Limit& limit)
 {
   const std::string wanted = std::to_string(spec.sync.replicas);
   const std::string within = text_of(spec.sync.within);
   const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
-  const auto reply = m_transport->call(spec.name.text(), argv, limit);
+  const auto reply = m_transport->follow_up(spec.name.text(), argv, limit);
   if (!reply) {
     return reply.error();
   }
@@ -105,7 +151,7 @@ Result<Attempt> RedisStore::try_once(const LockSpec& spec, const Owner& owner, c
   }
   const Answer answer(*reply);
   if (answer.is("granted")) {
-    return Attempt{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
+    return Attempt{granted_in(answer)};
   }
   if (answer.is("done")) {
     return Attempt{AlreadyDone{Millis{answer.integer(1)}}};
@@ -123,16 +169,7 @@ Result<Attempt> RedisStore::try_once(const LockSpec& spec, const Owner& owner, c
 
 Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
 {
-  auto entry = reenter_once(spec, hold, limit);
-  if (!entry || !std::holds_alternative<Granted>(*entry) || spec.sync.replicas == 0) {
-    return entry;
-  }
-  const auto replicated = see_it_replicated(spec, limit);
-  if (replicated) {
-    return entry;
-  }
-  [[maybe_unused]] const auto given_back = release(spec, hold, {}, limit);
-  return replicated.error();
+  return once_replicated(reenter_once(spec, hold, limit), spec, hold, limit);
 }
 
 Result<Reentry> RedisStore::reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit)
@@ -147,13 +184,13 @@ Result<Reentry> RedisStore::reenter_once(const LockSpec& spec, const Hold& hold,
   }
   const Answer answer(*reply);
   if (answer.is("granted")) {
-    return Reentry{Granted{.fence = answer.number(1), .count = answer.integer(2)}};
+    return Reentry{granted_in(answer)};
   }
   if (answer.is("done")) {
     return Reentry{AlreadyDone{Millis{answer.integer(1)}}};
   }
   if (answer.is("lost")) {
-    return Reentry{not_ours(answer, hold.owner)};
+    return Reentry{not_ours(answer)};
   }
   return answer.unexpected(script, spec.name);
 }
@@ -171,17 +208,27 @@ Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, con
 
 Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
+  return renew_as(spec, owner, "", limit);
+}
+
+Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  return renew_as(spec, hold.owner, hold.id, limit);
+}
+
+Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const Limit& limit)
+{
   const Script& script = scripts_of(spec.mode).renew;
-  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl)}, limit);
+  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold}, limit);
   if (!reply) {
     return reply.error();
   }
   const Answer answer(*reply);
   if (answer.is("kept")) {
-    return Renewal{Kept{request_for(owner, answer.text(1))}};
+    return Renewal{Kept{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
   }
   if (answer.is("lost")) {
-    return Renewal{not_ours(answer, owner)};
+    return Renewal{not_ours(answer)};
   }
   return answer.unexpected(script, spec.name);
 }
@@ -204,27 +251,33 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
 Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                      const Limit& limit)
 {
-  const Script& script = scripts_of(spec.mode).release;
-  const auto reply = call(script, spec.name, spec.mode, hold.owner,
+  const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
                           {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
                            text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
-  if (!reply) {
-    return reply.error();
+  return release_of(reply, spec);
+}
+
+std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs,
+                                                      const Owner& owner, const Limit& limit)
+{
+  std::vector<ScriptCall> calls;
+  for (const LockSpec* spec : specs) {
+    const LockKeys keys(spec->name, spec->mode);
+    const auto words = words_of(keys);
+    calls.push_back({.script = scripts_of(spec->mode).release,
+                     .keys = {words.begin(), words.end()},
+                     .args = {owner.text(), keys.channel, keys.owner_channel, wish_of(spec->mode), std::string(among()), owner.text(),
+                              std::to_string(m_ears->load()), "0", "0"}});
   }
-  const Answer answer(*reply);
-  if (answer.is("released")) {
-    return Release{Released{}};
+  auto replies = run_scripts(*m_transport, calls, limit);
+  std::vector<Result<Release>> answers;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i] && is_unclear(replies[i].error())) {
+      replies[i] = explained(replies[i].error(), *m_transport, calls[i], limit);
+    }
+    answers.push_back(release_of(replies[i], *specs[i]));
   }
-  if (answer.is("still_held")) {
-    return Release{StillHeld{answer.integer(1)}};
-  }
-  if (answer.is("left")) {
-    return Release{Left{}};
-  }
-  if (answer.is("lost")) {
-    return Release{not_ours(answer, hold.owner)};
-  }
-  return answer.unexpected(script, spec.name);
+  return answers;
 }
 
 }  // namespace rlock

@@ -20,13 +20,17 @@ class RedisStore final : public LockStore {
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                            const Limit& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                           const Limit& limit) override;
+  std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+                                            const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
-  Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+                                           const Limit& limit) override;
   Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
                        Millis grace, const Limit& limit) override;
   Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
@@ -36,10 +40,13 @@ class RedisStore final : public LockStore {
   void forget() override { m_transport->forget(); }
 
  private:
+  Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const Limit& limit);
   Result<Reentry> reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit);
   Result<Attempt> try_once(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit);
+  template <typename T>
+  Result<T> once_replicated(Result<T> answer, const LockSpec& spec, const Hold& hold, const Limit& limit);
   Result<Done> see_it_replicated(const LockSpec& spec, const Limit& limit);
-  Result<std::vector<std::string>> hashes(std::string_view pattern, const Limit& limit);
+  [[nodiscard]] std::string_view among() const;  // what the scripts call AMONG
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const Limit& limit);
 

@@ -11,9 +11,11 @@
 #include "lock/mode.h"
 #include "lock/names.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -56,27 +58,34 @@ struct ForceRequest { std::string by; };
 struct Granted {
   std::uint64_t fence;  // grows with every new holder
   std::int64_t count;   // > 1 when nested
+  bool agreed = false;  // several servers have agreed on the number
 };
 struct Busy {
   std::optional<Millis> ttl;     // of the lock, or of what keeps it from us; missing: it has none
   std::optional<Holder> holder;  // missing: free, but left to others for a moment
-  std::uint64_t place = 0;       // in the queue, from 0
-  std::uint64_t ticket = 0;
+  std::uint64_t place = 0;       // how many wait before us
+  std::uint64_t ticket = 0;      // our arrival; 0: we are not in line
   bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, where the store knows better than the ttl tells
 };
 struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
-struct Kept { std::optional<ForceRequest> forced; };  // ours, renewed; and whether somebody wants it
+using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
+
+struct Kept {  // ours, renewed
+  std::optional<ForceRequest> forced;           // somebody wants it
+  std::optional<ServerTime> at = std::nullopt;  // when; missing: there are several servers
+};
 struct NotOurs {
   std::string what;                        // for people: "expired or deleted", "now held by …", "the key now holds a string"
   std::optional<ForceRequest> forced;      // by whom it was broken, when it was
+  std::optional<ServerTime> at = std::nullopt;  // when that was found; missing where it does not matter
 };
 using Renewal = std::variant<Kept, NotOurs>;
 using Reentry = std::variant<Granted, AlreadyDone, NotOurs>;
 
-struct Released {};
+struct Released { bool passed_on = false; };  // to somebody who had waited for it
 struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
 struct Left {};                            // it was not ours yet, and we are in line no more
 using Release = std::variant<Released, StillHeld, Left, NotOurs>;
@@ -97,11 +106,12 @@ struct LockState {
   LockName name;
   Mode mode;                    // Permits: how many there are
   std::optional<Millis> ttl;    // missing: no expiry
-  std::uint64_t fence;          // the last number given out; 0: none
+  std::uint64_t fence;          // of the holder, where there is one alone; else the last number given out; 0: none
   std::vector<Holder> holders;  // empty: free; 64 at most, a foreign one by what it is called on the server
   std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
   std::uint64_t count = holders.size();  // of the holders, also those that are not among them
   std::vector<Holder> partial = {};  // of several servers: those who have too few of them to hold it
+  bool agreed = false;               // several servers have agreed on the number
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
   [[nodiscard]] bool has_room() const
@@ -118,23 +128,25 @@ struct ForceChanged { Holder holder; };   // somebody else than the one named
 using ForceAsk = std::variant<ForceAsked, ForceFree, ForceChanged>;
 using ForceBreak = std::variant<ForceBroken, ForceFree, ForceChanged>;
 
-// What was said to an owner, taken together. No more than hints.
+// What was said to an owner about one lock, taken together. No more than hints.
 struct Hint {
   std::optional<Millis> look_in;  // it is worth asking the store, then
   bool next = false;              // the owner is first in line now
+  std::optional<Millis> claim_in = std::nullopt;  // somebody has that long to confirm what was handed to it; `next` says that it has
 };
+using Hints = std::vector<Hint>;  // one a lock, in the order in which they were given
 
-// Hears what is said to one owner: that the lock was handed to it, that somebody wants it, that it is worth
-// looking. Not thread-safe.
+// Hears what is said to one owner about the locks it listens for: that one was handed to it, that somebody wants
+// it, that it is worth looking. Not thread-safe.
 class Listener {
  public:
   virtual ~Listener() = default;
   [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may have something
   // Takes what has arrived, without waiting. After an Error: drop it.
-  virtual Result<Hint> heard(const Clock& clock) = 0;
-  // From when this returns, also that the lock has become free or was deleted, which only foreign clients
-  // and the end of a queue say aloud. Again and again does no harm.
-  virtual Result<Done> hear_releases(const Limit& limit) = 0;
+  virtual Result<Hints> heard(const Clock& clock) = 0;
+  // From when this returns, also that lock number `which` has become free or was deleted, which only foreign
+  // clients and the end of a queue say aloud. Again and again does no harm.
+  virtual Result<Done> hear_releases(std::size_t which, const Limit& limit) = 0;
 };
 
 // Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, Fault::config
@@ -151,19 +163,35 @@ class LockStore {
   // Whether the owner is in line. No script: what a waiter asks once it listens.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  // The same for one hold: NotOurs also where its owner has the lock by other holds alone.
+  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+  {
+    return renew(spec, hold.owner, limit);
+  }
   // Later holders get more than `fence`, if the lock is still ours; false: it is not.
   virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                    const Limit& limit) = 0;
   // Also leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                                   const Limit& limit) = 0;
+  // The outermost holds, with nothing to remember; the answers in the same order. One round trip where the store can
+  // do that.
+  virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+                                                    const Limit& limit)
+  {
+    std::vector<Result<Release>> answers;
+    for (const LockSpec* spec : specs) {
+      answers.push_back(release(*spec, owner, {}, limit));
+    }
+    return answers;
+  }
   virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
 
   // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) = 0;
 
-  // From when this returns, whatever is said to the owner of a lock is heard.
-  virtual Result<std::unique_ptr<Listener>> listen(const LockSpec& spec, const Owner& owner,
+  // From when this returns, whatever is said to the owner about any of these locks is heard. One connection.
+  virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const Limit& limit) = 0;
 
   // force-unlock, step one: tells the holder, if it is `owner`, who wants the lock. Step two: takes it away.

@@ -7,11 +7,15 @@
 
 namespace rlock {
 
-// No later than the server's own expiry: counted from before the request was sent, less 1 % of the ttl and 2 ms for
-// clocks that do not run alike (the allowance of the Redlock description).
+// Of clocks that do not run alike, and of the milliseconds that a ttl is rounded to: the allowance of the Redlock
+// description.
+constexpr Millis drift_allowed(Millis ttl) { return ttl / 100 + Millis{2}; }
+
+// No later than the server's own expiry: counted from before the request was sent, less what
+// clocks may disagree.
 constexpr Instant valid_until(Instant sent_at, Millis ttl)
 {
-  return sent_at + ttl - (ttl / 100 + Millis{2});
+  return sent_at + ttl - drift_allowed(ttl);
 }
 
 // Whether a grant leaves more than half the lease: less is too little to begin with.

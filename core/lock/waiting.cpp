@@ -1,65 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
-#include "lock/barging.h"
+#include "lock/ears.h"
+#include "lock/places.h"
 #include "lock/validity.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include <poll.h>
 
 namespace rlock {
 namespace {
 
-constexpr Millis longest_rest{10'000};
-constexpr std::uint64_t vanguard = 4;   // how many watch the ttl of the lock itself
-constexpr Millis step_back{300};        // between one of these and the next
 constexpr Millis farewell{500};         // how long leaving may take when the server does not answer
 constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
-constexpr Millis silent_pause{100};     // between looks at a holder that tells nobody when it is done
-constexpr Millis deaf_pause{200};       // between tries where listening is not possible
 constexpr std::chrono::microseconds out_of_the_way{100};  // of the job that has just been let go
 constexpr int stale_grants = 3;
 
-bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
-
-Millis upto(Rng& rng, Millis most)
-{
-  return Millis{static_cast<std::int64_t>(rng.next() % (static_cast<std::uint64_t>(most.count()) + 1))};
-}
-
-// One caller's way to the lock; lives as long as one wait_and_acquire.
+// One caller's way to any of several locks; lives as long as one wait_and_acquire.
 class Approach {
  public:
-  Approach(LockStore& store, const LockSpec& spec, const Owner& owner, const WaitPolicy& policy,
+  Approach(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
            const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
       : m_store(store),
-        m_spec(spec),
         m_owner(owner),
         m_policy(policy),
         m_clock(clock),
         m_rng(rng),
         m_stop(stop),
-        m_onlooker(onlooker)
+        m_onlooker(onlooker),
+        m_places(specs, rng),
+        m_to_scout(policy.patient && specs.size() == 1 ? 0 : specs.size()),
+        m_ears(store, specs, owner, m_places, clock)
   {
   }
 
   Result<WaitOutcome> run()
   {
     for (;;) {
-      auto outcome = attempt();
-      if (!outcome || *outcome) {
-        if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
-          leave();
+      if (Place* const place = m_places.due(time_is_over() ? far_future : m_clock.now())) {
+        auto outcome = attempt(*place);
+        if (!outcome || *outcome) {
+          if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
+            leave_all_but(nullptr);
+          }
+          return outcome ? Result(**std::move(outcome)) : Result<WaitOutcome>(outcome.error());
         }
-        return outcome ? Result(**std::move(outcome)) : Result<WaitOutcome>(outcome.error());
-      }
-      if (may_rest() && rest() == Wake::stopped) {
-        leave();
+        listen_after(*place);
+      } else if (rest() == Wake::stopped) {
+        leave_all_but(nullptr);
         return WaitOutcome{Interrupted{}};
       }
     }
@@ -68,78 +62,92 @@ class Approach {
  private:
   using Step = Result<std::optional<WaitOutcome>>;  // nullopt: not yet
 
-  Step attempt()
+  Step attempt(Place& place)
   {
-    LockSpec asked = m_spec;
+    LockSpec asked = place.spec;
     asked.who.since_ms = wall_clock_ms();
-    const Manner manner{.queues = m_policy.patient, .ticket = m_ticket};
+    const Manner manner{.queues = m_to_scout == 0, .ticket = place.ticket};
     const Instant sent_at = m_clock.now();
     const auto tried =
         m_store.acquire(asked, m_owner, manner, {.deadline = answer_by(sent_at), .stop = m_stop});
     if (!tried) {
-      return failed(tried.error());
+      return failed(place, tried.error());
     }
     m_server_was_there = true;
     m_failures = 0;
     if (const auto* granted = std::get_if<Granted>(&*tried)) {
-      m_to_leave = true;
-      return taken(*granted, sent_at);
+      return taken(place, *granted, sent_at);
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*tried)) {
-      m_to_leave = false;
+      place.to_leave = false;
       return std::optional<WaitOutcome>{*done};
     }
-    return refused(std::get<Busy>(*tried), sent_at);
+    place.refused(std::get<Busy>(*tried), manner, sent_at, m_rng);
+    if (place.in_line) {
+      m_places.came(place.ticket);
+    }
+    return refused(place, sent_at);
   }
 
-  // A grant that took half the lease to arrive is asked for again: the same request only renews it.
-  Step taken(const Granted& granted, Instant sent_at)
+  // Never two: all other lines are left before we say that one is ours. A grant that is old by then, half the lease or
+  // more, is asked for again: the same request only renews it.
+  Step taken(Place& place, const Granted& granted, Instant sent_at)
   {
-    if (valid_until(sent_at, m_spec.ttl) - m_clock.now() > m_spec.ttl / 2) {
-      return std::optional<WaitOutcome>{
-          Taken{.grant = granted, .sent_at = sent_at, .listener = std::move(m_listener)}};
+    place.to_leave = true;
+    leave_others(place);
+    if (valid_until(sent_at, place.spec.ttl) - m_clock.now() > place.spec.ttl / 2) {
+      return std::optional<WaitOutcome>{Taken{
+          .which = place.which, .grant = granted, .sent_at = sent_at, .listener = m_ears.hand_on()}};
     }
     if (++m_stale_grants < stale_grants) {
-      m_look_at = m_clock.now();
+      place.look_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
     return Error{Fault::unfit, "the server needs longer to answer than half the lease lasts (give a "
                                "longer --ttl or --lease)"};
   }
 
-  Step refused(const Busy& busy, Instant sent_at)
+  Step refused(Place& place, Instant sent_at)
   {
-    m_to_leave = m_policy.patient;
-    m_ticket = busy.ticket;
-    m_must_hear_releases = busy.place == 0 && busy.holder && !busy.holder->info;
-    m_look_at = sent_at + rest_after(busy, m_rng);
-    if (busy.place == 0) {
+    m_places.next_turn();
+    scouted(place);
+    place.is_sure = m_ears.are_open();
+    if (place.is_first()) {
       m_prepare_at = sent_at + out_of_the_way;
     }
-    if (m_barging.insists(sent_at, m_must_hear_releases, std::exchange(m_was_told, false))) {
-      m_look_at = sent_at + Millis{1};
+    const Place& nearest = m_places.nearest();
+    if (&nearest == &place) {
+      m_onlooker.refused(*place.last);
     }
-    m_onlooker.refused(busy);
-    if (!m_policy.patient || time_is_over()) {
-      return std::optional<WaitOutcome>{TimedOut{busy}};
-    }
-    return std::optional<WaitOutcome>{};
+    const bool gives_up = m_policy.patient ? time_is_over() : m_to_scout == 0;
+    return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
 
-  Step failed(const Error& error)
+  // Where others wait for any of the locks, none of them is free.
+  void scouted(const Place& place)
   {
-    m_to_leave = m_to_leave || error.fault == Fault::unreachable || error.fault == Fault::interrupted;
+    if (place.only_seen()) {
+      const bool others_wait = place.last->place > 0;
+      m_to_scout = m_policy.patient && others_wait ? 0 : m_to_scout - 1;
+    }
+  }
+
+  Step failed(Place& place, const Error& error)
+  {
+    place.to_leave =
+        place.to_leave || error.fault == Fault::unreachable || error.fault == Fault::interrupted;
     if (error.fault == Fault::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
+    m_server_was_there = m_server_was_there || error.was_there;
     const bool cut_while_resting = m_server_was_there && m_failures == 0;
-    if (!may_pass(error.fault) || !m_server_was_there || !m_policy.patient ||
+    if (!is_passing(error.fault) || !m_server_was_there || !m_policy.patient ||
         (time_is_over() && !cut_while_resting)) {
       return error;
     }
     m_store.forget();
-    m_listener.reset();
-    m_look_at = cut_while_resting ? m_clock.now() : m_clock.now() + pause();
+    m_ears.close();
+    m_places.ask_all_at(cut_while_resting ? m_clock.now() : m_clock.now() + pause());
     ++m_failures;
     return std::optional<WaitOutcome>{};
   }
@@ -148,48 +156,27 @@ class Approach {
   Millis pause()
   {
     const Millis most = std::min(first_pause * (1 << std::min(m_failures, 5)), longest_pause);
-    return most / 2 + upto(m_rng, most / 2);
+    return most / 2 + Millis{below(m_rng, static_cast<std::uint64_t>(most.count() / 2) + 1)};
   }
 
-  // False: ask again first, because something may have been said before we listened.
-  bool may_rest()
+  // Before we rest, and before we stand in more than one line.
+  void listen_after(const Place& asked)
   {
-    if (m_failures > 0 || m_clock.now() >= m_look_at) {
-      return true;
+    const bool rests = asked.only_seen() || m_clock.now() < asked.due_at();
+    if (m_failures == 0 && m_to_scout == 0 && rests) {
+      m_ears.open({.deadline = answer_by(m_clock.now()), .stop = m_stop});
     }
-    const Limit limit{.deadline = answer_by(m_clock.now()), .stop = m_stop};
-    if (!m_listener) {
-      auto listener = m_store.listen(m_spec, m_owner, limit);
-      if (!listener) {
-        m_look_at = std::min(m_look_at, m_clock.now() + deaf_pause);
-        return true;
-      }
-      m_listener = *std::move(listener);
-      m_hears_releases = false;
-      const auto queued = m_store.is_queued(m_spec, m_owner, limit);
-      if (!queued || !*queued) {
-        return false;
-      }
-    }
-    if (m_must_hear_releases && !m_hears_releases) {
-      m_hears_releases = true;
-      if (!m_listener->hear_releases(limit)) {
-        m_listener.reset();
-      }
-      return false;
-    }
-    return true;
   }
 
   // Until it is time to look, something was said, or time is over.
   Wake rest()
   {
-    if (m_listener) {
-      listen();  // what came along with the confirmation is not seen by poll
+    if (m_ears.are_open()) {
+      hear();  // what came along with the confirmation is not seen by poll
     }
     for (;;) {
       const Instant now = m_clock.now();
-      const Instant end = m_policy.until ? std::min(m_look_at, *m_policy.until) : m_look_at;
+      const Instant end = std::min(m_places.next_look(), m_policy.until.value_or(far_future));
       if (now >= m_onlooker.due()) {
         m_onlooker.tick();
       }
@@ -200,31 +187,21 @@ class Approach {
       if (now >= end) {
         return Wake::due;  // who asks then looks at the stop first
       }
-      std::array<pollfd, 2> waits{
-          pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
-          pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
+      std::array<pollfd, 2> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_ears.fd(), .events = POLLIN, .revents = 0}};
       poll_until(waits, now, std::min({end, m_onlooker.due(), m_prepare_at}));
       if (waits[0].revents != 0) {
         return Wake::stopped;
       }
       if (waits[1].revents != 0) {
-        listen();
+        hear();
       }
     }
   }
 
-  void listen()
+  void hear()
   {
-    const auto hint = m_listener->heard(m_clock);
-    if (!hint) {
-      m_listener.reset();  // whatever cut us off may have touched the queue as well
-      m_look_at = m_clock.now();
-      return;
-    }
-    if (hint->look_in) {
-      m_was_told = true;
-      m_look_at = std::min(m_look_at, m_clock.now() + *hint->look_in);
-    } else if (hint->next) {
+    if (m_ears.hear()) {
       m_prepare_at = m_clock.now() + out_of_the_way;
     }
   }
@@ -233,23 +210,45 @@ class Approach {
   [[nodiscard]] Instant answer_by(Instant now) const
   {
     const Instant full = now + m_policy.server_timeout;
-    const bool bounded = m_server_was_there && m_policy.until;
+    const bool bounded = m_server_was_there && m_policy.patient && m_policy.until;
     return bounded ? std::clamp(*m_policy.until, std::min(now + least_answer_time, full), full) : full;
   }
 
   [[nodiscard]] bool time_is_over() const { return m_policy.until && m_clock.now() >= *m_policy.until; }
 
-  void leave()
+  // Deaf at once: what is handed over from now on is not for us.
+  void leave_others(const Place& kept)
   {
-    if (m_to_leave) {
-      const Limit limit{.deadline = m_clock.now() + std::min(farewell, m_policy.server_timeout),
-                        .stop = Stop::never()};
-      [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, {}, limit);
+    if (m_places.size() > 1) {
+      m_ears.close();
+      leave_all_but(&kept);
+    }
+  }
+
+  // One request for both: it leaves the line, or passes on what was handed to us there.
+  void leave_all_but(const Place* kept)
+  {
+    std::vector<Place*> leaving;
+    std::vector<const LockSpec*> specs;
+    for (Place& place : m_places) {
+      if (place.to_leave && &place != kept) {
+        leaving.push_back(&place);
+        specs.push_back(&place.spec);
+      }
+    }
+    if (specs.empty()) {
+      return;
+    }
+    const Instant by = m_clock.now() + std::min(farewell, m_policy.server_timeout);
+    const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = Stop::never()});
+    for (std::size_t i = 0; i < leaving.size(); ++i) {
+      if (answers[i]) {
+        leaving[i]->left(m_clock.now());
+      }
     }
   }
 
   LockStore& m_store;
-  const LockSpec& m_spec;
   const Owner& m_owner;
   const WaitPolicy& m_policy;
   const Clock& m_clock;
@@ -257,42 +256,22 @@ class Approach {
   Stop m_stop;
   Onlooker& m_onlooker;
 
-  std::unique_ptr<Listener> m_listener;
-  Instant m_look_at{};
-  std::uint64_t m_ticket = 0;
+  Places m_places;
+  std::size_t m_to_scout;             // how many are still to be looked at without getting in line
+  Ears m_ears;
   Instant m_prepare_at = far_future;  // for our turn; set when we are first in line
-  bool m_must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
-  bool m_hears_releases = false;
-  bool m_was_told = false;            // to look, since we last did
-  Barging m_barging;
   bool m_server_was_there = false;
-  bool m_to_leave = false;  // we are in line, or a request was sent whose answer we do not have
   int m_failures = 0;
   int m_stale_grants = 0;
 };
 
 }  // namespace
 
-Millis rest_after(const Busy& busy, Rng& rng)
-{
-  if (busy.again_in) {
-    return std::min(longest_rest, *busy.again_in);
-  }
-  if (busy.silent && busy.place == 0) {
-    return silent_pause / 2 + upto(rng, silent_pause / 2);
-  }
-  if (!busy.ttl || busy.place >= vanguard) {
-    return longest_rest;
-  }
-  const Millis turn = step_back * static_cast<std::int64_t>(busy.place);
-  return std::min(longest_rest, *busy.ttl + turn + Millis{1} + upto(rng, Millis{2}));
-}
-
-Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
                                      Onlooker& onlooker)
 {
-  return Approach(store, spec, owner, policy, clock, rng, stop, onlooker).run();
+  return Approach(store, specs, owner, policy, clock, rng, stop, onlooker).run();
 }
 
 }  // namespace rlock

@@ -4,13 +4,19 @@
 // A waiter's life: ask and get in line; listen; make sure that we still are in line, for until we listened the
 // lock could be passed to us or past us; sleep; on a word or when it is time, ask again, which confirms a
 // lock that was handed to us. A word is a hint: each sleep is bounded, so that a lost one costs 10 s at most.
+//
+// Where any of several locks will do we first look at each in turn, from a random one on, without getting in line.
+// When all are busy, or others wait already, we listen and stand in every line. Whichever is granted first is taken,
+// and all other lines are left: what is handed to us there meanwhile passes on.
 #pragma once
 
 #include "base/rng.h"
 #include "lock/store.h"
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <variant>
 
 namespace rlock {
@@ -21,12 +27,13 @@ struct WaitPolicy {
   Millis server_timeout;         // bounds each answer
 };
 
-struct TimedOut { Busy last; };  // busy for as long as we were told to wait
+struct TimedOut { Busy last; };  // busy for as long as we were told to wait: the lock, or the nearest of them
 struct Interrupted {};           // our stop became readable
 struct Taken {
+  std::size_t which;                   // of the locks that were wanted
   Granted grant;
   Instant sent_at;                     // read before the granted request was sent: the lease counts from here
-  std::unique_ptr<Listener> listener;  // of who had to wait; it goes on hearing what is said to the owner
+  std::unique_ptr<Listener> listener;  // of who had to wait for one lock; it goes on hearing what is said to the owner
 };
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
@@ -34,23 +41,26 @@ using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 class Onlooker {
  public:
   virtual ~Onlooker() = default;
-  virtual void refused(const Busy& busy) = 0;        // each answer that is not a grant
+  virtual void refused(const Busy& busy) = 0;        // each answer that is not a grant, from where we are nearest
   [[nodiscard]] virtual Instant due() const = 0;     // when it wants to be called
   virtual void tick() = 0;
   virtual void next_in_line() = 0;                   // what can be prepared may be prepared now
 };
 
-// Asks until it is granted, time is over or `stop` is readable. Whatever ends it, nothing of ours is left
-// on the server unless the outcome is Taken: we leave the line, and what an unanswered request may have taken
-// is released (where the server does not answer that either, the ttl frees it).
+// Asks until one of the locks (one at least) is granted, time is over or `stop` is readable. Without patience each is
+// asked for once. Whatever ends it, nothing of ours is left on the server but the lock that was Taken: we leave
+// the lines, and what an unanswered request may have taken is released (where the server does not answer that either,
+// the ttl frees it). One owner stands in all the lines, and never holds two of the locks when this returns.
 // A server that goes away while we wait is asked again until the time is over (then the Error is returned);
-// one that was never there is an Error at once.
-Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
+// one that was never there is an Error at once. It was there when it has spoken to us, in the handshake for one.
+Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
                                      Onlooker& onlooker);
-
-// When to look again at a lock that is busy: the first few in line when its ttl is over, one after the other (for
-// nothing is said when a lock expires), and everybody within 10 s.
-Millis rest_after(const Busy& busy, Rng& rng);
+inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
+                                            const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
+                                            Onlooker& onlooker)
+{
+  return wait_and_acquire(store, std::span(&spec, 1), owner, policy, clock, rng, stop, onlooker);
+}
 
 }  // namespace rlock

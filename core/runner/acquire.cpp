@@ -93,7 +93,8 @@ RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
 {
   const bool waited = request.wait && request.wait->count() > 0;
   world.log.notice(printable(request.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                   (last.holder ? ", held by " + describe(*last.holder) : ""));
+                       (last.holder ? ", held by " + describe(*last.holder) : ""),
+                   {.event = "busy"});
   return ExitWith{request.busy_code};
 }
 

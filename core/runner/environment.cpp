@@ -7,6 +7,7 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view held_variable = "RLOCK_HELD";
+constexpr std::string_view shard_variable = "RLOCK_SHARD";
 
 bool is_assignment_of(std::string_view assignment, std::string_view name)
 {
@@ -44,11 +45,15 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   }
 
   unset(inherited, fence_variable);
+  unset(inherited, shard_variable);  // as all but RLOCK_HELD it speaks of the innermost lock
   set(inherited, "RLOCK_KEY", locks.held.front().name.text());
   set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
   set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
   set(inherited, "RLOCK_SERVER", locks.server);
   set(inherited, held_variable, held);
+  if (const auto shard = locks.held.front().shard) {
+    set(inherited, shard_variable, std::to_string(*shard));
+  }
   return inherited;
 }
 

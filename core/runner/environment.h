@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "lock/names.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@ namespace rlock {
 struct HeldLock {
   LockName name;
   Hold hold;  // a job is told the owner; who is to let go of a nested hold by its token is told that one
+  std::optional<std::size_t> shard = std::nullopt;  // its number, if any of several would have done
 };
 
 struct JobLocks {
@@ -26,8 +29,8 @@ struct JobLocks {
 // Known only when the lock is ours, and so the last to be set.
 constexpr std::string_view fence_variable = "RLOCK_FENCE";
 
-// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, without RLOCK_FENCE, and the locks
-// appended to RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
+// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is one, without
+// RLOCK_FENCE, and the locks appended to RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 
 // Who holds, or held, this lock among our ancestors, by RLOCK_HELD: the innermost first, each once. Which server that was

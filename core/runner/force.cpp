@@ -2,6 +2,7 @@
 #include "runner/force.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace rlock {
 namespace {
@@ -14,22 +15,18 @@ Limit answer_within(const ForceOrder& order, const Clock& clock, Stop stop)
   return {.deadline = clock.now() + order.server_timeout, .stop = stop};
 }
 
-bool held_by(const LockState& state, const Owner& owner)
-{
-  return std::any_of(state.holders.begin(), state.holders.end(),
-                     [&](const Holder& holder) { return holder.owner == owner; });
-}
-
-// True when the holder let go within its grace.
+// True when the holder let go within its grace. Asked as if it renewed its lock by nothing: of many holders inspect does
+// not show all. No answer is no news: of a quorum, some may have it still when others have it no more.
 Result<bool> lets_go(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop)
 {
   const Instant over = clock.now() + order.grace;
+  const LockSpec spec{.name = order.name, .mode = order.mode, .ttl = Millis{0}, .who = {}, .once = {}};
   for (;;) {
-    const auto state = store.inspect(order.name, answer_within(order, clock, stop));
-    if (!state) {
-      return state.error();
+    const auto held = store.renew(spec, order.owner, answer_within(order, clock, stop));
+    if (!held && !is_passing(held.error().fault)) {
+      return held.error();
     }
-    if (!held_by(*state, order.owner)) {
+    if (held && std::holds_alternative<NotOurs>(*held)) {
       return true;
     }
     if (clock.now() >= over) {

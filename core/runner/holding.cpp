@@ -2,7 +2,6 @@
 #include "runner/holding.h"
 
 #include "base/text.h"
-#include "lock/nesting.h"
 #include "lock/validity.h"
 #include "runner/environment.h"
 #include "runner/preparation.h"
@@ -16,9 +15,21 @@ constexpr Millis unwatched{200};
 
 }  // namespace
 
-Holding::Holding(const RunRequest& request, const World& world, LockSpec spec, Owner owner)
-    : m_request(request), m_world(world), m_spec(std::move(spec)), m_hold(std::move(owner))
+Holding::Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner)
+    : m_request(request), m_world(world), m_any_of(std::move(any_of)), m_hold(std::move(owner))
 {
+}
+
+std::string Holding::wanted() const
+{
+  const std::size_t shards = m_request.shards.size();
+  return shards == 0 ? printable(name().text())
+                     : printable(m_request.names.begin()->text()) + " (" + std::to_string(shards) + " shards)";
+}
+
+std::optional<std::size_t> Holding::shard() const
+{
+  return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
 }
 
 Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlooker& onlooker)
@@ -28,17 +39,18 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
     return store.error().fault == Fault::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
   }
   m_store = *std::move(store);
-  auto entry = enter(*m_store, m_spec, m_hold.owner, ancestors_with(m_request.environment, m_spec.name), policy,
-                     m_world.clock, m_world.rng, stop, onlooker);
+  auto entry = enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_world.clock, m_world.rng, stop, onlooker);
   if (!entry) {
     return entry.error();
   }
   if (auto* entered = std::get_if<Entered>(&*entry)) {
     m_hold = entered->hold;
     m_taken = std::move(entered->taken);
+    m_which = m_taken.which;
     if (m_hold.is_nested()) {
-      m_world.log.detail("re-entered " + printable(m_spec.name.text()) + ", which is now held " +
-                         std::to_string(m_taken.grant.count) + " times");
+      m_world.log.detail("re-entered " + printable(name().text()) + ", which is now held " +
+                         std::to_string(m_taken.grant.count) + " times",
+                         {.event = "reentered", .key = name().text()});
     }
     return Outcome{Done{}};
   }
@@ -49,9 +61,24 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
   return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
 }
 
-Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, m_spec.ttl); }
+// Who runs under one of the locks that will do has what it wants.
+std::vector<Ancestor> Holding::ancestors() const
+{
+  std::vector<Ancestor> found;
+  if (m_request.manners == Manners::flock) {
+    return found;
+  }
+  for (std::size_t which = 0; which < m_any_of.size(); ++which) {
+    for (const Owner& owner : ancestors_with(m_request.environment, m_any_of[which].name)) {
+      found.push_back({.which = which, .owner = owner});
+    }
+  }
+  return found;
+}
 
-Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(unwatched, m_spec.ttl / 6); }
+Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, spec().ttl); }
+
+Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(unwatched, spec().ttl / 6); }
 
 void Holding::keep()
 {
@@ -64,7 +91,7 @@ void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved)
 {
   m_renews = renews;
   m_watchdog = std::make_unique<Watchdog>(*m_store,
-                                          WatchOrder{.spec = m_spec,
+                                          WatchOrder{.spec = spec(),
                                                      .owner = m_hold.owner,
                                                      .renews = renews,
                                                      .acquired_at = m_taken.sent_at,
@@ -81,6 +108,7 @@ void Holding::unwatch()
   }
   m_watchdog->stop();
   m_verdict = m_watchdog->verdict();
+  m_trouble = m_watchdog->trouble();
   m_taken.listener = m_watchdog->take_listener();
   if (m_renews) {
     m_taken.sent_at = m_watchdog->last_kept();
@@ -99,7 +127,7 @@ const std::optional<Verdict>& Holding::verdict()
 void Holding::renew(const Limit& limit)
 {
   const Instant sent_at = m_world.clock.now();
-  const auto renewal = m_store->renew(m_spec, m_hold.owner, limit);
+  const auto renewal = m_store->renew(spec(), m_hold.owner, limit);
   if (!renewal) {
     m_store->forget();
     m_verdict = Unsure{renewal.error().text};
@@ -111,9 +139,26 @@ void Holding::renew(const Limit& limit)
   }
 }
 
+void Holding::rest()
+{
+  unwatch();
+  m_store->rest();
+}
+
+bool Holding::was_released(const Limit& limit)
+{
+  unwatch();
+  const auto released = release({}, limit);
+  const bool let_go = released && !std::holds_alternative<NotOurs>(*released);
+  if (let_go) {
+    m_verdict.reset();
+  }
+  return let_go;
+}
+
 Result<Release> Holding::release(const Parting& parting, const Limit& limit)
 {
-  return m_store->release(m_spec, m_hold, parting, limit);
+  return m_store->release(spec(), m_hold, parting, limit);
 }
 
 }  // namespace rlock

@@ -18,8 +18,7 @@ namespace {
 
 [[noreturn]] void be_keeper(const KeeperTask& task, Fd channel)
 {
-  detach();
-  ::prctl(PR_SET_NAME, "rlock-keeper");
+  become_keeper();
   ::_exit(keep(task, std::move(channel)) ? 0 : 1);
 }
 
@@ -29,6 +28,12 @@ Error refused(const char* what)
 }
 
 }  // namespace
+
+void become_keeper()
+{
+  detach();
+  ::prctl(PR_SET_NAME, "rlock-keeper");
+}
 
 Result<Keeper> Keeper::start(const KeeperTask& task)
 {

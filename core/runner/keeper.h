@@ -31,6 +31,9 @@ struct KeeperTask {
   Signals& signals;
 };
 
+// For a process that has just been forked to keep a lock.
+void become_keeper();
+
 // A keeper that runs and has taken over: the store is its own from now on.
 class Keeper {
  public:

@@ -29,8 +29,6 @@ constexpr Millis question{1000};   // how long a lost lock may be asked about be
 // The same as for a job: `run --kill-after` has the same default.
 Millis signal_lead(Millis ttl) { return std::min(longest_lead, ttl / 6); }
 
-bool may_pass(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
-
 bool says_something(int fd) { return Stop(fd).requested(); }
 
 // Why the keeping came to its end.
@@ -224,7 +222,7 @@ class Keeping {
     Millis pause = first_pause;
     while (m_task.clock.now() < give_up) {
       const auto released = m_task.store.release(m_task.spec, m_task.hold, {}, within(each));
-      if (released || !may_pass(released.error().fault)) {
+      if (released || !is_passing(released.error().fault)) {
         return;
       }
       m_task.store.forget();

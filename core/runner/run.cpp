@@ -7,16 +7,19 @@
 #include "runner/environment.h"
 #include "runner/supervision.h"
 #include "runner/taking.h"
+#include "runner/verdict.h"
+
+#include <memory>
 
 namespace rlock {
 namespace {
 
 constexpr Millis pause{300};  // before all is begun again on a server that did not answer
 
-RunEnd fail(const World& world, const Error& error)
+RunEnd fail(const RunRequest& request, const World& world, const Error& error)
 {
-  world.log.error(error.text);
-  return ExitWith{static_cast<int>(exit_code_of(error.fault))};
+  world.log.error(error.text, {.event = "failed"});
+  return failure(error.fault, request.manners);
 }
 
 WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
@@ -35,12 +38,14 @@ RunEnd died_waiting(const World& world)
 RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
 {
   const bool waited = request.wait && request.wait->count() > 0;
-  world.log.notice(printable(one.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                   (one.last.holder ? ", held by " + describe(*one.last.holder) : ""));
+  world.log.notice(one.wanted + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                       (one.last.holder ? ", held by " + describe(*one.last.holder) : ""),
+                   {.event = "busy"});
   return ExitWith{request.busy_code};
 }
 
-// One run, which may take several tenures to begin.
+// One run, which may take several tenures to begin. The connections of the last end with the process: a server that sees
+// them closed before has that to do while the next holder waits for its answer.
 class Story {
  public:
   Story(const RunRequest& request, const World& world, std::string path)
@@ -61,20 +66,25 @@ class Story {
   // nullopt: nothing was run, nothing is held, and there is patience left.
   std::optional<RunEnd> try_once()
   {
-    Tenure tenure(m_request, m_world, m_path);
+    auto owned = std::make_unique<Tenure>(m_request, m_world, m_path);
+    Tenure& tenure = *owned;
     const auto taking = take_all(m_request, m_world, m_policy, tenure);
     if (!taking) {
       return failed(taking.error());
     }
     if (std::holds_alternative<AllTaken>(*taking)) {
-      return supervise(m_request, m_world, tenure);
+      tell_taken(tenure);
+      const RunEnd end = supervise(m_request, m_world, tenure);
+      [[maybe_unused]] const Tenure* const connected_to_the_end = owned.release();
+      return end;
     }
     if (const auto* one_busy = std::get_if<OneBusy>(&*taking)) {
       return busy(m_request, m_world, *one_busy);
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*taking)) {
       m_world.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
-                         " ago: nothing to do");
+                             " ago: nothing to do",
+                         {.event = "already_done"});
       return ExitWith{0};
     }
     if (const auto* given_back = std::get_if<GivenBack>(&*taking)) {
@@ -83,12 +93,25 @@ class Story {
     return died_waiting(m_world);
   }
 
+  void tell_taken(const Tenure& tenure) const
+  {
+    if (m_world.log.verbosity() != Verbosity::verbose) {
+      return;
+    }
+    const auto waited = std::chrono::ceil<Millis>(m_world.clock.now() - m_began);
+    for (const Holding& holding : tenure.holdings) {
+      m_world.log.detail(printable(holding.name().text()) + " is ours after " + show(waited),
+                         {.event = "acquired", .key = holding.name().text()});
+    }
+    m_world.log.detail("running " + printable(without_secrets(joined(m_request.argv))), {.event = "started"});
+  }
+
   std::optional<RunEnd> begin_again(const GivenBack& given_back)
   {
     if (!m_policy.patient) {
-      return fail(m_world, {Fault::unfit, given_back.why});
+      return fail(m_request, m_world, {Fault::unfit, given_back.why});
     }
-    m_world.log.notice(given_back.why + "; nothing was run yet: beginning again");
+    m_world.log.notice(given_back.why + "; nothing was run yet: beginning again", {.event = "lost"});
     m_server_was_there = true;
     return rest();
   }
@@ -97,7 +120,7 @@ class Story {
   std::optional<RunEnd> failed(const Error& error)
   {
     const bool is_over = m_policy.until && m_world.clock.now() >= *m_policy.until;
-    return m_server_was_there && is_passing(error.fault) && !is_over ? rest() : fail(m_world, error);
+    return m_server_was_there && is_passing(error.fault) && !is_over ? rest() : fail(m_request, m_world, error);
   }
 
   // Never the same for two who were refused together.
@@ -111,6 +134,7 @@ class Story {
   const RunRequest& m_request;
   const World& m_world;
   const std::string m_path;
+  const Instant m_began = m_world.clock.now();
   const WaitPolicy m_policy;
   bool m_server_was_there = false;
 };
@@ -121,7 +145,7 @@ RunEnd run(const RunRequest& request, World world)
 {
   const auto path = find_command(request.argv.front(), environment_value(request.environment, "PATH"));
   if (!path) {
-    return fail(world, path.error());
+    return fail(request, world, path.error());
   }
   world.signals.block();
   return Story(request, world, *path).run();

@@ -18,9 +18,14 @@ namespace rlock {
 
 enum class OnLost { stop, warn };
 
+// flock: those of flock(1). The call is over with the command, while a keeper keeps the lock for its heirs; a command
+// that cannot be executed is 69, one killed by signal n is 128 + n; and a lock of an ancestor's is not re-entered.
+enum class Manners { own, flock };
+
 struct RunRequest {
   ServerSpec server;
   std::set<LockName> names;      // taken in this order, the same for all, so that nobody waits in a circle
+  std::vector<LockName> shards;  // any free one of these instead, for the one name; empty: the names
   Mode mode = Plain{};
   Millis ttl{30'000};
   bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
@@ -31,6 +36,7 @@ struct RunRequest {
   std::string label;
   unsigned sync = 0;             // how many replicas must have the lock
   OnLost on_lost = OnLost::stop;
+  Manners manners = Manners::own;
 
   std::vector<std::string> argv;                 // the job
   std::vector<std::string> environment;          // NAME=value, ours; the job gets RLOCK_* on top

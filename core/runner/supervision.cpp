@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/supervision.h"
 
-#include "base/courtesy.h"
+#include "base/moment.h"
 #include "base/text.h"
-#include "runner/common_lease.h"
 #include "runner/farewell.h"
+#include "runner/keeper.h"
+#include "runner/lease_watch.h"
 #include "runner/verdict.h"
 
 #include <algorithm>
@@ -14,11 +15,13 @@
 #include <system_error>
 
 #include <poll.h>
+#include <unistd.h>
 
 namespace rlock {
 namespace {
 
 constexpr Millis guardian_grace{200};
+constexpr Millis question{250};          // how long a lock that is gone may be asked about
 constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
 Fault exec_fault(int error)
@@ -41,19 +44,9 @@ class Supervision {
         m_world(world),
         m_tenure(tenure),
         m_taken_at(tenure.taken_at()),
-        m_watch_from(tenure.watch_from()),
-        m_lease(tenure.leases(), [this](Instant until) { m_tenure.preparation.move_lifeline(until); })
+        m_watch(request, world, tenure)
   {
   }
-
-  ~Supervision()
-  {
-    for (Holding& holding : m_tenure.holdings) {
-      holding.unwatch();  // what the watchdogs call is ours
-    }
-  }
-  Supervision(const Supervision&) = delete;
-  Supervision& operator=(const Supervision&) = delete;
 
   RunEnd run()
   {
@@ -61,20 +54,29 @@ class Supervision {
                                            m_tenure.holdings.front().fence());
     if (!job) {
       release();
-      m_world.log.error(job.error().text);
-      return ExitWith{static_cast<int>(exit_code_of(job.error().fault))};
+      m_world.log.error(job.error().text, {.event = "failed"});
+      return failure(job.error().fault, m_request.manners);
     }
     while (!m_early_end && !m_over) {
       turn(*job);
     }
-    const auto found = release();
+    const bool all_done = m_let_go || m_role == Role::relieved;
+    const auto found = all_done ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
+    if (m_role == Role::keeper) {
+      ::_exit(0);
+    }
     return m_early_end ? *m_early_end : end(found);
   }
 
  private:
+  enum class Role {
+    runner,
+    relieved,  // the command is over, and a keeper has the locks
+    keeper,
+  };
+
   std::vector<std::optional<NotOurs>> release()
   {
-    step_aside();
     for (Holding& holding : m_tenure.holdings) {
       holding.unwatch();
       m_lost = m_lost || holding.verdict();
@@ -87,19 +89,22 @@ class Supervision {
 
   RunEnd end(const std::vector<std::optional<NotOurs>>& found)
   {
-    std::vector<LockFate> fates;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      Holding& holding = m_tenure.holdings[i];
-      fates.push_back({.lock = printable(holding.name().text()),
-                       .verdict = holding.verdict(),
-                       .release = found[i],
-                       .valid_until = holding.valid_until()});
-    }
-    const Ending end = ending({.job = m_ended, .locks = std::move(fates), .automatic = m_request.automatic});
+    const Ending end = ending({.job = m_ended,
+                               .locks = fates_of(m_tenure.holdings, found),
+                               .automatic = m_request.automatic,
+                               .manners = m_request.manners});
     if (!end.line.empty()) {
-      m_world.log.error(end.line);
+      const bool is_loss = end.event == "lost" || end.event == "forced";
+      m_world.log.error(end.line + (is_loss ? when_lost() : ""), {.event = end.event, .key = end.lock});
     }
     return end.end;
+  }
+
+  // " (at 2026-11-21 12:00:00 UTC)": when it was found out.
+  [[nodiscard]] std::string when_lost() const
+  {
+    const auto moment = readable_utc(m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms);
+    return moment ? " (at " + *moment + ")" : "";
   }
 
   // Waits for the next event and acts on it.
@@ -110,8 +115,9 @@ class Supervision {
     for (const Holding& holding : m_tenure.holdings) {
       waits.push_back({.fd = holding.verdict_fd(), .events = POLLIN, .revents = 0});
     }
+    waits.push_back({.fd = m_has_heirs ? job.heirs_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_world.clock.now();
-    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch_from, overdue())));
+    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch.due(), overdue())));
 
     if (waits[1].revents != 0) {
       job_spoke(job);
@@ -119,10 +125,13 @@ class Supervision {
     if (waits[0].revents != 0 && !m_over) {
       signal_came(job);
     }
-    for (std::size_t i = 2; i < waits.size() && !m_over; ++i) {
-      if (waits[i].revents != 0) {
-        watchdog_spoke(job, m_tenure.holdings[i - 2]);
+    for (std::size_t i = 0; i < m_tenure.holdings.size() && !m_over; ++i) {
+      if (waits[i + 2].revents != 0) {
+        watchdog_spoke(job, m_tenure.holdings[i]);
       }
+    }
+    if (waits.back().revents != 0 && !m_over) {
+      last_heir_left(job);
     }
     if (!m_over && !m_early_end) {
       time_passed(job);
@@ -144,24 +153,8 @@ class Supervision {
       job.take_over();
       m_ended = Ended{.wait_status = SIGKILL, .why = m_lost ? Stopped::order : Stopped::lifeline, .killed = true};
       m_over = true;
-    } else if (now >= m_watch_from) {
-      watch(now);
-    }
-  }
-
-  // No thread or descriptor to be had (a job that forks up to a limit): there may be one in time.
-  void watch(Instant now)
-  {
-    try {
-      for (std::size_t i = 0; i < m_tenure.holdings.size(); ++i) {
-        if (!m_tenure.holdings[i].is_watched()) {
-          m_tenure.holdings[i].watch([this, i](Instant until) { m_lease.move(i, until); });
-        }
-      }
-      m_watch_from = far_future;
-    } catch (const std::system_error& refused) {
-      m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
-      m_watch_from = now + m_request.ttl / 50;
+    } else if (now >= m_watch.due()) {
+      m_watch.begin();
     }
   }
 
@@ -177,16 +170,18 @@ class Supervision {
     }
   }
 
-  void on(Job&, const NotExecuted& failure)
+  void on(Job&, const NotExecuted& failed)
   {
     m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
-                      std::strerror(failure.error));
-    m_early_end = ExitWith{static_cast<int>(exit_code_of(exec_fault(failure.error)))};
+                          std::strerror(failed.error),
+                      {.event = "failed"});
+    m_early_end = failure(exec_fault(failed.error), m_request.manners);
   }
   void on(Job&, const NotStarted&)
   {
     m_world.log.error("the lease of " + printable(m_tenure.first_to_end().name().text()) +
-                      " ran out before the job could start (give a longer --ttl or --lease)");
+                      " ran out before the job could start (give a longer --ttl or --lease)",
+                      {.event = "lost"});
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
   }
   // As if we were the job: the shell that waits for us sees us stop, and `fg` continues both.
@@ -200,21 +195,90 @@ class Supervision {
     const std::string count = std::to_string(left.count) + (left.count == 1 ? " process" : " processes");
     switch (m_request.leftovers) {
       case Leftovers::stop:
-        m_world.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)");
+        m_world.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)",
+                           {.event = "left_behind"});
         break;
-      case Leftovers::wait: m_world.log.detail("the job left " + count + " behind: waiting"); break;
-      case Leftovers::leave: break;
+      case Leftovers::wait:
+        m_world.log.detail("the job left " + count + " behind: waiting", {.event = "left_behind"});
+        break;
+      case Leftovers::leave:
+      case Leftovers::heirs: break;
     }
   }
-  void on(Job&, const Ended& ended)
+  void on(Job& job, const LivesOn& command)
+  {
+    m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
+    if (m_let_go || !job.has_heirs()) {
+      job.leave();
+    } else {
+      keep_for_heirs(job);
+    }
+  }
+  // Heirs that are left now are daemons.
+  void on(Job& job, const Ended& ended)
   {
     m_ended = ended;
-    m_over = true;
+    m_is_guarded = false;
+    m_over = m_lost || m_let_go || !job.has_heirs();
+    if (!m_over) {
+      keep_for_heirs(job);
+    }
   }
   void on(Job& job, const GuardianGone&)
   {
     job.take_over();
     m_over = true;
+  }
+
+  // From here on in a process of its own; in ours if there is none to be had.
+  void keep_for_heirs(Job& job)
+  {
+    m_has_heirs = true;
+    m_watch.rest();
+    for (Holding& holding : m_tenure.holdings) {
+      if (holding.verdict()) {
+        return watchdog_spoke(job, holding);
+      }
+    }
+    const pid_t keeper = m_role == Role::keeper ? -1 : ::fork();
+    if (keeper > 0) {
+      job.hand_over();
+      m_role = Role::relieved;
+      m_over = true;
+      return;
+    }
+    if (keeper == 0) {
+      m_role = Role::keeper;
+      become_keeper();
+    }
+  }
+
+  void last_heir_left(Job& job)
+  {
+    m_has_heirs = false;
+    if (m_is_guarded) {
+      job.leave();
+    } else {
+      m_over = true;
+    }
+  }
+
+  // What the job let go of itself, by rlock flock -u, is not lost.
+  bool was_let_go(const Verdict& verdict, Holding& holding)
+  {
+    if (m_request.manners != Manners::flock || !std::holds_alternative<Gone>(verdict)) {
+      return false;
+    }
+    return holding.was_released({.deadline = m_world.clock.now() + question, .stop = Stop::never()});
+  }
+
+  void note_let_go(Job& job)
+  {
+    m_let_go = true;
+    m_tenure.preparation.move_lifeline(far_future);
+    if (m_has_heirs) {
+      last_heir_left(job);
+    }
   }
 
   void signal_came(Job& job)
@@ -233,31 +297,41 @@ class Supervision {
     if (!verdict) {
       return;
     }
+    if (was_let_go(*verdict, holding)) {
+      return note_let_go(job);
+    }
     m_lost = true;
+    m_lost_at_ms = m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms;
     const bool proven = std::holds_alternative<Gone>(*verdict);
     const bool wanted = std::holds_alternative<Wanted>(*verdict);
     if (m_request.on_lost == OnLost::warn && !wanted) {
       m_world.log.notice("the lock " + printable(holding.name().text()) +
-                         " was lost; the job goes on as --on-lost warn asks");
+                         " was lost; the job goes on as --on-lost warn asks",
+                         {.event = "lost", .key = holding.name().text()});
     } else if (proven || wanted) {
       // Nested jobs go from the inside out, so that each rlock is there to let go before its own job is over.
       const Millis kill_after = std::min(m_request.kill_after, kill_when_proven / holding.depth());
       job.stop(kill_after);
       m_over_by = std::min(m_over_by, m_world.clock.now() + kill_after + guardian_grace);
     }  // unsure: the guardian acts by the lifeline
+    m_over = m_over || !m_is_guarded;
   }
 
   const RunRequest& m_request;
   const World& m_world;
   Tenure& m_tenure;
   const Instant m_taken_at;
-  Instant m_watch_from;
   Instant m_over_by = far_future;  // when a guardian that was told to stop the job must have done so
-  CommonLease m_lease;
+  LeaseWatch m_watch;
   std::optional<Ended> m_ended;
   std::optional<RunEnd> m_early_end;  // the job never ran
   bool m_lost = false;                // one of the locks
+  std::int64_t m_lost_at_ms = 0;      // by the wall clock; 0: not before it was to be released
+  bool m_let_go = false;
   bool m_over = false;
+  Role m_role = Role::runner;
+  bool m_is_guarded = true;
+  bool m_has_heirs = false;  // the command has ended, and some of its processes have what it left them
 };
 
 }  // namespace

@@ -17,10 +17,10 @@ constexpr Millis giving_back{500};  // how long that may take when the server do
 // While one lock is waited for: tells the user, and sees to the others.
 class Wait final : public Onlooker {
  public:
-  Wait(const World& world, Vigil& vigil, const LockName& name, std::function<void()> when_first)
+  Wait(const World& world, Vigil& vigil, std::string wanted, std::function<void()> when_first)
       : m_clock(world.clock),
         m_vigil(vigil),
-        m_line(printable(name.text()), world.clock, world.log, std::move(when_first))
+        m_line(std::move(wanted), world.clock, world.log, std::move(when_first))
   {
   }
 
@@ -65,15 +65,16 @@ class Taker {
   Result<Taking> take()
   {
     for (Holding& holding : m_tenure.holdings) {
-      const bool is_last = &holding == &m_tenure.holdings.back();
-      Wait wait(m_world, m_vigil, holding.name(), [&] { is_last ? get_ready() : void(); });
+      // The job's environment says which of several locks it has: then it is made when that is known.
+      const bool may_prepare = &holding == &m_tenure.holdings.back() && !holding.shard();
+      Wait wait(m_world, m_vigil, holding.wanted(), [&] { may_prepare ? get_ready() : void(); });
       const auto outcome = holding.take(m_policy, m_vigil.stop(), wait);
       if (!outcome) {
         const bool was_there = m_taken > 0 && is_passing(outcome.error().fault);
         return was_there ? Result<Taking>(GivenBack{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-        return Taking{OneBusy{.name = holding.name(), .last = timed_out->last}};
+        return Taking{OneBusy{.wanted = holding.wanted(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
         return Taking{*done};

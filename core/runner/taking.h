@@ -10,7 +10,7 @@
 namespace rlock {
 
 struct AllTaken {};
-struct OneBusy { LockName name; Busy last; };  // for as long as we were told to wait
+struct OneBusy { std::string wanted; Busy last; };  // for people, which; for as long as we were told to wait
 struct GivenBack { std::string why; };         // some were ours, and one was lost before all were, or the server went away
 using Taking = std::variant<AllTaken, AlreadyDone, OneBusy, GivenBack, Interrupted>;
 

@@ -5,20 +5,12 @@
 #include "runner/identity.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <unistd.h>
 
 namespace rlock {
 namespace {
-
-std::string joined(const std::vector<std::string>& words)
-{
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : " ") + word;
-  }
-  return text;
-}
 
 HolderInfo who_asks(const RunRequest& request)
 {
@@ -36,18 +28,34 @@ bool kept_earlier(const Holding& a, const Holding& b) { return a.kept_at() < b.k
 
 }  // namespace
 
+std::string joined(const std::vector<std::string>& words)
+{
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
 Tenure::Tenure(const RunRequest& request, const World& world, const std::string& path)
     : preparation(request, world, path)
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   const HolderInfo who = who_asks(request);
   const Sync sync{.replicas = request.sync, .within = std::min(request.server.timeout / 2, request.ttl / 4)};
+  const auto spec_of = [&](const LockName& name) {
+    return LockSpec{
+        .name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync};
+  };
+  if (!request.shards.empty()) {
+    std::vector<LockSpec> any_of;
+    std::transform(request.shards.begin(), request.shards.end(), std::back_inserter(any_of), spec_of);
+    holdings.emplace_back(request, world, std::move(any_of), owner);
+    return;
+  }
   holdings.reserve(request.names.size());
   for (const LockName& name : request.names) {
-    holdings.emplace_back(
-        request, world,
-        LockSpec{.name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync},
-        owner);
+    holdings.emplace_back(request, world, std::vector{spec_of(name)}, owner);
   }
 }
 
@@ -55,7 +63,7 @@ std::vector<HeldLock> Tenure::locks() const
 {
   std::vector<HeldLock> locks;
   for (const Holding& holding : holdings) {
-    locks.push_back({.name = holding.name(), .hold = holding.owner()});
+    locks.push_back({.name = holding.name(), .hold = holding.hold(), .shard = holding.shard()});
   }
   return locks;
 }

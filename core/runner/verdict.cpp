@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/verdict.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -9,9 +11,16 @@
 namespace rlock {
 namespace {
 
-Ending with_code(ExitCode code, std::string line)
+Ending with_code(ExitCode code, std::string event, std::string line)
 {
-  return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line)};
+  return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line), .event = std::move(event), .lock = {}};
+}
+
+Ending lost_for(const Verdict& verdict, const LockFate& fate, bool forced)
+{
+  Ending end = with_code(ExitCode::lost, forced ? "forced" : "lost", words_for(verdict, printable(fate.lock)));
+  end.lock = fate.lock;
+  return end;
 }
 
 // How surely it was lost: the less the surer.
@@ -34,7 +43,7 @@ std::string names_of(const std::vector<LockFate>& fates)
 {
   std::string names;
   for (const LockFate& fate : fates) {
-    names += (names.empty() ? "" : ", ") + fate.lock;
+    names += (names.empty() ? "" : ", ") + printable(fate.lock);
   }
   return names;
 }
@@ -43,15 +52,15 @@ std::optional<Ending> lost(const Aftermath& after)
 {
   const LockFate& fate = worst(after.locks);
   if (fate.verdict && !std::holds_alternative<Unsure>(*fate.verdict)) {
-    return with_code(ExitCode::lost, words_for(*fate.verdict, fate.lock));
+    return lost_for(*fate.verdict, fate, std::holds_alternative<Wanted>(*fate.verdict));
   }
   if (fate.release) {
     const std::string why = fate.release->forced ? "force-unlocked by " + fate.release->forced->by : fate.release->what;
-    return with_code(ExitCode::lost, words_for(Gone{why}, fate.lock));
+    return lost_for(Gone{why}, fate, fate.release->forced.has_value());
   }
   const bool over = after.job && after.job->why == Stopped::lifeline;
   if (after.automatic && (over || fate.verdict)) {
-    return with_code(ExitCode::lost, words_for(fate.verdict.value_or(Unsure{}), fate.lock));
+    return lost_for(fate.verdict.value_or(Unsure{fate.trouble}), fate, false);
   }
   return std::nullopt;
 }
@@ -72,26 +81,35 @@ std::string words_for(const Verdict& verdict, const std::string& lock)
   return "the lock " + lock + " was lost: it could not be renewed in time" + (why.empty() ? "" : " (" + why + ")");
 }
 
+ExitWith failure(Fault fault, Manners manners)
+{
+  const bool no_command = fault == Fault::not_found || fault == Fault::not_executable;
+  const ExitCode code = manners == Manners::flock && no_command ? ExitCode::unavailable : exit_code_of(fault);
+  return {static_cast<int>(code)};
+}
+
 Ending ending(const Aftermath& after)
 {
   if (auto end = lost(after)) {
     return *std::move(end);
   }
   if (!after.job) {
-    return with_code(ExitCode::os, "the guardian process was killed: the job was stopped and " +
+    return with_code(ExitCode::os, "guardian_killed", "the guardian process was killed: the job was stopped and " +
                                        names_of(after.locks) + " released");
   }
   if (after.job->why == Stopped::lifeline) {
-    return with_code(ExitCode::time_over, "the job was stopped: its lease of " + names_of(after.locks) + " was over");
+    return with_code(ExitCode::time_over, "time_over", "the job was stopped: its lease of " + names_of(after.locks) + " was over");
   }
   if (after.job->why == Stopped::max_runtime) {
-    return with_code(ExitCode::time_over, "the job was stopped: its --max-runtime was over");
+    return with_code(ExitCode::time_over, "time_over", "the job was stopped: its --max-runtime was over");
   }
   const int status = after.job->wait_status;
   if (WIFSIGNALED(status)) {
-    return {.end = DieOf{WTERMSIG(status)}, .line = {}};
+    const int signal = WTERMSIG(status);
+    const bool as_flock = after.manners == Manners::flock;
+    return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
   }
-  return {.end = ExitWith{WEXITSTATUS(status)}, .line = {}};
+  return {.end = ExitWith{WEXITSTATUS(status)}, .line = {}, .event = {}, .lock = {}};
 }
 
 }  // namespace rlock

@@ -50,7 +50,8 @@ WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log,
       m_clock(clock),
       m_log(log),
       m_when_first(std::move(when_first)),
-      m_live(log.verbosity() != Verbosity::quiet && ::isatty(STDERR_FILENO) == 1),
+      m_live(log.verbosity() != Verbosity::quiet && log_style().format == LogFormat::text &&
+             ::isatty(STDERR_FILENO) == 1),
       m_due(clock.now() + first_line_after)
 {
 }
@@ -78,7 +79,7 @@ void WaitingLine::tick()
   if (m_live) {
     write_live(cut("rlock: " + line(), terminal_width() - 1));
   } else {
-    m_log.notice(line());
+    m_log.notice(line(), {.event = "waiting"});
   }
 }
 

@@ -2,6 +2,7 @@
 #include "watch/watchdog.h"
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "lock/validity.h"
 
 #include <algorithm>
@@ -54,6 +55,12 @@ std::unique_ptr<Listener> Watchdog::take_listener()
   return m_listener ? std::move(m_listener) : std::move(m_order.listener);
 }
 
+std::string Watchdog::trouble() const
+{
+  const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
+  return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble;
+}
+
 std::optional<Verdict> Watchdog::verdict()
 {
   const std::lock_guard guard(m_mutex);
@@ -67,7 +74,7 @@ void Watchdog::watch()
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
     if (std::holds_alternative<Lost>(step)) {
-      verdict = Unsure{m_last_error.empty() ? "we were stopped or starved of time" : m_last_error};
+      verdict = Unsure{m_trouble.empty() ? "we were stopped or starved of time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       verdict = renew(renewal->deadline);
     } else if (!m_listener && now >= m_listen_at) {
@@ -96,25 +103,76 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
   const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
   m_state.last_try = sent_at;
   if (!renewal) {
-    m_last_error = renewal.error().text;
     m_store.forget();
-    m_log.detail("cannot renew: " + m_last_error);
+    failed(renewal.error(), deadline - sent_at);
     return std::nullopt;
   }
-  if (std::holds_alternative<Kept>(*renewal)) {
-    kept(sent_at);
-  }
-  return verdict_on(*renewal);
+  return answered(*renewal, sent_at);
 }
 
-void Watchdog::kept(Instant sent_at)
+std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
 {
+  const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
+  const auto seen = time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}}
+                         : std::nullopt;
+  if (auto* lost = std::get_if<NotOurs>(&renewal)) {
+    if (m_seen && seen) {
+      lost->what += words_for_step(gone_ahead(*m_seen, *seen), m_order.spec.ttl);
+    }
+  } else {
+    kept(sent_at, seen);
+  }
+  return verdict_on(renewal);
+}
+
+// Of what does not pass by itself people hear at once: there may be time to mend it. What the last try says, for which
+// there was hardly any time, is not why they fail.
+void Watchdog::failed(const Error& error, std::chrono::nanoseconds time_given)
+{
+  if (error.fault == Fault::interrupted) {
+    return;
+  }
+  const std::string line = "cannot renew " + printable(m_order.spec.name.text()) + ": " + error.text;
+  if (!m_warned && !is_passing(error.fault)) {
+    m_warned = true;
+    const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - m_clock.now());
+    m_log.notice(line + " (it is given up in " + show_roughly(std::max(left, Millis{0})) + ")",
+                 {.event = "renewal_failed", .key = m_order.spec.name.text()});
+  } else {
+    m_log.detail(line, {.event = "renewal_failed", .key = m_order.spec.name.text()});
+  }
+  if (m_trouble.empty() || time_given >= m_policy.try_for) {
+    m_trouble = error.text;
+  }
+}
+
+void Watchdog::kept(Instant sent_at, const std::optional<Sighting>& seen)
+{
+  if (seen) {
+    compare_clocks(*seen);
+  }
   m_state.last_kept = sent_at;
-  m_last_error.clear();
+  m_trouble.clear();
+  m_warned = false;
   if (m_order.renews) {
-    m_state.valid_until = valid_until(sent_at, m_order.spec.ttl);
+    m_state.valid_until = valid_until(sent_at, m_order.spec.ttl) - m_cut;
     m_order.moved(m_state.valid_until);
   }
+}
+
+// Renewals that come close upon each other, for something was said, tell too little about how fast a clock goes.
+void Watchdog::compare_clocks(const Sighting& seen)
+{
+  const Millis ttl = m_order.spec.ttl;
+  if (m_seen && seen.sent_at - m_seen->sent_at < ttl / 10) {
+    return;
+  }
+  m_cut = m_seen ? cut_for(*m_seen, seen, ttl) : Millis{0};
+  const std::string step = m_seen ? words_for_step(gone_ahead(*m_seen, seen), ttl) : "";
+  if (!step.empty()) {
+    m_log.detail(printable(m_order.spec.name.text()) + " is still ours" + step);
+  }
+  m_seen = seen;
 }
 
 // Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as well
@@ -124,11 +182,11 @@ void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_order.listener ? Result(std::move(m_order.listener))
-                                 : m_store.listen(m_order.spec, m_order.owner, limit);
+                                 : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
   const bool shared = is_shared(m_order.spec.mode);
   const auto hears = !opened  ? Result<Done>(opened.error())
                      : shared ? Result<Done>(Done{})
-                              : (*opened)->hear_releases(limit);
+                              : (*opened)->hear_releases(0, limit);
   if (hears) {
     m_listener = *std::move(opened);
   } else {
@@ -154,7 +212,7 @@ bool Watchdog::hint_before(Instant until)
     m_listen_at = m_clock.now() + listen_again_after;
     return true;  // whatever cut us off may have touched the lock as well
   }
-  return heard->look_in.has_value();
+  return heard->front().look_in.has_value();
 }
 
 }  // namespace rlock

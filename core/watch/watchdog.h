@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "lock/store.h"
 #include "watch/renewal.h"
+#include "watch/server_clock.h"
 
 #include <functional>
 #include <mutex>
@@ -53,11 +54,16 @@ class Watchdog {
   // anything does.
   [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }
   std::unique_ptr<Listener> take_listener();
+  // Why it is not renewed, and for how long; empty: it is. For who had to act before there was a verdict.
+  [[nodiscard]] std::string trouble() const;
 
  private:
   void watch();
   std::optional<Verdict> renew(Instant deadline);
-  void kept(Instant sent_at);
+  void failed(const Error& error, std::chrono::nanoseconds time_given);
+  std::optional<Verdict> answered(Renewal renewal, Instant sent_at);
+  void kept(Instant sent_at, const std::optional<Sighting>& seen);
+  void compare_clocks(const Sighting& seen);
   void listen();
   bool hint_before(Instant until);
 
@@ -71,7 +77,10 @@ class Watchdog {
   RenewalState m_state;
   std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
   Instant m_listen_at;
-  std::string m_last_error;
+  std::string m_trouble;  // what the renewals that fail say
+  std::optional<Sighting> m_seen;  // the server's clock, when it last kept the lease
+  Millis m_cut{0};                 // how much less of a lease we count on, for the server's clock goes ahead of ours
+  bool m_warned = false;  // the user has been, of the failures in a row
 
   std::mutex m_mutex;
   std::optional<Verdict> m_verdict;  // guarded by m_mutex

@@ -31,6 +31,7 @@ Channel::Channel(Fd socket, const Endpoint& endpoint, const Clock& clock)
 
 Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
 {
+  const Instant start = clock.now();
   std::optional<Tls> tls;
   if (endpoint.tls) {  // before anybody is called: with bad files there is nothing to talk about
     auto opened = Tls::open(endpoint);
@@ -46,16 +47,15 @@ Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, cons
   Channel channel(*std::move(socket), endpoint, clock);
   if (tls) {
     channel.m_tls = std::move(tls);
-    if (const auto met = channel.shake_hands(limit); !met) {
+    if (const auto met = channel.shake_hands(start, limit); !met) {
       return met.error();
     }
   }
   return channel;
 }
 
-Result<Done> Channel::shake_hands(const Limit& limit)
+Result<Done> Channel::shake_hands(Instant start, const Limit& limit)
 {
-  const Instant start = m_clock->now();
   std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
   for (bool first = true, over = false;;) {
     const auto done = m_tls->shake_hands();
@@ -67,7 +67,7 @@ Result<Done> Channel::shake_hands(const Limit& limit)
       return Done{};
     }
     switch (over ? Waited::late : wait_for(fd(), POLLIN, *m_clock, limit)) {
-      case Waited::late: return no_tls("said nothing for " + elapsed(*m_clock, start, limit));
+      case Waited::late: return no_tls("did not complete the handshake within " + elapsed(*m_clock, start, limit));
       case Waited::stopped: return interrupted();
       case Waited::ready: break;
     }
@@ -145,7 +145,7 @@ Result<Done> Channel::read_into(Decoder& decoder)
     return count.error();
   }
   const std::string_view received(bytes.data(), *count);
-  m_may_want_tls = m_may_want_tls && received.empty();
+  m_has_spoken = m_has_spoken || !received.empty();
   if (m_tls) {
     m_tls->take_in(received);
     return early_into(decoder);
@@ -175,9 +175,11 @@ Error Channel::silent(Instant since, const Limit& limit) const
 
 Error Channel::broken(std::string_view why) const
 {
-  const std::string_view hint = m_may_want_tls ? " without a word (if it speaks TLS: rediss://)" : "";
-  return {Fault::unreachable,
-          "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint)};
+  const bool may_want_tls = m_may_want_tls && !m_has_spoken;
+  const std::string_view hint = may_want_tls ? " without a word (if it speaks TLS: rediss://)" : "";
+  return {.fault = Fault::unreachable,
+          .text = "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint),
+          .was_there = m_has_spoken};
 }
 
 Error Channel::no_tls(std::string_view what) const

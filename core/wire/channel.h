@@ -31,13 +31,17 @@ class Channel {
   Result<Done> early_into(Decoder& decoder);
 
   [[nodiscard]] int fd() const { return m_socket.get(); }
+  [[nodiscard]] std::optional<std::chrono::days> certificate_left() const
+  {
+    return m_tls ? m_tls->certificate_left() : std::nullopt;
+  }
   [[nodiscard]] const std::string& where() const { return m_where; }
   [[nodiscard]] const Clock& clock() const { return *m_clock; }
   [[nodiscard]] Error silent(Instant since, const Limit& limit) const;
 
  private:
   Channel(Fd socket, const Endpoint& endpoint, const Clock& clock);
-  Result<Done> shake_hands(const Limit& limit);
+  Result<Done> shake_hands(Instant start, const Limit& limit);
   Result<Done> transmit(std::string_view bytes, const Limit& limit);
   Result<std::size_t> receive(char* bytes, std::size_t size);
   [[nodiscard]] Error broken(std::string_view why) const;
@@ -46,7 +50,8 @@ class Channel {
   Fd m_socket;
   const Clock* m_clock;
   std::string m_where;
-  bool m_may_want_tls;  // plain TCP that has not answered yet
+  bool m_may_want_tls;  // plain TCP
+  bool m_has_spoken = false;  // the server, beyond the handshake of TLS
   std::optional<Tls> m_tls;
 };
 

@@ -25,6 +25,8 @@ Connection::~Connection() = default;
 
 int Connection::fd() const { return m_state->channel.fd(); }
 
+std::optional<std::chrono::days> Connection::certificate_left() const { return m_state->channel.certificate_left(); }
+
 const std::string& Connection::where() const { return m_state->channel.where(); }
 
 Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock,

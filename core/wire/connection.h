@@ -13,6 +13,7 @@
 #include "wire/reply.h"
 #include "wire/url.h"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,10 +25,10 @@ namespace rlock {
 class Connection {
  public:
   // Connects, in TLS where the URL says so, and where a password or a db asks for it authenticates
-  // and selects in one further round trip. `clock` must outlive it. `local:` endpoints are refused here (Fault::internal):
-  // local_server.h turns them into unix ones.
+  // and selects in one further round trip. `clock` must outlive it. `local:` and sentinel endpoints are
+  // refused here (Fault::internal): local_server.h and sentinel.h turn them into others.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
-  //   unfit        loading, too many clients, a certificate that is no good
+  //   unfit        loading, too many clients, a certificate that is no good, a replica where a master was meant
   //   refused      wrong password, or one is needed; the same of a certificate of ours
   //   config       no such db; a file for TLS that is no good
   //   interrupted  the stop became readable
@@ -51,6 +52,9 @@ class Connection {
   // Readable when receive might have something (poll it with other descriptors). Replies that are
   // already buffered do not make it readable: receive until nullopt before polling.
   [[nodiscard]] int fd() const;
+
+  // Whole days until the server's certificate expires; missing without TLS.
+  [[nodiscard]] std::optional<std::chrono::days> certificate_left() const;
 
   [[nodiscard]] const std::string& where() const;  // the server, as Endpoint::shown
 

@@ -126,8 +126,11 @@ Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock&
   if (endpoint.kind == Endpoint::Kind::tcp) {
     return resolve(endpoint.host, endpoint.port, clock, limit);
   }
-  if (endpoint.kind == Endpoint::Kind::local) {
-    return Error{Fault::internal, "local: must be started before it is connected to"};
+  if (endpoint.kind != Endpoint::Kind::unix_socket) {
+    return Error{Fault::internal, "no server to connect to but a way to one"};
+  }
+  if (endpoint.kind == Endpoint::Kind::sentinel) {
+    return Error{Fault::internal, "sentinels have to be asked before their master is connected to"};
   }
   if (!fits_socket_address(endpoint.path)) {
     return Error{Fault::config, "a unix socket's path can have 107 bytes at most"};

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <string>
 
@@ -16,9 +17,11 @@ struct Rule {
   std::string_view advice;
 };
 
-constexpr std::string_view missing_rule = "ACL GETUSER there shows what this user may do";
+constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
 constexpr std::string_view give_password =
     "give the password in the URL, RLOCK_PASSWORD or --password-file";
+
+constexpr std::string_view is_a_node = "it is one node of a cluster: use -S ";
 
 constexpr Rule rules[] = {
     {"LOADING", Fault::unfit, "wait until it has loaded its data"},
@@ -30,10 +33,10 @@ constexpr Rule rules[] = {
     {"NOREPLICAS", Fault::unfit, "too few replicas follow it; see min-replicas-to-write"},
     {"CLUSTERDOWN", Fault::unfit, "see CLUSTER INFO there"},
     {"TRYAGAIN", Fault::unfit, "its slots are being moved; try again"},
+    {"UNBLOCKED", Fault::unfit, "it has become a replica"},
     {"ERR max number of clients", Fault::unfit, "raise maxclients there"},
+    {"ERR unknown command", Fault::unfit, "a command that rlock needs is renamed or switched off there"},
     {"NOAUTH", Fault::refused, give_password},
-    // what a request of more than a few words meets before it meets NOAUTH
-    {"ERR Protocol error: unauthenticated", Fault::refused, give_password},
     {"WRONGPASS", Fault::refused, "check the user and the password"},
     {"NOPERM", Fault::refused, missing_rule},
     {"ERR The user executing the script can't", Fault::refused, missing_rule},
@@ -44,8 +47,8 @@ constexpr Rule rules[] = {
      "the key holds something that is no such lock; choose another key"},
     {"ERR DB index is out of range", Fault::config, "choose a smaller db number"},
     {"ERR invalid DB index", Fault::config, "choose a smaller db number"},
-    {"MOVED", Fault::config, "it is one node of a cluster, which rlock cannot follow yet"},
-    {"ASK", Fault::config, "it is one node of a cluster, which rlock cannot follow yet"},
+    {"MOVED", Fault::config, is_a_node},
+    {"ASK", Fault::config, is_a_node},
 };
 
 bool begins_with_words(std::string_view text, std::string_view words)
@@ -77,13 +80,30 @@ std::string_view unwrapped(std::string_view text)
   return text;
 }
 
+// `@user_script:12` in it, after the name of the function on Redis 6.2; 0: there is none.
+int script_line(std::string_view text)
+{
+  constexpr std::string_view place = "@user_script:";
+  const auto at = text.rfind(place);
+  if (at == std::string_view::npos) {
+    return 0;
+  }
+  text.remove_prefix(at + place.size());
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));  // 6.2 once more has a blank there
+  int line = 0;
+  std::from_chars(text.data(), text.data() + text.size(), line);
+  return line;
+}
+
 // The first sentence, without the script's place and without the arguments, an owner's id among
 // them, that some texts quote.
 std::string shortened(std::string_view text)
 {
   constexpr std::size_t max_size = 160;
+  constexpr std::string_view redis_8 = "ERR ACL failure in script: ";
+  const std::size_t begin = text.starts_with(redis_8) ? redis_8.size() : 0;
   for (const std::string_view end : {". ", " script: ", ", with args", "\n", "\r"}) {
-    text = text.substr(0, text.find(end));
+    text = text.substr(0, text.find(end, begin));
   }
   const bool cut = text.size() > max_size;
   text = text.substr(0, max_size);
@@ -93,11 +113,26 @@ std::string shortened(std::string_view text)
   return printable(text) + (cut ? "..." : "");
 }
 
+// The node's own address, where it has one.
+std::string completion(const Rule& rule, std::string_view where)
+{
+  if (rule.advice != is_a_node) {
+    return {};
+  }
+  const std::string url(where.starts_with("redis") ? where : "redis://host:port");
+  const auto scheme = url.find("://");
+  return url.substr(0, scheme) + "+cluster" + url.substr(scheme);
+}
+
 }  // namespace
 
 Error error_from_reply(std::string_view text, std::string_view where)
 {
+  const int line = script_line(text);
   text = unwrapped(text);
+  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // what a request of many words meets
+    text = "NOAUTH Authentication required";
+  }
   const auto* const rule =
       std::find_if(std::begin(rules), std::end(rules),
                    [text](const Rule& each) { return begins_with_words(text, each.start); });
@@ -105,7 +140,8 @@ Error error_from_reply(std::string_view text, std::string_view where)
   if (rule == std::end(rules)) {
     return {Fault::internal, said};
   }
-  return {rule->fault, said + " (" + std::string(rule->advice) + ")"};
+  return {rule->fault, said + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
+          rule->fault == Fault::refused ? line : 0};
 }
 
 bool is_unknown_script(std::string_view text)

@@ -13,7 +13,8 @@ namespace rlock {
 // and the two ways a script is denied are refused; WRONGTYPE and "DB index is out of range" are
 // config; anything else is internal. Redis 6.2 wraps the code of an error inside a script (`ERR
 // Error running script ... -READONLY ...`): the first ` -CODE ` counts then. Some that belong to
-// these are treated like them: DENIED (protected mode) is refused, MOVED and ASK are config.
+// these are treated like them: DENIED (protected mode) is refused, MOVED and ASK are config. What is
+// refused inside a script has its line, for the text says neither command nor key.
 Error error_from_reply(std::string_view text, std::string_view where);
 
 bool is_unknown_script(std::string_view text);  // NOSCRIPT, wrapped or not

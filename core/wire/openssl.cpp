@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/openssl.h"
 
+#include "base/fd.h"
+
 #include <optional>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 
 namespace rlock {
 namespace {
@@ -30,11 +33,16 @@ std::optional<OpenSsl> load()
   return complete ? std::optional(loaded) : std::nullopt;
 }
 
+bool may_open_files() { return static_cast<bool>(Fd(::open("/", O_RDONLY | O_CLOEXEC))); }
+
 }  // namespace
 
 Result<const OpenSsl*> openssl()
 {
   static const std::optional<OpenSsl> loaded = load();
+  if (!loaded && !may_open_files()) {
+    return Error{Fault::os, std::string("cannot load ") + library + ": too many open files (raise ulimit -n)"};
+  }
   if (!loaded) {
     return Error{Fault::config, std::string("cannot load ") + library +
                                     ", which rediss:// needs (install OpenSSL's library: libssl3 "

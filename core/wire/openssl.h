@@ -40,6 +40,9 @@ namespace rlock {
   use(SSL_write)                            \
   use(SSL_get_error)                        \
   use(SSL_get_verify_result)                \
+  use(SSL_get0_peer_certificate)            \
+  use(X509_get0_notAfter)                   \
+  use(ASN1_TIME_diff)                       \
   use(X509_VERIFY_PARAM_set1_ip_asc)        \
   use(X509_verify_cert_error_string)        \
   use(BIO_new)                              \
@@ -52,7 +55,7 @@ namespace rlock {
   use(ERR_reason_error_string)
 
 struct OpenSsl {
-#define RLOCK_OPENSSL_MEMBER(name) decltype(&::name) name;
+#define RLOCK_OPENSSL_MEMBER(name) decltype(&::name) name;  // NOLINT(bugprone-macro-parentheses)
   RLOCK_OPENSSL_FUNCTIONS(RLOCK_OPENSSL_MEMBER)
 #undef RLOCK_OPENSSL_MEMBER
 };

@@ -2,99 +2,102 @@
 #include "wire/subscription.h"
 
 #include "wire/errors.h"
+#include "wire/slot.h"
+#include "wire/wait.h"
 
-#include <array>
 #include <utility>
-#include <vector>
+
+#include <poll.h>
+#include <sys/epoll.h>
 
 namespace rlock {
-namespace {
 
-bool is_array_of(const Reply& reply, std::string_view name)
-{
-  return reply.kind == Reply::Kind::array && reply.elements.size() == 3 &&
-         reply.elements.front().text == name;
-}
-
-Message message_of(Reply& reply)
-{
-  return {std::move(reply.elements[1].text), std::move(reply.elements[2].text)};
-}
-
-}  // namespace
-
-Result<Subscription> Subscription::open(const Endpoint& endpoint,
-                                        std::span<const std::string_view> channels,
+Result<Subscription> Subscription::open(const Endpoint& endpoint, std::span<const std::string_view> channels,
                                         const Clock& clock, const Limit& limit)
 {
   auto connection = Connection::open(endpoint, clock, limit);
   if (!connection) {
     return connection.error();
   }
-  std::vector<std::string_view> argv{"SUBSCRIBE"};
-  argv.insert(argv.end(), channels.begin(), channels.end());
-  if (const auto sent = connection->send(argv, limit); !sent) {
-    return sent.error();
+  Receiver receiver(*std::move(connection), Hearing::plain);
+  const auto refused = receiver.listen(channels, limit);
+  if (!refused) {
+    return refused.error();
   }
-  Subscription subscription(*std::move(connection));
-  const auto confirmed = subscription.confirm(channels.size(), limit);
-  if (!confirmed) {
-    return confirmed.error();
+  if (*refused) {
+    return error_from_reply((*refused)->text, receiver.where());
   }
-  return subscription;
+  std::vector<Receiver> one;
+  one.push_back(std::move(receiver));
+  return Subscription(std::move(one), {}, clock);
+}
+
+Subscription::Subscription(std::vector<Receiver> receivers, std::map<unsigned, std::size_t> by_slot, const Clock& clock)
+    : m_receivers(std::move(receivers)), m_by_slot(std::move(by_slot)), m_clock(&clock)
+{
+  if (m_receivers.size() == 1) {
+    return;
+  }
+  m_any = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  for (const Receiver& receiver : m_receivers) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    ::epoll_ctl(m_any.get(), EPOLL_CTL_ADD, receiver.fd(), &event);
+  }
 }
 
 Result<Done> Subscription::add(std::string_view channel, const Limit& limit)
 {
-  const std::array<std::string_view, 2> argv{"SUBSCRIBE", channel};
-  const auto sent = m_connection.send(argv, limit);
-  return sent ? confirm(1, limit) : sent;
+  const auto receiver = m_by_slot.empty() ? m_by_slot.end() : m_by_slot.find(slot_of(channel));
+  return m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second].listen_to_all(channel, limit);
 }
 
-Result<Done> Subscription::confirm(std::size_t channels, const Limit& limit)
+void Subscription::heed(MasterWatch watch)
 {
-  while (channels > 0) {
-    auto reply = m_connection.answer(limit);
-    if (!reply) {
-      return reply.error();
-    }
-    if (reply->is_error()) {
-      return error_from_reply(reply->text, m_connection.where());
-    }
-    if (is_array_of(*reply, "subscribe")) {
-      --channels;
-    } else if (is_array_of(*reply, "message")) {
-      m_early.push_back(message_of(*reply));
-    } else {
-      return Error{Fault::internal, m_connection.where() + " did not confirm a subscription"};
-    }
+  m_any = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  const bool can = m_any && ::epoll_ctl(m_any.get(), EPOLL_CTL_ADD, m_receivers.front().fd(), &event) == 0 &&
+                   ::epoll_ctl(m_any.get(), EPOLL_CTL_ADD, watch.fd(), &event) == 0;
+  if (can) {
+    m_watch = std::move(watch);
+  } else {  // we do without: it is a hint
+    m_any.reset();
   }
-  return Done{};
+}
+
+// A watch that has ended is no news, but would be readable for ever.
+bool Subscription::has_moved()
+{
+  if (!m_watch) {
+    return false;
+  }
+  const auto moved = m_watch->has_moved();
+  if (!moved) {
+    m_watch.reset();  // its descriptor leaves the epoll as it closes
+  }
+  return moved && *moved;
 }
 
 Result<std::optional<Message>> Subscription::next(const Limit& limit)
 {
-  if (!m_early.empty()) {
-    Message message = std::move(m_early.front());
-    m_early.pop_front();
-    return std::optional(std::move(message));
+  if (has_moved()) {
+    return Error{Fault::unreachable, m_receivers.front().where() + " is the master no longer"};
   }
-  for (;;) {
-    auto reply = m_connection.receive(limit);
-    if (!reply) {
-      return reply.error();
+  if (m_receivers.size() == 1) {
+    return m_receivers.front().next(limit);
+  }
+  for (bool over = false; !over;) {
+    over = m_clock->now() >= limit.deadline;
+    for (Receiver& receiver : m_receivers) {
+      auto message = receiver.next({.deadline = m_clock->now(), .stop = limit.stop});
+      if (!message || *message) {
+        return message;
+      }
     }
-    if (!reply->has_value()) {
-      return std::optional<Message>{};
-    }
-    Reply& said = **reply;
-    if (said.is_error()) {
-      return error_from_reply(said.text, m_connection.where());
-    }
-    if (is_array_of(said, "message")) {
-      return std::optional(message_of(said));
+    if (!over && wait_for(m_any.get(), POLLIN, *m_clock, limit) == Waited::stopped) {
+      return interrupted();
     }
   }
+  return std::optional<Message>{};
 }
 
 }  // namespace rlock

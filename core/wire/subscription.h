@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second connection that only listens. A message is a hint: whoever waits on it waits bounded
-// and asks.
+// Connections that only listen: one, or in a cluster one to each node that has some of the channels. A message is a hint:
+// whoever waits on it waits bounded and asks.
 #pragma once
 
-#include "wire/connection.h"
+#include "base/fd.h"
+#include "wire/master_watch.h"
+#include "wire/receiver.h"
 
 #include <cstddef>
-#include <deque>
+#include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rlock {
-
-struct Message {
-  std::string channel;
-  std::string text;
-};
 
 // Not thread-safe; may move between threads.
 class Subscription {
@@ -28,20 +25,29 @@ class Subscription {
                                    std::span<const std::string_view> channels, const Clock& clock,
                                    const Limit& limit);
 
-  // One channel more; confirmed when this returns.
+  // One receiver at least; `by_slot` says which of them hears a slot's channels, and is empty where one hears all.
+  Subscription(std::vector<Receiver> receivers, std::map<unsigned, std::size_t> by_slot, const Clock& clock);
+
+  // One channel more, which foreign clients use as well; confirmed when this returns.
   Result<Done> add(std::string_view channel, const Limit& limit);
 
-  // The next message; nullopt when none came by the limit's deadline. After an Error: drop it.
+  // Of one receiver: from now on also an Error when that says that the server is no longer the right one.
+  void heed(MasterWatch watch);
+
+  // The next message; nullopt when none came by the limit's deadline. After an Error, which is also that a channel is served
+  // elsewhere now: drop it.
   Result<std::optional<Message>> next(const Limit& limit);
 
-  [[nodiscard]] int fd() const { return m_connection.fd(); }
+  [[nodiscard]] int fd() const { return m_any ? m_any.get() : m_receivers.front().fd(); }
 
  private:
-  explicit Subscription(Connection connection) : m_connection(std::move(connection)) {}
-  Result<Done> confirm(std::size_t channels, const Limit& limit);
+  bool has_moved();
 
-  Connection m_connection;
-  std::deque<Message> m_early;  // came while a further channel was being confirmed
+  std::vector<Receiver> m_receivers;
+  std::map<unsigned, std::size_t> m_by_slot;
+  const Clock* m_clock;
+  std::optional<MasterWatch> m_watch;
+  Fd m_any;  // epoll; where there are several connections
 };
 
 }  // namespace rlock

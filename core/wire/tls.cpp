@@ -139,6 +139,15 @@ Result<bool> Tls::shake_hands()
   return failed();
 }
 
+std::optional<std::chrono::days> Tls::certificate_left() const
+{
+  const X509* const certificate = m_library->SSL_get0_peer_certificate(m_session.get());
+  int days = 0, seconds = 0;
+  const bool told = certificate != nullptr &&
+                    m_library->ASN1_TIME_diff(&days, &seconds, nullptr, m_library->X509_get0_notAfter(certificate)) == 1;
+  return told ? std::optional(std::chrono::days(days)) : std::nullopt;
+}
+
 Result<Done> Tls::seal(std::string_view plain)
 {
   while (!plain.empty()) {

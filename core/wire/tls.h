@@ -7,7 +7,9 @@
 #include "wire/openssl.h"
 #include "wire/url.h"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,9 @@ class Tls {
   //   unfit    its certificate is no good, or TLS is not what it speaks as we do
   //   refused  it does not accept our certificate, or wants one
   Result<bool> shake_hands();
+
+  // Until the server's certificate expires, by this host's clock; known when the hands are shaken.
+  [[nodiscard]] std::optional<std::chrono::days> certificate_left() const;
 
   Result<Done> seal(std::string_view plain);  // to_send has it then
   std::string to_send();                      // empty: nothing

@@ -36,6 +36,11 @@ Waited wait_for(int fd, short events, const Clock& clock, const Limit& limit)
 
 Error interrupted() { return {Fault::interrupted, "interrupted"}; }
 
+Error cut_off(const std::string& where)
+{
+  return {Fault::unreachable, "lost the connection to " + where + " between two requests that belong together"};
+}
+
 std::string elapsed(const Clock& clock, Instant start, const Limit& limit)
 {
   using Tenths = std::chrono::duration<std::int64_t, std::deci>;

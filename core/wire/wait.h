@@ -16,6 +16,7 @@ enum class Waited { ready, late, stopped };
 Waited wait_for(int fd, short events, const Clock& clock, const Limit& limit);
 
 Error interrupted();
+Error cut_off(const std::string& where);  // for Transport::follow_up
 
 // The time since `start`, no longer than the limit gave, as people round it: "5s", "50ms".
 std::string elapsed(const Clock& clock, Instant start, const Limit& limit);

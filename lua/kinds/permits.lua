@@ -138,10 +138,11 @@ local function no_nesting() end
 
 -- PEXPIRE first: a full memory refuses ZADD, but not after a write that it allows.
 local function extend(owner, ttl)
-  if expiry_of(owner) < moment() + tonumber(ttl) then
+  local left = expiry_of(owner) - moment()
+  if left < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, math.max(redis.call('PTTL', HOLDER), tonumber(ttl)))
     expire(owner, ttl)
-    return true
+    return left
   end
 end
 
@@ -170,13 +171,12 @@ end
 local function say_free()
   local number = freed and free(0)
   if number and number > 0 then
-    redis.call('PUBLISH', CHANNEL, number)
+    announce(number)
   end
 end
 
-local NEEDED = {
-  {'get', LOCK}, {'set', LOCK, '1', 'keepttl'}, {'exists', SECOND}, {'del', SECOND}, {'zscore', SECOND, 'm'},
-  {'zadd', SECOND, '1', 'm'}, {'zrem', SECOND, 'm'}, {'zcard', SECOND}, {'zcount', SECOND, '0', '1'},
-  {'zrangebyscore', SECOND, '0', '1'}, {'zremrangebyscore', SECOND, '0', '1'},
-  {'pexpire', HOLDER, '1'}, {'zrange', QUEUE, '0', '0'}, {'publish', CHANNEL, '0'},
-}
+local function refuses(no)
+  return no('set', LOCK, '1', 'keepttl') or no('exists', SECOND) or no('zscore', SECOND, 'm')
+      or no('zadd', SECOND, '1', 'm') or no('zrem', SECOND, 'm') or no('zcard', SECOND) or no('zcount', SECOND, '0', '1')
+      or no('zrangebyscore', SECOND, '0', '1') or no('zremrangebyscore', SECOND, '0', '1')
+end

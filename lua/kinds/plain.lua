@@ -38,9 +38,10 @@ local function expire(_, ttl)
 end
 
 local function extend(_, ttl)
-  if redis.call('PTTL', LOCK) < tonumber(ttl) then
+  local left = redis.call('PTTL', LOCK)
+  if left < tonumber(ttl) then
     redis.call('PEXPIRE', LOCK, ttl)
-    return true
+    return left
   end
 end
 
@@ -63,14 +64,16 @@ end
 
 -- To all who wait, and to the first of those who wait in the line of a fair lock.
 local function say_free()
-  redis.call('PUBLISH', CHANNEL, '0')
+  announce('0')
   local fair = redis.call('LINDEX', FAIR, 0)
   if fair then
     redis.call('PUBLISH', CHANNEL .. ':' .. fair, '0')
+    if SHARDED then
+      redis.call('SPUBLISH', CHANNEL .. ':' .. fair, '0')
+    end
   end
 end
 
-local NEEDED = {
-  {'hmget', LOCK, 'f', 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'},
-  {'pexpire', LOCK, '1'}, {'del', LOCK}, {'lindex', FAIR, '0'}, {'publish', CHANNEL, '0'},
-}
+local function refuses(no)
+  return no('hmget', LOCK, 'f', 'f') or no('hgetall', LOCK) or no('hincrby', LOCK, 'f', '1') or no('lindex', FAIR, '0')
+end

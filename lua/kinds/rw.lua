@@ -67,9 +67,10 @@ local function admits(wish)
 end
 
 local function at_least(key, ttl)
-  if redis.call('PTTL', key) < tonumber(ttl) then
+  local left = redis.call('PTTL', key)
+  if left < tonumber(ttl) then
     redis.call('PEXPIRE', key, ttl)
-    return true
+    return left
   end
 end
 
@@ -207,13 +208,11 @@ end
 -- While a writer is in, nobody else can come.
 local function say_free()
   if word and redis.call('HGET', LOCK, 'mode') ~= 'write' then
-    redis.call('PUBLISH', CHANNEL, word)
+    announce(word)
   end
 end
 
-local NEEDED = {
-  {'hget', LOCK, 'f'}, {'hlen', LOCK}, {'hgetall', LOCK}, {'hkeys', LOCK}, {'hscan', LOCK, '0'},
-  {'hset', LOCK, 'f', 'v'}, {'hincrby', LOCK, 'f', '1'}, {'hdel', LOCK, 'f'}, {'pexpire', LOCK, '1'}, {'del', LOCK},
-  {'zrange', QUEUE, '0', '0'}, {'publish', CHANNEL, '0'}, {'exists', timeout_of(OWNER, 1)}, {'pttl', timeout_of(OWNER, 1)},
-  {'set', timeout_of(OWNER, 1), '1'}, {'pexpire', timeout_of(OWNER, 1), '1'}, {'del', timeout_of(OWNER, 1)},
-}
+local function refuses(no)
+  return no('hgetall', LOCK) or no('hkeys', LOCK) or no('hscan', LOCK, '0') or no('hincrby', LOCK, 'f', '1')
+      or no('set', timeout_of(OWNER, 1), '1')
+end

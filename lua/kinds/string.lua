@@ -36,9 +36,10 @@ local function expire(_, ttl)
 end
 
 local function extend(_, ttl)
-  if redis.call('PTTL', LOCK) < tonumber(ttl) then
+  local left = redis.call('PTTL', LOCK)
+  if left < tonumber(ttl) then
     redis.call('PEXPIRE', LOCK, ttl)
-    return true
+    return left
   end
 end
 
@@ -60,4 +61,6 @@ end
 
 local function say_free() end
 
-local NEEDED = {{'get', LOCK}, {'set', LOCK, 'v'}, {'pexpire', LOCK, '1'}, {'del', LOCK}}
+local function refuses(no)
+  return no('set', LOCK, 'v')
+end

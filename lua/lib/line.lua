@@ -1,129 +1,10 @@
--- line: who waits, and how the lock goes from one to the next; the same for every kind. A kind provides
---
---   NAME, SHARES            what it is called; whether several may hold it at once
---   holds(owner)            how often that owner holds it; nil: not at all
---   holders()               {owner, count, what it wanted, owner, …} for people; some of them when there are many
---   room(found)             how many may hold it at once, 0 where that says nothing; how many do, if holders() found these
---   disagreement(wish)      the answer to who cannot have it on its terms; nil
---   admits(wish)            whether somebody who wants that could come in now
---   enter(owner, ttl, wish) the first hold
---   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
---   extend(owner, ttl)      never shortens; whether it did anything. `expire(owner, ttl)` sets it
---   leave(owner)            takes one hold away; how many are left. `remove(owner)`: all of them
---   next_change()           ms until it may change with no word said; -1: never
---   say_free()              tells foreign clients; those that share look first whether there is anything to tell
---   NEEDED                  the rights that a holder will need, as acl_check_cmd takes them
+-- line: who waits, and how the lock goes from one to the next; the same for every kind.
 local CLAIM = 2000                -- ms that a new holder has to confirm
 local YOUNG = 250000              -- us after arrival during which a waiter may not listen yet
 local WAITING = 30000             -- ms without a look from any waiter until the queue is forgotten
-local FENCE_MEMORY = 2592000000   -- ms without use until a fencing number is forgotten: 30 days
-local NOTE_MEMORY = 600000        -- ms that a release is remembered, longer than anybody repeats one
 local LONGEST_DEBT = 1000000      -- us for which we keep a lock from foreign clients that kept it from us
 local RESERVATION = 10            -- ms that a free lock is left to foreign clients
-local MANY_RECORDS = 500          -- of holders, from when those of the gone are looked for
 local LOOKS = 10000               -- ms after which any waiter looks again, whatever it was told
-
--- The answer when the lock cannot be had at all.
-local function objection()
-  if redis.call('EXISTS', LOCK) == 0 then
-    return nil
-  end
-  local kind = kind_there(NAME)
-  return kind ~= NAME and {'other', kind} or disagreement(WISH)
-end
-
--- To an operator who means an owner that does not hold it.
-local function not_held()
-  local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
-  if kind ~= NAME then
-    return {'other', kind}
-  end
-  local found = holders()
-  return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}
-end
-
--- What renewing and releasing will need is asked for before anything is written: who may take a lock can let
--- it go. Answers the first command and key that the server's ACL refuses; Redis 6 cannot be asked.
-local function refused()
-  local may = redis.acl_check_cmd
-  if not may then
-    return nil
-  end
-  for _, words in ipairs(NEEDED) do
-    if not may(unpack(words)) then
-      return {'denied', words[1], words[2]}
-    end
-  end
-  return not may('type', LOCK) and {'denied', 'type', LOCK}
-      or not may('hget', HOLDER, 'f') and {'denied', 'hget', HOLDER}
-      or not may('hset', HOLDER, 'f', 'v') and {'denied', 'hset', HOLDER}
-      or not may('hdel', HOLDER, 'f') and {'denied', 'hdel', HOLDER}
-      or not may('get', FORCE) and {'denied', 'get', FORCE}
-      or not may('xadd', EVENTS, '*', 'f', 'v') and {'denied', 'xadd', EVENTS}
-      or not may('zpopmin', QUEUE) and {'denied', 'zpopmin', QUEUE}
-      or nil
-end
-
--- Those who were killed leave their records behind.
-local function drop_dead_records()
-  local records = redis.call('HGETALL', HOLDER)
-  for i = 1, #records, 2 do
-    local field = records[i]
-    local names = string.match(field, '^hold:') or string.match(field, '^permit:')
-    local owner = names and records[i + 1] or string.match(field, '^count:(.*)') or field
-    if not holds(owner) then
-      redis.call('HDEL', HOLDER, field)
-    end
-  end
-end
-
--- The record of the holders lives as long as the longest of them.
-local function keep_records(ttl)
-  if not SHARES or redis.call('PTTL', HOLDER) < tonumber(ttl) then
-    redis.call('PEXPIRE', HOLDER, ttl)
-  end
-end
-
-local function clear_records()
-  local records = redis.call('HLEN', HOLDER)
-  if records > MANY_RECORDS and now_and_then(records) then
-    drop_dead_records()
-  end
-end
-
--- Lets an owner in and answers its fencing number.
---
--- The order of the writes is the safety. The number comes first, because SET is what a full memory
--- refuses; then the record, instead of what an expired holder left. When the lock is written at last nothing
--- is left that could be refused between its writes, or when it is released, so that no key can ever be
--- without a ttl.
-local function grant(owner, info, ttl, wish)
-  local fence = math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now())
-  fence = string.format('%.0f', fence)
-  redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
-  if SHARES then
-    clear_records()
-  else
-    redis.call('DEL', HOLDER)
-  end
-  redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner)
-  keep_records(ttl)
-  enter(owner, ttl, wish)
-  return fence
-end
-
--- Takes back the record of an owner that holds nothing any more, and what somebody may have asked of it.
-local function forget(owner)
-  if SHARES then
-    redis.call('HDEL', HOLDER, owner, 'hold:' .. owner, 'count:' .. owner)
-    local request = redis.call('GET', FORCE)
-    if request and string.sub(request, 1, #owner + 1) == owner .. '\n' then
-      redis.call('DEL', FORCE)
-    end
-  else
-    redis.call('DEL', HOLDER, FORCE)
-  end
-end
 
 -- Out of the line; what it wanted is the answer, where wishes differ.
 local function take_out(waiter)
@@ -141,7 +22,7 @@ local function tell_first(word)
     if not first then
       return false
     end
-    if redis.call('PUBLISH', EARS_OF .. first, word) > 0 then
+    if tell(first, word) > 0 then
       return true
     end
     redis.call('ZREM', QUEUE, first)
@@ -154,13 +35,13 @@ end
 local function announce_next()
   local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
   if first then
-    redis.call('PUBLISH', EARS_OF .. first, 'next')
+    tell(first, 'next')
   end
 end
 
 -- Whether a waiter hears what is said to it. Who has only just come may not listen yet.
 local function is_there(waiter, arrival)
-  return now() - tonumber(arrival) < YOUNG or redis.call('PUBSUB', 'NUMSUB', EARS_OF .. waiter)[2] > 0
+  return now() - tonumber(arrival) < YOUNG or hears(waiter)
 end
 
 -- Whether the first in line could come in.
@@ -183,19 +64,33 @@ local function next_waiter()
   return unpack(redis.call('ZPOPMIN', QUEUE))
 end
 
+-- Has it watched whether who was let in comes: by the first of those who stay.
+local function have_claim_watched()
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  if first then
+    tell(first, 'claim ' .. CLAIM)
+  end
+end
+
 -- Lets in the first live waiter of the line, or as many as there is room for: for a moment, until they confirm, or,
 -- if one is the caller itself, for the whole of its `ttl`. Answers how many, and the caller's own number.
 --
 -- Nobody who is dead listens; who has only just arrived may not listen yet. At most 50 are looked at;
 -- the next few are told to look then, and go on from there.
-local function hand_over(me, my_info, my_ttl)
+--
+-- The one who gets the lock is told last: a server sends first what was said last (seen with Redis 7), and who
+-- only watches should not wake up before it.
+local function let_in_the_next(me, my_info, my_ttl)
   local let_in, my_fence = 0, nil
   for _ = 1, 50 do
     local waiter, arrival = next_waiter()
     if not waiter then
       return let_in, my_fence
     end
-    local heard = waiter == me or redis.call('PUBLISH', EARS_OF .. waiter, 'yours') > 0
+    if not SHARES and waiter ~= me then
+      have_claim_watched()
+    end
+    local heard = waiter == me or tell(waiter, 'yours') > 0
     local info = redis.call('HGET', WAITERS, waiter) or ''
     local wish = take_out(waiter)
     if waiter == me then
@@ -211,7 +106,22 @@ local function hand_over(me, my_info, my_ttl)
     end
   end
   for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, 0, 9)) do
-    redis.call('PUBLISH', EARS_OF .. waiter, 'look 0')
+    tell(waiter, 'look 0')
+  end
+  return let_in, my_fence
+end
+
+-- Lets in whom it can. If the caller stays it watches over their claims as well, for nobody may be alive of those
+-- before it.
+local function hand_over(me, my_info, my_ttl)
+  local let_in, my_fence = let_in_the_next(me, my_info, my_ttl)
+  if let_in > 0 and not my_fence then
+    if SHARES then
+      have_claim_watched()
+    end
+    if me then
+      tell(me, 'claim ' .. CLAIM)
+    end
   end
   return let_in, my_fence
 end
@@ -227,7 +137,7 @@ end
 -- may lock again before any message arrives; so after such a spell we keep it for as long as they had it, a
 -- second at most. `ears` is how many of those who listen on the lock's channel are ours.
 local function is_foreign_turn(ears)
-  if CHANNEL == '' or redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] <= ears or redis.call('EXISTS', QUEUE) == 0
+  if CHANNEL == '' or not more_listen(ears) or redis.call('EXISTS', QUEUE) == 0
       or SHARES and not is_open() then
     return false
   end
@@ -265,37 +175,61 @@ local function warn_first()
 end
 
 -- For a lock that has just been let go: to the next of ours, or to whoever else waits for it. Messages come
--- last, because nothing undoes them.
+-- last, because nothing undoes them. How many of ours came in.
 local function pass_on(ears)
   if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
+    tell_parting()
     note('#left')
     redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
     say_free()
-    return
+    return 0
   end
   local let_in = hand_over()
+  tell_parting()
   if SHARES and let_in == 0 then
     warn_first()
   end
   if SHARES or let_in == 0 then
     say_free()
   end
+  return let_in
+end
+
+-- Who is first now watches for all, and listens where the holder is foreign; behind one of ours it need not ask.
+local function appoint_first()
+  local change = next_change()
+  local may_rest = not SHARES and change > 0 and not foreign_among(holders())
+  tell_first('look ' .. (may_rest and change or 0))
+  announce_next()
+end
+
+-- By whoever finds that the lock may be free: how many came in.
+local function advance()
+  local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
+  return open and hand_over() or 0
+end
+
+-- By who came for something else: its own lock is gone, or renewed. What a full memory refuses to the next is no answer
+-- to that.
+local function leave_it_to_the_next()
+  pcall(advance)
 end
 
 -- Takes OWNER out of the line; false when it was not in it.
 local function leave_the_line()
-  if redis.call('ZREM', QUEUE, OWNER) == 0 then
+  local place = redis.call('ZRANK', QUEUE, OWNER)
+  if not place then
     return false
   end
+  redis.call('ZREM', QUEUE, OWNER)
   take_out(OWNER)
-  local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
-  if not open or hand_over() == 0 then
-    tell_first('look 0')  -- who is first now watches for all
+  if advance() == 0 and place == 0 then
+    appoint_first()
   end
   return true
 end
 
--- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
+-- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who wanted it from us or false}
 local function lost()
   local other = holders()
   if SHARES and WISH ~= 'write' and other[3] ~= 'write' then
@@ -304,5 +238,9 @@ local function lost()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
   local what = kind ~= NAME and kind or other[1] and 'held' or 'none'
   local info = other[1] and redis.call('HGET', HOLDER, other[1]) or false
-  return {'lost', what, other[1] or false, info, redis.call('GET', FORCE)}
+  local by = redis.call('HGET', FORCE, OWNER)
+  if had() then
+    tell_trouble('lost\0' .. OWNER .. '\0what\0' .. what .. '\0by\0' .. (by or ''))
+  end
+  return {'lost', what, other[1] or false, info, by}
 end

@@ -1,11 +1,15 @@
--- names: what every script is given. The first part of each of them; then come the kind, lib/line.lua and the verb.
+-- names: what every script is given. The first part of each of them; then come the kind, lib/trail.lua, lib/records.lua,
+-- lib/line.lua and the verb.
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number given out: string
---   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; where the kind has no place for
---            them, count:OWNER: holds, permit:HEX: owner}
---   KEYS[4]  who asked whom to let go: string "owner\nby"
---   KEYS[5]  what happened lately: stream
+--   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; of a nested read,
+--            whatever its owner has besides, read:ID: owner; where the kind has no place for them, count:OWNER: holds,
+--            permit:HEX: owner; where several hold it, fence:OWNER: its number; agreed:OWNER: the number that several
+--            servers have agreed on; keep:OWNER: until when, in ms, a hold that is gone wanted the lock to stay taken}
+--   KEYS[4]  who asked whom to let go: hash {owner: by}
+--   KEYS[5]  what happened lately: list of texts whose words a NUL parts: when (the fencing number, or SECONDS.MICROSECONDS),
+--            one of acquired OWNER, released HOLD, forced OWNER, lost OWNER, renewed_late OWNER, asked OWNER, then pairs
 --   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
 --   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its WISH}; of us all: "#turn",
 --            hand-overs so far, "#left" and "#took", when we last left the lock to foreign clients and had it again
@@ -17,8 +21,44 @@
 --   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
 --   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "force"
 --   ARGV[4]  what the owner wants of this kind: '', 'read', 'write', or the number of permits
+--   ARGV[5]  'cluster' where the keys are shared among several servers, by slots; else ''
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)
-local OWNER, CHANNEL, EARS_OF, WISH = unpack(ARGV)
+local OWNER, CHANNEL, EARS_OF, WISH, AMONG = unpack(ARGV)
+
+-- In a cluster PUBLISH goes to every server and counts who listens at this one, whoever that may be. Since Redis 7 a
+-- channel may belong to a slot as keys do: who listens there is counted here, all of them, and is told when it moves.
+local SHARDED = AMONG == 'cluster' and redis.acl_check_cmd ~= nil
+
+-- Says a word to one owner; how many have heard it.
+local function tell(owner, word)
+  if SHARDED then
+    return redis.call('SPUBLISH', EARS_OF .. owner, word)
+  end
+  return redis.call('PUBLISH', EARS_OF .. owner, word)
+end
+
+local function hears(owner)
+  if SHARDED then
+    return redis.call('PUBSUB', 'SHARDNUMSUB', EARS_OF .. owner)[2] > 0
+  end
+  return redis.call('PUBSUB', 'NUMSUB', EARS_OF .. owner)[2] > 0
+end
+
+-- To foreign clients, which listen in the one way or the other.
+local function announce(word)
+  redis.call('PUBLISH', CHANNEL, word)
+  if SHARDED then
+    redis.call('SPUBLISH', CHANNEL, word)
+  end
+end
+
+-- Whether more than so many listen to what is announced. In a cluster: at this server, where most clients do.
+local function more_listen(number)
+  if SHARDED and redis.call('PUBSUB', 'SHARDNUMSUB', CHANNEL)[2] > number then
+    return true
+  end
+  return redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] > number
+end
 
 -- microseconds
 local function now()
@@ -27,7 +67,7 @@ local function now()
 end
 
 -- Of a string. A bare number without a ttl may be permits of which none is held, a lock taken by SETNX, or anything: it
--- is what it is asked for as, and for others permits only if we know it.
+-- is permits for who asks for those, and for others only if we know it.
 local function kind_of_string(asked)
   if not string.find(redis.call('GET', LOCK), '^%-?%d+$') then
     return 'string'
@@ -35,7 +75,7 @@ local function kind_of_string(asked)
     return 'permits'
   elseif redis.call('PTTL', LOCK) >= 0 then
     return 'string'
-  elseif asked == 'permits' or asked == 'string' then
+  elseif asked == 'permits' then
     return asked
   end
   return redis.call('EXISTS', FENCE) == 1 and 'permits' or 'string'

@@ -1,18 +1,19 @@
 -- acquire: take a free lock, confirm one that was handed over, or get in line.
 --
---   ARGV[5]  hold: the owner itself, or for a nested hold an id of its own
---   ARGV[6]  ttl in milliseconds
---   ARGV[7]  info about the owner, for people
---   ARGV[8]  'wait' to get in line when it is busy, 'try' not to; 'again' for a nested hold: only if the owner
+--   ARGV[6]  hold: the owner itself, or for a nested hold an id of its own
+--   ARGV[7]  ttl in milliseconds
+--   ARGV[8]  info about the owner, for people
+--   ARGV[9]  'wait' to get in line when it is busy, 'try' not to; 'again' for a nested hold: only if the owner
 --            holds the lock at this moment, for who lost it must not be given it back behind its back
---   ARGV[9]  the ticket of an earlier answer, so that a queue that was lost is put in order again; or 0
+--   ARGV[10] the ticket of an earlier answer, so that a queue that was lost is put in order again; or 0
 --
---   ARGV[10] milliseconds for which somebody's success is ours as well, so that we need not have the lock; or 0
+--   ARGV[11] milliseconds for which somebody's success is ours as well, so that we need not have the lock; or 0
 --
---   returns  {'granted', fence, count}
+--   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      somebody has succeeded; we hold nothing and wait no longer
 --            {'busy', pttl, owner, count, info or false, place from 0, ticket}
---                                   owner '' with count 0: free, but reserved or still to be looked at
+--                                   owner '' with count 0: free, but reserved or still to be looked at;
+--                                   place for 'try': how many wait
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
 --            {'differs', number of permits}  as those who hold some see it; nothing was changed
@@ -20,7 +21,7 @@
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
 -- the same request again.
-local HOLD, TTL, INFO, MANNER, TICKET, SHARED_FOR = unpack(ARGV, 5)
+local HOLD, TTL, INFO, MANNER, TICKET, SHARED_FOR = unpack(ARGV, 6)
 
 -- A record without its count would let the outer hold go too early: what might refuse the count comes first.
 local function again(held)
@@ -30,7 +31,7 @@ local function again(held)
       return denied or {'other', reason}
     end
     held = nest(OWNER)
-    redis.call('HSET', HOLDER, 'hold:' .. HOLD, OWNER)
+    redis.call('HSET', HOLDER, 'hold:' .. HOLD, OWNER, unpack(WISH == 'read' and {'read:' .. HOLD, OWNER} or {}))
   elseif HOLD == OWNER then
     redis.call('HSET', HOLDER, OWNER, INFO)
   end
@@ -40,7 +41,8 @@ local function again(held)
   elseif redis.call('PTTL', HOLDER) < 0 then
     keep_records(TTL)  -- it was lost, and we have just made it anew
   end
-  return {'granted', redis.call('GET', FENCE) or '0', held}
+  local fence, agreed = number_of(OWNER)
+  return {'granted', fence, held, agreed}
 end
 
 -- place, ticket
@@ -53,8 +55,8 @@ local function stand_in_line()
   end
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
+    redis.call('PEXPIRE', QUEUE, WAITING)  -- at once, for HSET may be refused
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, WISH)
-    redis.call('PEXPIRE', QUEUE, WAITING)
   end
   redis.call('PEXPIRE', WAITERS, WAITING)
   return redis.call('ZRANK', QUEUE, OWNER), ticket
@@ -64,6 +66,8 @@ local function busy(ms)
   local place, ticket = 0, '0'
   if MANNER == 'wait' then
     place, ticket = stand_in_line()
+  else
+    place = redis.call('ZCARD', QUEUE)
   end
   local found = holders()
   local shown = SHARES and place == 0 and foreign_among(found) or 1  -- the first in line listens for foreign ones
@@ -82,6 +86,13 @@ local function done_by_others()
   return (waited or age < tonumber(SHARED_FOR) * 1000) and math.max(0, math.floor(age / 1000)) or nil
 end
 
+-- A success is told while we still hold the lock: who may not do that should not run.
+local function refused_success()
+  local may = SHARED_FOR ~= '0' and redis.acl_check_cmd
+  local publish = SHARDED and 'spublish' or 'publish'
+  return may and not may(publish, DONE, 'done') and {'denied', publish, DONE} or nil
+end
+
 local held = holds(OWNER)
 local done = done_by_others()
 if done then
@@ -90,6 +101,7 @@ if done then
   elseif held then
     remove(OWNER)
     forget(OWNER)
+    parting = 'released\0' .. OWNER .. '\0owner\0' .. OWNER
     pass_on(0)
   else
     leave_the_line()
@@ -115,7 +127,7 @@ local reserved = redis.call('PTTL', RESERVED)
 if reserved > 0 then
   return busy(reserved)
 end
-local denied = refused()
+local denied = refused() or refused_success()
 if denied then
   return denied
 end
@@ -131,6 +143,6 @@ if not fence and redis.call('EXISTS', QUEUE) == 0 and admits(WISH) then
   fence = grant(OWNER, INFO, TTL, WISH)
 end
 if fence then
-  return {'granted', fence, 1}
+  return {'granted', fence, 1, 0}
 end
 return busy(is_open() and 0 or nil)

@@ -1,8 +1,8 @@
 -- ask: tell the holder, if it is the owner, that somebody wants its lock. The first step of
 -- force-unlock.
 --
---   ARGV[5]  by whom, for people
---   ARGV[6]  for how many milliseconds the request stands
+--   ARGV[6]  by whom, for people
+--   ARGV[7]  for how many milliseconds the request stands
 --
 --   returns  {'asked', owner, count, info or false, how many heard it}
 --            {'changed', owner, count, info or false}   somebody else holds it by now
@@ -15,5 +15,6 @@ if not held then
   return not_held()
 end
 local info = redis.call('HGET', HOLDER, OWNER)
-redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', ARGV[6])
-return {'asked', OWNER, held, info, redis.call('PUBLISH', EARS_OF .. OWNER, 'force')}
+demand(ARGV[6], ARGV[7])
+tell_trouble('asked\0' .. OWNER .. '\0by\0' .. ARGV[6])
+return {'asked', OWNER, held, info, tell(OWNER, 'force')}

@@ -1,6 +1,6 @@
 -- break: take a lock away from the owner, which did not let go. The second step of force-unlock.
 --
---   ARGV[5]  by whom, for people
+--   ARGV[6]  by whom, for people
 --
 --   returns  {'broken', owner, count, info or false}
 --            {'changed', owner, count, info or false}   somebody else holds it; nothing was changed
@@ -15,9 +15,8 @@ end
 local info = redis.call('HGET', HOLDER, OWNER)
 forget(OWNER)  -- first: a full memory refuses some of what remove() does, but not after a write that it allows
 remove(OWNER)
-redis.call('SET', FORCE, OWNER .. '\n' .. ARGV[5], 'PX', NOTE_MEMORY)
-redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'forced', OWNER, 'by', ARGV[5])
-redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)
-redis.call('PUBLISH', EARS_OF .. OWNER, 'force')
+demand(ARGV[6], NOTE_MEMORY)
+parting = 'forced\0' .. string.gsub(OWNER, '%z', '?') .. '\0by\0' .. ARGV[6]
+tell(OWNER, 'force')
 pass_on(0)
 return {'broken', OWNER, held, info}

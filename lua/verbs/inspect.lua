@@ -1,11 +1,19 @@
 -- inspect: what is known about a lock. Changes nothing.
 --
---   returns  {'known', fence, pttl, how many may hold it (permits; else 0), how many do,
---             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}}
+--   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
+--             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}, agreed}
+--               fence: of the holder, where there is one alone; else the last number given out
 --            {'other', what the key holds}
 --
 -- Waiters that nobody can wake any more are left out, and so are those behind the first thousand.
-local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or NAME
+
+-- The permits of those who hold one outlive their number.
+local function kind_without_key()
+  local permits = NAME ~= 'permits' and redis.pcall('ZCOUNT', SECOND, '(' .. math.floor(now() / 1000), '+inf')
+  return type(permits) == 'number' and permits > 0 and 'permits' or NAME
+end
+
+local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME) or kind_without_key()
 if kind ~= NAME then
   return {'other', kind}
 end
@@ -28,4 +36,5 @@ for i = 1, #waiters, 2 do
 end
 
 local most, count = room(found)
-return {'known', redis.call('GET', FENCE) or '0', #found > 0 and next_change() or 0, most, count, holding, waiting}
+local fence, agreed = number_of(#found == 3 and found[1] or '')
+return {'known', fence, #found > 0 and next_change() or 0, most, count, holding, waiting, agreed}

@@ -1,24 +1,28 @@
 -- release: let go of a lock that is still ours and pass it on, or leave the queue.
 --
---   ARGV[5]  hold, as it was acquired
---   ARGV[6]  how many of those who listen on the lock's channel are ours; -1: nobody is told and nothing is passed on
---   ARGV[7]  milliseconds for which the lock is to stay taken though its job is over, if no hold is left; or 0
---   ARGV[8]  milliseconds for which the job's success is to be remembered; or 0
+--   ARGV[6]  hold, as it was acquired
+--   ARGV[7]  how many of those who listen on the lock's channel are ours; -1: nobody is told and nothing is passed on
+--   ARGV[8]  milliseconds for which the lock is to stay taken though its job is over, once no hold is left; or 0
+--   ARGV[9]  milliseconds for which the job's success is to be remembered; or 0
 --
---   returns  {'released'}
+--   returns  {'released', how many of those who waited have come in}
 --            {'still_held', count}   another hold of the same owner is left
 --            {'left'}                it was not ours yet, and we wait no longer
---            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
+--            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who wanted it from us or
+--             false}
 --
 -- Sent twice it answers the same: the first time takes the hold off the record and leaves a note in the
--- stream, the second finds the one gone or the other there. The first write is HDEL, which a full memory
+-- trail, the second finds the one gone or the other there. The first write is HDEL, which a full memory
 -- allows, and after one write it allows the others too.
-local HOLD, EARS, KEEP, REMEMBER = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local HOLD, EARS, KEEP, REMEMBER = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+
+local function moment_in(ms)
+  return math.floor(now() / 1000) + ms
+end
 
 local function was_released()
-  for _, entry in ipairs(redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 64)) do
-    local fields = entry[2]
-    if fields[1] == 'released' and fields[2] == HOLD then
+  for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
+    if says(entry, 'released', HOLD) then
       return true
     end
   end
@@ -28,41 +32,76 @@ end
 -- For as long as anybody may have waited meanwhile, if that is longer: they share it.
 local function remember_success()
   redis.call('SET', DONE, string.format('%.0f', now()), 'PX', math.max(REMEMBER, WAITING))
-  redis.call('PUBLISH', DONE, 'done')
+  if SHARDED then
+    redis.call('SPUBLISH', DONE, 'done')
+  else
+    redis.call('PUBLISH', DONE, 'done')
+  end
+end
+
+-- What is let go of before the last keeps its wish with the record. PEXPIRE: that may be new, should it have been lost.
+local function leave_a_wish(ms)
+  local until_then = moment_in(ms)
+  local noted = tonumber(redis.call('HGET', HOLDER, 'keep:' .. OWNER)) or 0
+  redis.call('HSET', HOLDER, 'keep:' .. OWNER, string.format('%.0f', math.max(noted, until_then)))
+  redis.call('PEXPIRE', HOLDER, math.max(redis.call('PTTL', HOLDER), ms))
+end
+
+-- ms for which the lock is to stay taken, by whoever wanted that longest
+local function longest_wish()
+  local noted = tonumber(redis.call('HGET', HOLDER, 'keep:' .. OWNER))
+  return noted and math.max(KEEP, noted - moment_in(0)) or KEEP
 end
 
 local held = holds(OWNER)
 if not held then
-  return leave_the_line() and {'left'} or was_released() and {'released'} or lost()
+  if leave_the_line() then
+    return {'left'}
+  elseif was_released() then
+    return {'released'}
+  end
+  local answer = lost()
+  if EARS >= 0 then
+    leave_it_to_the_next()
+  end
+  return answer
 end
 -- Where the record was lost the owner may let go of what is its own; a nested hold that nobody knows may never
 -- have been, and must not take the outer one with it.
 if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and (HOLD ~= OWNER or redis.call('EXISTS', HOLDER) == 1) then
   return {'still_held', held}
 end
-redis.call('XADD', EVENTS, 'MAXLEN', '~', 128, '*', 'released', HOLD, 'owner', OWNER)
-redis.call('PEXPIRE', EVENTS, NOTE_MEMORY)
+if SHARES and redis.call('HDEL', HOLDER, 'read:' .. HOLD) == 1 then
+  WISH = 'read'  -- whatever its owner has: who lets go by a token may not know
+end
+parting = 'released\0' .. HOLD .. '\0owner\0' .. OWNER
 if REMEMBER > 0 then
   remember_success()
 end
-if held == 1 and KEEP > 0 then
+if held > 1 and KEEP > 0 then
+  leave_a_wish(KEEP)
+end
+local stay = held == 1 and longest_wish() or 0
+if stay > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
   redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=1$', 'auto=0')))  -- nobody renews it any more
-  keep_records(KEEP)
-  expire(OWNER, KEEP)
-  tell_first('look ' .. KEEP)
+  keep_records(stay)
+  expire(OWNER, stay)
+  tell_parting()
+  tell_first('look ' .. stay)
   return {'released'}
 end
 local left = leave(OWNER)
 if left > 0 then
-  if SHARES then
+  parting = parting .. '\0left\0' .. left
+  tell_parting()
+  if SHARES and EARS >= 0 then
     hand_over()  -- who wrote and goes on reading lets other readers in
     say_free()
   end
   return {'still_held', left}
 end
 forget(OWNER)
-if EARS >= 0 then
-  pass_on(EARS)
-end
-return {'released'}
+local let_in = EARS >= 0 and pass_on(EARS) or 0
+tell_parting()
+return {'released', let_in}

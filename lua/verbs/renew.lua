@@ -1,17 +1,54 @@
 -- renew: push back the expiry of a lock that is still ours.
 --
---   ARGV[5]  ttl in milliseconds; 0 only asks
+--   ARGV[6]  ttl in milliseconds; 0 only asks
+--   ARGV[7]  hold, as it was acquired, for which is asked; '': whichever the owner has
 --
---   returns  {'kept', request or false}
---            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, request or false}
---            request is "owner\nby"; whether it means us is for the caller to see
+--   returns  {'kept', who wants it from us or false, time}
+--            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who wanted it from us
+--             or false, time}
+--            {'lost', 'released', false, false, who wants it from the owner or false, time}   that hold was let go of,
+--                                          or never was; the owner has another; nothing was changed
+--
+-- The time is the server's, in microseconds: the ttl runs out by that.
 --
 -- Never re-creates a key that is gone: somebody may have worked under it meanwhile. Never shortens: an outer
 -- hold may count on more. PEXPIRE, because it is allowed when memory is full.
+local time = string.format('%.0f', now())
 if not holds(OWNER) then
-  return lost()
+  local answer = lost()
+  answer[6] = time
+  leave_it_to_the_next()
+  return answer
 end
-if extend(OWNER, ARGV[5]) then
-  keep_records(ARGV[5])
+
+-- A hold is gone where the owner's record is there and does not know it. Where the record was lost it is believed, also
+-- if others have written to it since: what it stops by mistake is a job that nobody else is in the way of, and what it
+-- lets go on by mistake has the lock of its owner around it.
+local function was_let_go(hold)
+  local known = hold ~= '' and redis.call('HMGET', HOLDER, OWNER, 'hold:' .. hold)
+  return known and known[1] and not known[2]
 end
-return {'kept', redis.call('GET', FORCE)}
+
+if was_let_go(ARGV[7] or '') then
+  return {'lost', 'released', false, false, redis.call('HGET', FORCE, OWNER), time}
+end
+
+-- Who renews every third of its lease has two thirds left.
+local function tell_if_late(left)
+  local info = left * 3 < tonumber(ARGV[6]) and redis.call('HGET', HOLDER, OWNER)
+  local lease = info and string.find(info, 'auto=1$') and tonumber(string.match(info, 'lease=(%d+)'))
+  if lease and left * 3 < lease then
+    tell_trouble('renewed_late\0' .. OWNER .. '\0left\0' .. left)
+  end
+end
+
+local left = extend(OWNER, ARGV[6])
+if left then
+  keep_records(ARGV[6])
+  tell_if_late(left)
+end
+-- Who waits behind one that was killed hears nothing of that. Who shares the lock comes by anyway.
+if SHARES and redis.call('EXISTS', QUEUE) == 1 then
+  leave_it_to_the_next()
+end
+return {'kept', redis.call('HGET', FORCE, OWNER), time}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast a lock goes from job to job: rlock and flock(1) in turns, on this machine, in this run.
 //
-//   rlock_drain RLOCK STAMP [ROUNDS [WAITING...]]      a redis-server of its own, stopped at the end
+//   rlock_drain RLOCK STAMP [ROUNDS [MS [WAITING...]]]      a redis-server of its own, stopped at the end
 //
-// For each number of waiting processes prints the median gap between two jobs (end of one to begin of the
+// For each number of waiting processes, and jobs that take MS (without it: 3, and none at all), prints the median gap between two jobs (end of one to begin of the
 // next) and the time of the whole drain, as medians over the rounds, with the ratio; and what the server was
 // asked for. A busy machine makes both slower: only ratios count.
 #include "bench/lab.h"
@@ -30,6 +30,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
+struct Job {
+  std::string stamp;
+  int ms;
+  [[nodiscard]] Words length() const { return ms > 0 ? Words{std::to_string(ms)} : Words{}; }
+};
+
 struct Drain {
   double gap_us;
   double whole_ms;
@@ -52,18 +58,17 @@ Drain drain_of(const std::filesystem::path& stamps)
 }
 
 // `lock` is what stands before the job. All wait behind a holder, which is then sent away.
-Drain measure(const Words& lock, const std::string& stamp, int waiting, Millis settle,
-              const std::function<bool()>& all_there)
+Drain measure(const Words& lock, const Job& job, int waiting, const std::function<bool()>& all_there)
 {
   const auto stamps = make_temp_dir("drain") / "stamps";
   Process holder(lock + Words{"sleep", "1000"});
   std::this_thread::sleep_for(200ms);
   std::vector<Process> crowd;
   for (int i = 0; i < waiting; ++i) {
-    crowd.emplace_back(lock + Words{stamp, stamps.string()});
+    crowd.emplace_back(lock + Words{job.stamp, stamps.string()} + job.length());
   }
   wait_until(all_there, "all wait", 120s);
-  std::this_thread::sleep_for(settle);  // the machine is to be quiet when it begins
+  std::this_thread::sleep_for(500ms);  // the machine is to be quiet when it begins
   // flock's own child holds the lock as well, so it is the job that is ended
   Process(Words{"pkill", "-TERM", "-x", "-P", std::to_string(holder.pid()), "sleep"}).wait();
   holder.signal(SIGTERM);
@@ -103,7 +108,7 @@ std::string scripts_and_subscriptions(const RedisServer& server, int waiting)
   return text;
 }
 
-void compare(const std::string& rlock, const std::string& stamp, int rounds, int waiting)
+void compare(const std::string& rlock, const Job& job, int rounds, int waiting)
 {
   const RedisServer server({.args = {"--maxclients", "5000"}});
   const std::string file = (make_temp_dir("flock") / "f").string();
@@ -113,19 +118,17 @@ void compare(const std::string& rlock, const std::string& stamp, int rounds, int
   std::vector<double> our_gaps, our_drains, their_gaps, their_drains, ratios;
   for (int round = 0; round < rounds; ++round) {
     server.command({"CONFIG", "RESETSTAT"});
-    const Drain mine =
-        measure(ours, stamp, waiting, 500ms, [&] { return queued(server) >= waiting; });
-    const Drain flock =
-        measure(theirs, stamp, waiting, 500ms, [&] { return waiting_for_file(file) >= waiting; });
+    const Drain mine = measure(ours, job, waiting, [&] { return queued(server) >= waiting; });
+    const Drain flock = measure(theirs, job, waiting, [&] { return waiting_for_file(file) >= waiting; });
     our_gaps.push_back(mine.gap_us);
     our_drains.push_back(mine.whole_ms);
     their_gaps.push_back(flock.gap_us);
     their_drains.push_back(flock.whole_ms);
     ratios.push_back(mine.gap_us / flock.gap_us);
   }
-  std::printf("%5d waiting, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
+  std::printf("%5d waiting for jobs of %d ms, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
               "drain %8.1f ms, flock %8.1f ms;%s\n",
-              waiting, rounds, median(our_gaps), median(their_gaps), median(ratios),
+              waiting, job.ms, rounds, median(our_gaps), median(their_gaps), median(ratios),
               *std::min_element(ratios.begin(), ratios.end()),
               *std::max_element(ratios.begin(), ratios.end()), median(our_drains), median(their_drains),
               scripts_and_subscriptions(server, waiting).c_str());
@@ -137,21 +140,24 @@ void compare(const std::string& rlock, const std::string& stamp, int rounds, int
 int main(int argc, char** argv)
 {
   if (argc < 3) {
-    std::fputs("usage: rlock_drain RLOCK STAMP [ROUNDS [WAITING...]]\n", stderr);
+    std::fputs("usage: rlock_drain RLOCK STAMP [ROUNDS [MS [WAITING...]]]\n", stderr);
     return 64;
   }
   const FixtureFailures failures;
   const int rounds = argc > 3 ? std::stoi(argv[3]) : 5;
+  const std::vector<int> lengths = argc > 4 ? std::vector{std::stoi(argv[4])} : std::vector{3, 0};
   std::vector<int> crowds;
-  for (int i = 4; i < argc; ++i) {
+  for (int i = 5; i < argc; ++i) {
     crowds.push_back(std::stoi(argv[i]));
   }
   if (crowds.empty()) {
     crowds = {10, 50, 200, 1000};
   }
-  for (const int waiting : crowds) {
-    compare(argv[1], argv[2], rounds, waiting);
-    remove_temp_dirs();
+  for (const int ms : lengths) {
+    for (const int waiting : crowds) {
+      compare(argv[1], {.stamp = argv[2], .ms = ms}, rounds, waiting);
+      remove_temp_dirs();
+    }
   }
   return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// stamp FILE: the job of the benchmark. Appends its begin and its end, in nanoseconds, and does nothing else.
+// stamp FILE [MS]: the job of the benchmarks. Appends its begin and its end, in nanoseconds, and between them waits for
+// that many milliseconds or does nothing.
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 #include <fcntl.h>
@@ -15,11 +17,20 @@ long long now_ns()
   return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
 }
 
+void wait_ms(long ms)
+{
+  const timespec time{.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000L};
+  nanosleep(&time, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
   const long long begin = now_ns();
+  if (argc > 2) {
+    wait_ms(std::strtol(argv[2], nullptr, 10));
+  }
   const int file = argc > 1 ? ::open(argv[1], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
   char line[64];
   const int length = std::snprintf(line, sizeof line, "%lld %lld\n", begin, now_ns());

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
@@ -118,6 +120,23 @@ TEST_CASE("leftovers")
     const pid_t left = pid_from(dir / "pid");
     CHECK(is_alive(left));
     ::kill(left, SIGKILL);
+  }
+  SUBCASE("are told of as long as one has what it inherited")
+  {
+    spec = script(dir, "(until [ -e $0/go ]; do sleep 0.02; done) & exit 6");
+    spec.leftovers = Leftovers::heirs;
+    const auto watched = [&](Job& job) {
+      const std::string command = await(job);
+      const bool before = job.has_heirs();
+      std::ofstream(dir / "go");
+      const std::string end = await(job);
+      return command + "; " + end + (before && !job.has_heirs() ? "; and none" : "");
+    };
+    CHECK(in_runner([&] {
+            Stage stage(60s);
+            Job job = stage.start(spec);
+            return watched(job);
+          }) == "lives on after " + std::to_string(6 << 8) + "; exit 6; and none");
   }
   SUBCASE("that end at once are no leftovers")
   {

@@ -31,10 +31,14 @@ class LossyTransport final : public Transport {
     auto reply = m_direct.call(route_key, argv, limit);
     return ++m_calls == m_lost ? Result<Reply>(Error{Fault::unreachable, "no answer"}) : std::move(reply);
   }
-  Result<Subscription> subscribe(std::string_view route_key, std::span<const std::string_view> channels,
+  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  {
+    return m_direct.follow_up(route_key, argv, limit);
+  }
+  Result<Subscription> subscribe(std::span<const std::string_view> channels,
                                  const Limit& limit) override
   {
-    return m_direct.subscribe(route_key, channels, limit);
+    return m_direct.subscribe(channels, limit);
   }
   void forget() override { m_direct.forget(); }
 
@@ -57,7 +61,7 @@ std::int64_t count(const RedisServer& server, const Owner& owner)
 TEST_CASE("taking again: whichever answer is lost, it counts once or not at all")
 {
   const RedisServer server;
-  const Endpoint endpoint = *parse_url(server.url());
+  const Endpoint endpoint = *parse_url(server.direct_url());
   SystemRng rng;
   RedisStore store(std::make_unique<Direct>(endpoint, boot_clock));
   bool was_lost = true;
@@ -88,7 +92,7 @@ TEST_CASE("taking again: an owner that does not hold it is told so, and nothing 
 {
   const RedisServer server;
   SystemRng rng;
-  RedisStore store(std::make_unique<Direct>(*parse_url(server.url()), boot_clock));
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
   const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
   const auto refused = take_again(store, spec(), nested, 5s, boot_clock, Stop::never());
   REQUIRE(refused);
@@ -100,7 +104,7 @@ TEST_CASE("taking again: our stop ends it, and what it had taken is given back")
 {
   RedisServer server;
   SystemRng rng;
-  RedisStore store(std::make_unique<Direct>(*parse_url(server.url()), boot_clock));
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
   const Owner owner = Owner::fresh(rng, 1);
   REQUIRE(store.acquire(spec(), owner, {}, soon()));
   StopSource stop;

@@ -35,7 +35,8 @@ std::set<std::string> stems(const char* folder)
 std::string whole(const std::string& kind, const std::string& verb)
 {
   return bytes_of(lua / "lib/names.lua") + bytes_of(lua / "kinds" / (kind + ".lua")) +
-         bytes_of(lua / "lib/line.lua") + bytes_of(lua / "verbs" / (verb + ".lua"));
+         bytes_of(lua / "lib/trail.lua") + bytes_of(lua / "lib/records.lua") + bytes_of(lua / "lib/line.lua") +
+         bytes_of(lua / "verbs" / (verb + ".lua"));
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 // Who comes in when, where several may hold a lock at once: the line has the say.
 #include "lua/scripted_lock.h"
 #include "support/foreign_kinds.h"
+#include "support/process.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
+#include <csignal>
 #include <string>
 
 using namespace rlock;
@@ -91,7 +93,7 @@ TEST_CASE("line: readers behind each other come in together, those behind the ne
   lock.read("r1"), lock.read("r2"), lock.write("w2"), lock.read("r3");
   lock.end_write("w1");
   CHECK(two.heard() == Words{"yours", "yours"});
-  CHECK(writer.heard() == Words{});
+  CHECK(writer.heard() == Words{"claim 2000"});
   CHECK(last.heard() == Words{});
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"r1", "1"}, {"r2", "1"}});
   lock.read("r1"), lock.read("r2");
@@ -114,6 +116,42 @@ TEST_CASE("line: a dead writer in front keeps out nobody, a living one does")
   wait_until([&] { return word(lock.read("b")) == "granted"; }, "the server knows that nobody listens any more");
   CHECK(in_line(lock, line_of_readers) == Words{});
   CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
+}
+
+TEST_CASE("line: a dead writer in front is found by who reads and renews, a living one stays")
+{
+  const ReadWriteLock lock;
+  const auto renew = [&] { return word(lock.renew("a")); };
+  lock.read("a");
+  Ear behind = alive(lock, "b");
+  {
+    const Ear writer = alive(lock, "w");
+    lock.write("w", "wait", 30'000, long_ago);
+    lock.read("b");
+    CHECK(renew() == "kept");
+    CHECK(in_line(lock, line_of_readers) == Words{"w", "b"});
+  }
+  wait_until([&] { return renew() == "kept" && in_line(lock, line_of_readers) == Words{}; }, "the dead one is gone");
+  CHECK(has(behind.heard(), "yours"));
+  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
+}
+
+TEST_CASE("line: a writer killed while it waits is found by the next renewal of a job that reads")
+{
+  const ReadWriteLock lock;
+  const auto run = [&](const char* kind) {
+    return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "1s", "--", "sleep", "60"});
+  };
+  const Process reader(run("-s"));
+  wait_until([&] { return lock.hash("k").size() == 2; }, "one reads");
+  Process writer(run("-x"));
+  const auto ears = [&] { return as_texts(lock.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
+  wait_until([&] { return in_line(lock, line_of_readers).size() == 1 && ears() == 2; }, "a writer waits and listens");
+  const Ear behind = alive(lock, "b");  // does nothing of itself
+  CHECK(word(lock.read("b")) == "busy");
+  writer.signal(SIGKILL);
+  wait_until([&] { return lock.hash("k").size() == 3; }, "who waits behind it is let in");
+  CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
 TEST_CASE("line: a writer that gives up lets in the readers behind it")
@@ -173,7 +211,7 @@ TEST_CASE("line: permits go in order, past the dead")
   lock.wait("dead", long_ago), lock.wait("w2"), lock.wait("w3");
   lock.release("a");
   CHECK(second.heard() == Words{"yours"});
-  CHECK(third.heard() == Words{});
+  CHECK(third.heard() == Words{"claim 2000"});
   CHECK(word(lock.wait("new")) == "busy");
   CHECK(in_line(lock, line_for_permits) == Words{"w3", "new"});
   CHECK(word(lock.wait("w2")) == "granted");
@@ -191,7 +229,12 @@ TEST_CASE("line: as many come in as there is room for, when several holders have
   const Ear first = alive(lock, "w1");
   lock.acquire("a"), lock.acquire("dead1", "dead1", 60), lock.acquire("dead2", "dead2", 60);
   lock.wait("w1"), lock.wait("w2"), lock.wait("w3");
-  wait_until([&] { return word(lock.wait("w1")) == "granted"; }, "the first in line finds them dead");
+  const std::vector<std::string> over{"EVAL",
+                                      "local t = redis.call('TIME') "
+                                      "return redis.call('ZCOUNT', KEYS[1], 0, t[1] * 1000 + math.floor(t[2] / 1000) - 1)",
+                                      "1", "{k}:timeout"};
+  wait_until([&] { return as_int(lock.server.command(over)) == 2; }, "both are over");
+  CHECK(word(lock.wait("w1")) == "granted");
   CHECK(has(second.heard(), "yours"));
   CHECK_FALSE(has(third.heard(), "yours"));
   CHECK(in_line(lock, line_for_permits) == Words{"w3"});
@@ -326,4 +369,65 @@ TEST_CASE("line: a lock that is not free yet is left to nobody")
   }
   lock.end_read("e");
   CHECK(lock.hash("k").count("w:write") == 1);
+}
+
+TEST_CASE("line: who finds its own lock gone lets in the next")
+{
+  for (const bool by_release : {false, true}) {
+    CAPTURE(by_release);
+    const ScriptedLock lock;
+    Ear next = alive(lock, "w1");
+    lock.acquire("a");
+    lock.wait("w1", long_ago);
+    lock.server.command({"DEL", "k"});
+    CHECK(word(by_release ? lock.release("a") : lock.renew("a")) == "lost");
+    CHECK(next.heard() == Words{"yours"});
+    CHECK(as_int(lock.server.command({"HEXISTS", "k", "w1"})) == 1);
+  }
+}
+
+TEST_CASE("line: whoever lets in another watches whether it comes, and so does the next in line")
+{
+  const ScriptedLock lock;
+  Ear sleeper = alive(lock, "w1");
+  Ear next = alive(lock, "w2");
+  Ear caller = alive(lock, "w3");
+  lock.acquire("a");
+  lock.wait("w1", long_ago), lock.wait("w2", long_ago), lock.wait("w3", long_ago);
+  lock.server.command({"DEL", "k"});
+  CHECK(word(lock.wait("w3", long_ago)) == "busy");
+  CHECK(sleeper.heard() == Words{"yours"});
+  CHECK(next.heard() == Words{"claim 2000"});
+  CHECK(caller.heard() == Words{"claim 2000"});
+  CHECK(word(lock.wait("w1")) == "granted");
+  CHECK(next.heard() == Words{"next"});
+}
+
+TEST_CASE("line: who has lost its lock is told so though a full memory has no room for the next")
+{
+  for (const bool by_release : {false, true}) {
+    CAPTURE(by_release);
+    const ScriptedLock lock(Plain{}, {.args = {"--maxmemory-policy", "noeviction"}});
+    const Ear next = alive(lock, "w1");
+    lock.acquire("a");
+    lock.wait("w1", long_ago);
+    lock.server.command({"DEL", "k"});
+    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    CHECK(word(by_release ? lock.release("a") : lock.renew("a")) == "lost");
+  }
+}
+
+
+TEST_CASE("line: who lets go is told whether somebody came in")
+{
+  const ScriptedLock lock;
+  const Ear next = alive(lock, "w1");
+  lock.acquire("a");
+  lock.wait("w1", long_ago);
+  const Reply passed_on = lock.release("a");
+  REQUIRE(word(passed_on) == "released");
+  CHECK(passed_on.elements.at(1).integer == 1);
+  const Reply kept = lock.release("w1");
+  REQUIRE(word(kept) == "released");
+  CHECK(kept.elements.at(1).integer == 0);
 }

@@ -302,3 +302,16 @@ TEST_CASE("permits beside Redisson: a number that it has set is not changed by w
   CHECK(word(lock.acquire_of(10, "a")) == "granted");
   CHECK(lock.number() == "9");
 }
+
+TEST_CASE("permits: a request to let go reaches the one that is meant, whoever else was asked since")
+{
+  const PermitsLock lock(2);
+  lock.acquire("a"), lock.acquire("b");
+  CHECK(word(lock.ask("a")) == "asked");
+  CHECK(word(lock.take_away("b")) == "broken");
+  CHECK(lock.renew("a").elements.at(1).text == "eve@h");
+  CHECK(lock.renew("b").elements.at(4).text == "eve@h");
+  lock.release("a");
+  CHECK(word(lock.acquire("c")) == "granted");
+  CHECK(lock.renew("c").elements.at(1).kind == Reply::Kind::nil);
+}

@@ -82,9 +82,10 @@ TEST_CASE("rw: a name with a tag of its own has its timeouts as Redisson names t
                        keys.second, keys.done,
                        "o",         keys.channel,
                        keys.owner_channel, "read",
-                       "o",         "30000",
-                       "",          "try",
-                       "0",         "0"});
+                       "",          "o",
+                       "30000",     "",
+                       "try",       "0",
+                       "0"});
   CHECK(keys.channel == "redisson_rwlock:a{b}c");
   CHECK(lock.exists("a{b}c:o:rwlock_timeout:1") == 1);
 }

@@ -33,7 +33,7 @@ class ScriptedLock {
     const LockKeys keys(*LockName::parse("k"), mode);
     Words words{"EVAL",        script.source(), "11",          keys.lock,    keys.fence,    keys.holder,
                 keys.force,    keys.events,     keys.queue,    keys.waiters, keys.reserved, keys.fair_queue,
-                keys.second,   keys.done, owner,           keys.channel,  keys.owner_channel, wish_of(mode)};
+                keys.second,   keys.done, owner,           keys.channel,  keys.owner_channel, wish_of(mode), ""};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
@@ -53,6 +53,10 @@ class ScriptedLock {
   Reply renew(const std::string& owner, int ttl = 30'000) const
   {
     return eval(scripts_of(m_mode).renew, owner, {std::to_string(ttl)});
+  }
+  Reply renew_hold(const std::string& owner, const std::string& hold) const
+  {
+    return eval(scripts_of(m_mode).renew, owner, {"30000", hold});
   }
   Reply release_as(const Mode& mode, const std::string& owner) const
   {
@@ -115,7 +119,7 @@ class Ear {
   Ear(const RedisServer& server, const Words& channels) : m_server(server), m_end(channels.front())
   {
     const std::vector<std::string_view> views(channels.begin(), channels.end());
-    auto opened = Subscription::open(*parse_url(server.url()), views, m_clock, soon());
+    auto opened = Subscription::open(*parse_url(server.direct_url()), views, m_clock, soon());
     REQUIRE(opened);
     m_subscription.emplace(*std::move(opened));
   }

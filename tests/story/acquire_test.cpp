@@ -183,11 +183,11 @@ TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
 TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", RLOCK_BINARY, "run", "-k", "x", "--", "sh",
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh",
                           "-c",
                           "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
                           "$0 check -q nothing; echo $?",
-                          RLOCK_BINARY}));
+                          rlock_program()}));
   CHECK(job.wait() == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(job.out().substr(0, job.out().find('\n'))).at("key") == "x");
   CHECK(job.out().ends_with("\n64\n"));
@@ -242,6 +242,7 @@ TEST_CASE("acquire: a ward that is none is 64, before the server is asked")
 
 TEST_CASE("acquire: a script that ends while it waits is in the queue no more")
 {
+  not_on_a_quorum("nobody stands in line there");
   const RedisServer server;
   leased(server);
   Process waiter = script(server, R"(rlock acquire -S "$URL" x --pid $$; echo taken)");
@@ -277,7 +278,8 @@ TEST_CASE("acquire: no keeper for want of descriptors is 71, and the lock is fre
                                         R"(; rlock acquire -S "$URL" x --pid $$; echo "ended $?"; exec sleep 60)");
     wait_until([&] { return holder.out().find("ended") != std::string::npos; }, "acquire has ended");
     const bool taken = holder.out().ends_with("ended 0\n");
-    CHECK((taken || holder.out() == "ended 71\n"));
+    const bool too_few = on_a_quorum() && holder.out() == "ended 69\n";  // of its servers could be asked
+    CHECK((taken || too_few || holder.out() == "ended 71\n"));
     CHECK(held(server) == taken);
     kept += taken ? 1 : 0;
     without_keeper += holder.err().find("cannot start the keeper") != std::string::npos ? 1 : 0;
@@ -290,7 +292,7 @@ TEST_CASE("acquire: no keeper for want of descriptors is 71, and the lock is fre
 
 TEST_CASE("acquire: the password stays where it was, in the environment of the script")
 {
-  const RedisServer server({.password = "hunter2"});
+  const RedisServer server({.password = test_password});
   const std::string url = "unix://:hunter2@" + server.socket_path().string();
   for (const char* variable : {"RLOCK_SERVER", "REDIS_URL"}) {
     CAPTURE(variable);

@@ -135,7 +135,7 @@ TEST_CASE("exit codes: 69 when the server cannot now, and the job did not run")
 
 TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is never shown")
 {
-  const RedisServer server({.password = "hunter2"});
+  const RedisServer server({.password = test_password});
   const std::string path = server.socket_path().string();
   CHECK(run_on(server, {"-k", "k", "--", "true"}).code == 77);
   const Finished wrong = run_rlock({"run", "-S", "unix://:wrong-secret@" + path, "-k", "k", "--", "true"});
@@ -143,7 +143,7 @@ TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is neve
   CHECK(one_line(wrong.err));
   CHECK(wrong.err.find("wrong-secret") == std::string::npos);
   CHECK(run_rlock({"run", "-S", "unix://:hunter2@" + path, "-k", "k", "--", "true"}).code == 0);
-  CHECK(run_on(server, {"-k", "k", "--", "true"}, {.env = {{"REDISCLI_AUTH", "hunter2"}}}).code == 0);
+  CHECK(run_on(server, {"-k", "k", "--", "true"}, {.env = {{"REDISCLI_AUTH", test_password}}}).code == 0);
 }
 
 TEST_CASE("exit codes: 78 when the key holds something else, and it is left alone")

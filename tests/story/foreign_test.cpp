@@ -100,6 +100,7 @@ void foreign_loop(const std::string& url, int number, Floor& floor, Instant end,
 
 TEST_CASE("foreign: three that loop and three of ours each get their share, nobody overlaps")
 {
+  not_on_a_quorum("a foreign client knows one server");
   const RedisServer server;
   const BootClock clock;
   const Instant end = clock.now() + 10s;
@@ -107,8 +108,8 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
   std::vector<Turns> turns(6);
   std::vector<std::thread> crowd;
   for (int i = 0; i < 3; ++i) {
-    crowd.emplace_back([&, i] { our_loop(server.url(), floor, end, turns[static_cast<std::size_t>(i)]); });
-    crowd.emplace_back([&, i] { foreign_loop(server.url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
+    crowd.emplace_back([&, i] { our_loop(server.direct_url(), floor, end, turns[static_cast<std::size_t>(i)]); });
+    crowd.emplace_back([&, i] { foreign_loop(server.direct_url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
   }
   for (std::thread& one : crowd) {
     one.join();
@@ -135,7 +136,7 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
   line.all_listen();
   const BootClock clock;
   const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
-  auto absent = Subscription::open(*parse_url(line.server.url()), channel, clock,
+  auto absent = Subscription::open(*parse_url(line.server.direct_url()), channel, clock,
                                    {.deadline = clock.now() + 5s, .stop = Stop::never()});
   REQUIRE(absent);
   const Instant from = clock.now();
@@ -156,8 +157,9 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
 
 TEST_CASE("foreign: the first of ours gets the lock from a foreign holder at once")
 {
+  not_on_a_quorum("a foreign client knows one server");
   const RedisServer server;
-  ForeignClient java(server.url(), "k", "uuid:1");
+  ForeignClient java(server.direct_url(), "k", "uuid:1");
   REQUIRE_FALSE(java.try_lock());
   Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"}));
   wait_until(
@@ -174,6 +176,7 @@ TEST_CASE("foreign: the first of ours gets the lock from a foreign holder at onc
 
 TEST_CASE("foreign: a forceUnlock while we hold stops the job at once")
 {
+  not_on_a_quorum("a foreign client knows one server");
   const RedisServer server;
   Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
   wait_until(
@@ -182,7 +185,7 @@ TEST_CASE("foreign: a forceUnlock while we hold stops the job at once")
         return ears.elements.at(1).integer == 1;
       },
       "the holder hears releases");
-  ForeignClient(server.url(), "k", "uuid:1").force_unlock();
+  ForeignClient(server.direct_url(), "k", "uuid:1").force_unlock();
   const auto from = std::chrono::steady_clock::now();
   CHECK(ours.wait(5s) == Exit{.code = 121, .signal = 0});
   CHECK(std::chrono::steady_clock::now() - from < 3s);  // the next renewal was 10 s away

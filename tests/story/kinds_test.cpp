@@ -195,6 +195,21 @@ TEST_CASE("kinds: force-unlock reaches each holder, or the one that is meant")
   }
 }
 
+TEST_CASE("kinds: force-unlock takes all of them away, also when there are more than are shown")
+{
+  const Line line;
+  std::vector<std::string> holders{"EVAL",
+                                   "local t = redis.call('time') redis.call('set', KEYS[1], 0) for i = 1, 150 do "
+                                   "redis.call('zadd', KEYS[2], t[1] * 1000 + 60000, string.format('%016d', i)) end",
+                                   "2", "k", "{k}:timeout"};
+  line.server.command(holders);
+  line.server.command({"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out some: then a bare number is permits
+  CHECK(status(line).at("holders").size() == 64);
+  CHECK(on(line, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+  CHECK(as_text(line.server.command({"GET", "k"})) == "150");
+  CHECK(status(line).at("held") == false);
+}
+
 TEST_CASE("kinds: a name that is held as another is refused, 78, with what would fit")
 {
   struct Row { std::size_t held; const char* advice; };

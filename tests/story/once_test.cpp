@@ -58,6 +58,7 @@ struct Callers {
 
 TEST_CASE("once: 100 at a time: one run, and all of them succeed")
 {
+  not_on_a_quorum("nobody stands in line there");
   const Callers callers;
   auto all = callers.crowd(100, "1h", callers.gate());
   callers.go();
@@ -72,6 +73,7 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
 
 TEST_CASE("once: a run that fails is not remembered: the next one runs")
 {
+  not_on_a_quorum("nobody stands in line there");
   const Callers callers;
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();
@@ -96,6 +98,7 @@ TEST_CASE("once: a success is good for as long as who asks says, and not for lon
 
 TEST_CASE("once: who waited shares the success, however short it is remembered")
 {
+  not_on_a_quorum("nobody stands in line there");
   const Callers callers;
   auto all = callers.crowd(10, "1ms", callers.gate());
   callers.go();
@@ -125,8 +128,24 @@ TEST_CASE("once: a run that is killed, or loses its lock, is not remembered")
   CHECK(callers.runs() == 2);
 }
 
+TEST_CASE("once: a success of which the server did not hear at once is told as long as the lock is ours")
+{
+  Callers callers;
+  Process first = callers.call("1h", callers.gate(), {"--ttl", "20s", "--server-timeout", "500ms"});
+  wait_until([&] { return callers.runs() == 1; }, "it runs");
+  callers.server.stop_signal();
+  callers.go();
+  const auto since = std::chrono::steady_clock::now();
+  wait_until([&] { return std::chrono::steady_clock::now() > since + 2s; }, "any other lock would have been left to its ttl");
+  callers.server.cont();
+  CHECK(first.wait(30s) == Exit{0});
+  CHECK(callers.call("1h", "true").wait() == Exit{0});
+  CHECK(callers.runs() == 1);
+}
+
 TEST_CASE("once: who only wants the lock gets it in turn")
 {
+  not_on_a_quorum("nobody stands in line there");
   const Callers callers;
   auto all = callers.crowd(5, "1h", callers.gate());
   Process other(rlock_argv({"run", "-S", callers.server.url(), "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()}));

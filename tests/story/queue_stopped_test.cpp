@@ -61,7 +61,7 @@ TEST_CASE("stopped waiter: it is passed over, and is first again when it comes b
   line.all_listen();
   stop(line.waiters[0]);
   send_away(holder, line, 0);
-  wait_until([&] { return line.ran() == std::vector{1}; }, "the one behind it runs", 20s);
+  wait_until([&] { return line.ran() == std::vector{1}; }, "the one behind it runs", 6s);
 
   line.waiters[0].signal(SIGCONT);
   wait_until([&] { return line.in_line() == 2; }, "it stands in line again");
@@ -98,7 +98,7 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   line.all_listen();
   stop(line.waiters[0]);
   send_away(holder, line, 0);
-  wait_until([&] { return line.ran() == std::vector{1}; }, "the one behind it runs", 20s);
+  wait_until([&] { return line.ran() == std::vector{1}; }, "the one behind it runs", 6s);
 
   line.waiters[0].signal(SIGCONT);
   CHECK(line.waiters[0].wait() == Exit{.code = 75, .signal = 0});
@@ -119,6 +119,6 @@ TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block 
   stop(line.waiters[0]);
   send_away(holder, line, 0);
   line.waiters[0].signal(SIGKILL);
-  CHECK(line.waiters[1].wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(line.waiters[1].wait(6s) == Exit{.code = 0, .signal = 0});
   CHECK(line.ran() == std::vector{1});
 }

@@ -46,7 +46,7 @@ Process waiting(const Line& line, std::vector<std::string> options = {})
 
 ForeignClient foreign_holder(const Line& line)
 {
-  ForeignClient java(line.server.url(), "k", "uuid:1");
+  ForeignClient java(line.server.direct_url(), "k", "uuid:1");
   REQUIRE_FALSE(java.try_lock());
   return java;
 }
@@ -117,7 +117,7 @@ TEST_CASE("wait: dies of the signal that ends it, and leaves nothing on the serv
     wait.signal(signal);
     CHECK(wait.wait(promptly) == Exit{.code = -1, .signal = signal});
     CHECK(keys(line.server) == std::vector<std::string>{"k"});
-    wait_until([&] { return as_texts(line.server.command({"PUBSUB", "CHANNELS"})).empty(); }, "nobody listens");
+    wait_until([&] { return as_texts(line.server.command({"PUBSUB", "CHANNELS", "r*"})).empty(); }, "nobody listens");
   }
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("wait: goes on after a restart of the server, and hears what is said t
   line.server.restart();
   wait_until([&] { return hearing_releases(line.server) == 1; }, "it listens again");
   CHECK(wait.running());
-  ForeignClient(line.server.url(), "k", "uuid:1").unlock();
+  ForeignClient(line.server.direct_url(), "k", "uuid:1").unlock();
   CHECK(wait.wait(promptly) == ok);
 }
 

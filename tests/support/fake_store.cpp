@@ -15,6 +15,7 @@ void FakeServer::forget_all()
 {
   const std::lock_guard guard(m_mutex);
   m_holder.reset();
+  m_agreed.reset();
   m_fence = 0;
 }
 
@@ -22,6 +23,12 @@ void FakeServer::set_fence(std::uint64_t fence)
 {
   const std::lock_guard guard(m_mutex);
   m_fence = fence;
+}
+
+void FakeServer::have_a_clock(double pace)
+{
+  const std::lock_guard guard(m_mutex);
+  m_pace = pace;
 }
 
 std::optional<std::string> FakeServer::holder() const
@@ -42,6 +49,13 @@ std::vector<std::string> FakeServer::asked() const
   return m_asked;
 }
 
+void FakeServer::fail_after(const FakeServer& other)
+{
+  const std::lock_guard guard(m_mutex);
+  m_mood = Mood::down;
+  m_after = &other;
+}
+
 // Nobody listens, nothing expires.
 class FakeStore final : public LockStore {
  public:
@@ -56,6 +70,7 @@ class FakeStore final : public LockStore {
       }
       if (!m_server->m_holder) {
         m_server->m_holder = owner.text();
+        m_server->m_agreed.reset();
         ++m_server->m_fence;
       }
       return Granted{.fence = m_server->m_fence, .count = 1};
@@ -67,20 +82,23 @@ class FakeStore final : public LockStore {
       if (!holds(hold.owner)) {
         return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
       }
-      return Granted{.fence = m_server->m_fence, .count = 2};
+      return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence), .count = 2, .agreed = m_server->m_agreed.has_value()};
     });
   }
   Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
   Result<Renewal> renew(const LockSpec&, const Owner& owner, const Limit& limit) override
   {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
-      return holds(owner) ? Renewal{Kept{}} : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
+      return holds(owner) ? Renewal{Kept{.forced = std::nullopt, .at = time()}} : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }
   Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const Limit& limit) override
   {
     return answer<bool>("raise", owner, limit, [&] {
-      m_server->m_fence = holds(owner) ? std::max(m_server->m_fence, fence) : m_server->m_fence;
+      if (holds(owner)) {
+        m_server->m_fence = std::max(m_server->m_fence, fence);
+        m_server->m_agreed = fence;
+      }
       return holds(owner);
     });
   }
@@ -105,13 +123,17 @@ class FakeStore final : public LockStore {
     });
   }
   Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return std::vector<LockState>{}; }
-  Result<std::unique_ptr<Listener>> listen(const LockSpec&, const Owner&, const Limit&) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const Limit&) override
   {
     return Error{Fault::unreachable, "nobody listens here"};
   }
-  Result<ForceAsk> ask(const LockName&, const Mode&, const Owner&, std::string_view, Millis, const Limit&) override
+  Result<ForceAsk> ask(const LockName&, const Mode&, const Owner& owner, std::string_view, Millis,
+                       const Limit& limit) override
   {
-    return ForceAsk{ForceFree{}};
+    return answer<ForceAsk>("ask", owner, limit, [&]() -> ForceAsk {
+      const Holder holder{.owner = owner, .count = 1, .info = std::nullopt};
+      return holds(owner) ? ForceAsk{ForceAsked{.holder = holder, .listening = 0}} : ForceAsk{ForceFree{}};
+    });
   }
   Result<ForceBreak> break_lock(const LockName&, const Mode&, const Owner& owner, std::string_view,
                                 const Limit& limit) override
@@ -127,11 +149,21 @@ class FakeStore final : public LockStore {
   void forget() override {}
 
  private:
+  [[nodiscard]] std::optional<ServerTime> time() const
+  {
+    constexpr std::chrono::microseconds origin = std::chrono::hours{24 * 365 * 50};
+    const std::chrono::duration<double, std::micro> passed = m_clock.now().time_since_epoch();
+    return m_server->m_pace ? std::optional{origin + std::chrono::duration_cast<std::chrono::microseconds>(passed * *m_server->m_pace)}
+                            : std::nullopt;
+  }
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
 
   template <typename T, typename Act>
   Result<T> answer(const std::string& what, const Owner& owner, const Limit& limit, Act act)
   {
+    while (m_server->m_after != nullptr && m_server->m_after->asked().empty() && m_clock.now() < limit.deadline) {
+      m_clock.sleep_until(m_clock.now() + Millis{1}, limit.stop);
+    }
     std::unique_lock lock(m_server->m_mutex);
     m_server->m_asked.push_back(what + " " + owner.text());
     const auto mood = m_server->m_mood;

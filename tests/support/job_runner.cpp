@@ -93,6 +93,7 @@ std::string show(const JobEvent& event)
     std::string operator()(const NotStarted&) const { return "not started"; }
     std::string operator()(const Paused& e) const { return "paused by " + signal_name(e.signal); }
     std::string operator()(const LeftBehind& e) const { return "left " + std::to_string(e.count); }
+    std::string operator()(const LivesOn& e) const { return "lives on after " + std::to_string(e.wait_status); }
     std::string operator()(const Ended& e) const { return show_ended(e); }
     std::string operator()(const GuardianGone&) const { return "guardian gone"; }
   };

@@ -18,17 +18,29 @@ std::int64_t listening(const RedisServer& server)
   return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
 }
 
+std::int64_t listening(const RedisCluster& cluster)
+{
+  const Reply channels = cluster.owner("k").command({"PUBSUB", "SHARDCHANNELS", "rlock:owner:*"});
+  return static_cast<std::int64_t>(as_texts(channels).size());
+}
+
 }  // namespace
 
-Line::Line(RedisOptions options) : server(std::move(options)), m_log(make_temp_dir("line") / "log") {}
+template <typename Server>
+LineAt<Server>::LineAt(typename Server::Options options) : server(std::move(options)), m_log(make_temp_dir("line") / "log")
+{
+  not_on_a_quorum("nobody stands in line there");
+}
 
-std::vector<std::string> Line::rlock(const std::string& verb, std::vector<std::string> words) const
+template <typename Server>
+std::vector<std::string> LineAt<Server>::rlock(const std::string& verb, std::vector<std::string> words) const
 {
   words.insert(words.begin(), {verb, "-S", server.url(), "-k", "k"});
   return rlock_argv(std::move(words));
 }
 
-Process Line::hold(const std::string& ttl, std::vector<std::string> job)
+template <typename Server>
+Process LineAt<Server>::hold(const std::string& ttl, std::vector<std::string> job)
 {
   job.insert(job.begin(), {"--ttl", ttl, "--"});
   Process holder(rlock("run", std::move(job)));
@@ -36,7 +48,8 @@ Process Line::hold(const std::string& ttl, std::vector<std::string> job)
   return holder;
 }
 
-void Line::come(const std::string& ttl, const std::string& work, std::vector<std::string> options)
+template <typename Server>
+void LineAt<Server>::come(const std::string& ttl, const std::string& work, std::vector<std::string> options)
 {
   const std::int64_t before = in_line();
   const std::string job = "echo " + std::to_string(waiters.size()) + " >> " + m_log.string() + work;
@@ -45,15 +58,18 @@ void Line::come(const std::string& ttl, const std::string& work, std::vector<std
   wait_until([&] { return in_line() > before; }, "one more stands in line");
 }
 
-void Line::all_listen()
+template <typename Server>
+void LineAt<Server>::all_listen(std::size_t besides)
 {
-  wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size()); },
+  wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size() + besides); },
              "all waiters listen");
 }
 
-std::int64_t Line::in_line() const { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
+template <typename Server>
+std::int64_t LineAt<Server>::in_line() const { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
 
-pid_t Line::holder() const
+template <typename Server>
+pid_t LineAt<Server>::holder() const
 {
   for (const std::string& text : as_texts(server.command({"HVALS", "rlock:holder:{k}"}))) {
     if (const auto info = decode_holder(text); info && info->pid > 0) {
@@ -63,7 +79,8 @@ pid_t Line::holder() const
   return 0;
 }
 
-std::vector<int> Line::ran() const
+template <typename Server>
+std::vector<int> LineAt<Server>::ran() const
 {
   std::vector<int> numbers;
   std::ifstream file(m_log);
@@ -72,6 +89,9 @@ std::vector<int> Line::ran() const
   }
   return numbers;
 }
+
+template class LineAt<RedisServer>;
+template class LineAt<RedisCluster>;
 
 std::vector<int> numbers_below(int count)
 {

@@ -2,16 +2,19 @@
 #include "support/process.h"
 
 #include "base/fd.h"
+#include "support/place.h"
 #include "support/temp_dir.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -218,16 +221,35 @@ Exit Process::wait(Millis timeout)
     }
     std::this_thread::sleep_for(Millis(1));
   }
+  if (m_argv.front() == RLOCK_BINARY) {
+    CHECK_MESSAGE((out() + err()).find(test_password) == std::string::npos, "rlock has printed the password");
+  }
   return *m_exit;
 }
 
 std::string Process::out() const { return slurp(m_dir / "out"); }
 std::string Process::err() const { return slurp(m_dir / "err"); }
 
+// The URL of a quorum is several.
 std::vector<std::string> rlock_argv(std::vector<std::string> args)
 {
-  args.insert(args.begin(), RLOCK_BINARY);
-  return args;
+  std::vector<std::string> argv{RLOCK_BINARY};
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool are_several = i > 0 && args[i - 1] == "-S" && args[i].find(" unix:") != std::string::npos;
+    if (!are_several) {
+      argv.push_back(args[i]);
+      continue;
+    }
+    std::istringstream urls(args[i]);
+    argv.back() = "--no-restart-guard";
+    if (std::find(args.begin(), args.end(), "--server-timeout") == args.end()) {
+      argv.insert(argv.end(), {"--server-timeout", "5s"});  // the machine may be busy
+    }
+    for (std::string url; urls >> url;) {
+      argv.insert(argv.end(), {"-S", url});
+    }
+  }
+  return argv;
 }
 
 Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options)
@@ -250,6 +272,7 @@ std::map<std::string, std::string> clean_environment()
   }
   variables["XDG_RUNTIME_DIR"] = home_dir();
   variables["XDG_CONFIG_HOME"] = home_dir();
+  variables.merge(environment_of_place());
   return variables;
 }
 

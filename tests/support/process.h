@@ -29,6 +29,9 @@ struct ProcessOptions {
   int death_signal = 0;  // what it gets when the thread that started it ends (prctl(2)); 0: nothing
 };
 
+// The password of all tests. What rlock prints never has it in it: the end of each Process looks.
+inline constexpr const char* test_password = "hunter2";
+
 struct Exit {
   int code = -1;   // -1: it died of a signal
   int signal = 0;  // 0: it exited

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 namespace rlock::test {
-namespace {
 
 std::string server_program()
 {
@@ -40,7 +40,12 @@ std::string server_program()
   skip("no redis-server and no valkey-server in PATH");
 }
 
-// Free at this moment; whoever is quicker may still take it.
+std::string client_program()
+{
+  const std::string server = server_program();
+  return server.substr(0, server.rfind("-server")) + "-cli";
+}
+
 std::uint16_t free_port()
 {
   const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -65,6 +70,8 @@ Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& word
   return connection->call(std::vector<std::string_view>(words.begin(), words.end()), limit);
 }
 
+namespace {
+
 Endpoint endpoint_of(const std::filesystem::path& socket, const std::string& password)
 {
   Endpoint endpoint;
@@ -79,7 +86,20 @@ Endpoint endpoint_of(const std::filesystem::path& socket, const std::string& pas
 RedisServer::RedisServer(RedisOptions options)
     : m_options(std::move(options)), m_dir(make_temp_dir("redis"))
 {
+  const bool there = is_for_the_place(m_options);
+  const RedisOptions plain = m_options;
+  if (there) {
+    m_options = as_the_place_needs(std::move(m_options));
+  }
   start();
+  m_way = there ? way_to(*this, plain) : nullptr;
+}
+
+void RedisServer::also(const std::function<void(RedisServer&)>& act) const
+{
+  if (m_way) {
+    m_way->each_other(act);
+  }
 }
 
 // A server whose port was taken between free_port and now leaves at once: then the next is tried.
@@ -88,21 +108,25 @@ void RedisServer::start()
   for (int tries = 0; tries < 5; ++tries) {
     if (m_options.tcp && m_port == 0) {
       m_port = free_port();
+      m_bus_port = m_options.cluster ? free_port() : 0;
     }
     std::ofstream(m_dir / "redis.conf") << "bind 127.0.0.1\n"
-                                        << "port " << m_port << "\n"
+                                        << ports()
                                         << "unixsocket redis.sock\n"
                                         << "unixsocketperm 700\n"
                                         << "logfile redis.log\n"
                                         << "save \"\"\n";
     std::vector<std::string> argv{server_program(), "redis.conf"};
+    if (m_options.cluster) {
+      argv.insert(argv.end(), {"--cluster-enabled", "yes", "--cluster-port", std::to_string(m_bus_port)});
+    }
     if (!m_options.password.empty()) {
       argv.insert(argv.end(), {"--requirepass", m_options.password});
     }
     argv.insert(argv.end(), m_options.args.begin(), m_options.args.end());
 
     std::filesystem::remove(socket_path());
-    m_process.emplace(std::move(argv), ProcessOptions{.cwd = m_dir, .death_signal = SIGKILL});
+    m_process.emplace(std::move(argv), ProcessOptions{.env = own_clock(), .cwd = m_dir, .death_signal = SIGKILL});
 
     const Endpoint endpoint = endpoint_of(socket_path(), m_options.password);
     const auto is_decided = [&] {
@@ -118,13 +142,68 @@ void RedisServer::start()
   FAIL("the server does not start; its log: " << log_path().string());
 }
 
-std::string RedisServer::url() const { return "unix://" + socket_path().string(); }
-std::string RedisServer::tcp_url() const { return "redis://127.0.0.1:" + std::to_string(m_port); }
+std::string RedisServer::url() const { return m_way ? m_way->url() : "unix://" + socket_path().string(); }
+
+std::string RedisServer::direct_url() const
+{
+  return "unix://" + (m_options.password.empty() ? "" : ":" + m_options.password + "@") + socket_path().string();
+}
+
+std::string RedisServer::tcp_url() const
+{
+  return (m_options.tls ? "rediss://127.0.0.1:" : "redis://127.0.0.1:") + std::to_string(m_port);
+}
+
+std::string RedisServer::ports() const
+{
+  const std::string port = std::to_string(m_port) + "\n";
+  if (!m_options.tls) {
+    return "port " + port;
+  }
+  const bool asks = !m_options.client_ca.empty();
+  return "port 0\ntls-port " + port + "tls-cert-file " + m_options.tls->file + "\ntls-key-file " + m_options.tls->key +
+         "\ntls-ca-cert-file " + (asks ? m_options.client_ca : m_options.tls->file) + "\ntls-auth-clients " +
+         (asks ? "yes\n" : "no\n");
+}
+
+void RedisServer::stop_signal()
+{
+  m_process->signal(SIGSTOP);
+  also([](RedisServer& other) { other.stop_signal(); });
+}
+
+void RedisServer::cont()
+{
+  m_process->signal(SIGCONT);
+  also([](RedisServer& other) { other.cont(); });
+}
+
+std::map<std::string, std::optional<std::string>> RedisServer::own_clock() const
+{
+  if (!m_options.own_clock) {
+    return {};
+  }
+  if (!std::filesystem::exists(m_dir / "clock")) {
+    std::ofstream(m_dir / "clock") << std::string(sizeof(std::int64_t), '\0');
+  }
+  return {{"LD_PRELOAD", RLOCK_TEST_CLOCK}, {"RLOCK_TEST_CLOCK", (m_dir / "clock").string()}};
+}
+
+void RedisServer::step_clock(Millis by) const
+{
+  std::fstream file(m_dir / "clock", std::ios::in | std::ios::out | std::ios::binary);
+  std::int64_t ns = 0;
+  file.read(reinterpret_cast<char*>(&ns), sizeof ns);
+  ns += std::chrono::nanoseconds(by).count();
+  file.seekp(0);
+  file.write(reinterpret_cast<const char*>(&ns), sizeof ns);
+}
 
 void RedisServer::kill_hard()
 {
   m_process->signal(SIGKILL);
   m_process->wait();
+  also([](RedisServer& other) { other.kill_hard(); });
 }
 
 void RedisServer::restart()
@@ -132,12 +211,40 @@ void RedisServer::restart()
   m_process->signal(SIGTERM);
   m_process->wait();
   start();
+  if (m_way) {
+    m_way->started(*this);
+  }
+  also([](RedisServer& other) { other.restart(); });
 }
 
+// Who listens is heard of wherever he listens: of a quorum that is most of the servers, and not always the first.
 Reply RedisServer::command(const std::vector<std::string>& words) const
 {
-  Result<Reply> reply =
-      ask(endpoint_of(socket_path(), m_options.password), words, std::chrono::seconds(10));
+  const bool unites = words.size() > 1 && words[0] == "PUBSUB" && words[1] == "CHANNELS";
+  std::vector<Reply> channels;
+  also([&](const RedisServer& other) {
+    const Reply reply = other.ask_alone(words);
+    channels.insert(channels.end(), reply.elements.begin(), reply.elements.end());
+  });
+  Reply all = ask_alone(words);
+  for (const Reply& channel : unites ? channels : std::vector<Reply>()) {
+    const auto is_it = [&](const Reply& known) { return known.text == channel.text; };
+    if (std::none_of(all.elements.begin(), all.elements.end(), is_it)) {
+      all.elements.push_back(channel);
+    }
+  }
+  return all;
+}
+
+Result<Reply> RedisServer::try_command(const std::vector<std::string>& words) const
+{
+  return ask(endpoint_of(socket_path(), m_options.password), m_way ? m_way->as_said_there(words) : words,
+             std::chrono::seconds(10));
+}
+
+Reply RedisServer::ask_alone(const std::vector<std::string>& words) const
+{
+  Result<Reply> reply = try_command(words);
   if (!reply) {
     FAIL("no answer to " << words.front() << ": " << reply.error().text);
   }

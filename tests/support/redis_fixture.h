@@ -3,6 +3,8 @@
 #pragma once
 
 #include "base/clock.h"
+#include "support/certificates.h"
+#include "support/place.h"
 #include "support/process.h"
 #include "wire/reply.h"
 #include "wire/url.h"
@@ -10,6 +12,9 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,38 +25,62 @@ struct RedisOptions {
   std::vector<std::string> args;  // {"--maxmemory", "3mb"}: these win over the fixture's own
   bool tcp = false;               // listens on a free port of 127.0.0.1 besides its socket
   std::string password;           // of the default user; command() gives it
+  std::optional<Certificate> tls = std::nullopt;  // of the server: with `tcp`, that port speaks TLS
+  bool alone = false;                             // wherever the stories happen (place.h)
+  bool own_clock = false;                         // step_clock works
+  std::string client_ca = {};                     // who has to have signed a client's certificate; empty: it needs none
+  bool cluster = false;                           // a node of one, with a port of its own for the others
 };
 
 // Answers PING when the constructor is done. Nothing is persisted unless args say so; its files and
 // its log are in a directory of its own. Where there is no server the test case is skipped.
 class RedisServer {
  public:
+  using Options = RedisOptions;
   explicit RedisServer(RedisOptions options = {});
 
-  [[nodiscard]] std::string url() const;      // unix:///tmp/…/redis.sock
-  [[nodiscard]] std::string tcp_url() const;  // redis://127.0.0.1:PORT
+  // What rlock is given: unix:///tmp/…/redis.sock, or what leads to it at another place; of a quorum several, with blanks between.
+  [[nodiscard]] std::string url() const;
+  [[nodiscard]] std::string direct_url() const;  // the socket, for clients in the test's own process
+  [[nodiscard]] std::string tcp_url() const;  // redis://127.0.0.1:PORT, or rediss://
   [[nodiscard]] std::filesystem::path socket_path() const { return m_dir / "redis.sock"; }
   [[nodiscard]] std::filesystem::path log_path() const { return m_dir / "redis.log"; }
   [[nodiscard]] std::uint16_t port() const { return m_port; }  // 0: no TCP
+  [[nodiscard]] std::uint16_t bus_port() const { return m_bus_port; }  // 0: no cluster
   [[nodiscard]] pid_t pid() const { return m_process->pid(); }
 
-  void stop_signal() { m_process->signal(SIGSTOP); }  // accepts connections, answers nothing
-  void cont() { m_process->signal(SIGCONT); }
+  void stop_signal();  // accepts connections, answers nothing
+  void cont();
+  void step_clock(Millis by) const;  // its wall clock's, forwards or back; lasts through a restart
   void kill_hard();  // SIGKILL; gone when this returns
   void restart();    // SIGTERM if it runs, then the same command again, same socket and port
 
   // On a connection of its own. A server that does not answer fails the test case; error replies
   // come back.
   Reply command(const std::vector<std::string>& words) const;
+  [[nodiscard]] Result<Reply> try_command(const std::vector<std::string>& words) const;  // an error when nobody answers
 
  private:
   void start();
+  void also(const std::function<void(RedisServer&)>& act) const;
+  [[nodiscard]] Reply ask_alone(const std::vector<std::string>& words) const;
+  [[nodiscard]] std::string ports() const;
+  [[nodiscard]] std::map<std::string, std::optional<std::string>> own_clock() const;
 
   RedisOptions m_options;
   std::filesystem::path m_dir;
   std::uint16_t m_port = 0;
+  std::uint16_t m_bus_port = 0;
   std::optional<Process> m_process;
+  std::shared_ptr<Way> m_way;
 };
+
+// For other fixtures: the program, a port that is free at this moment (whoever is quicker may still take it), and one request
+// on a connection of its own.
+std::string server_program();
+std::string client_program();  // the redis-cli or valkey-cli beside it
+std::uint16_t free_port();
+Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& words, Millis timeout);
 
 // These fail the test case, showing the reply, when it is of another kind.
 std::int64_t as_int(const Reply& reply);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/script.h"
 
+#include "support/place.h"
+#include "support/temp_dir.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -24,12 +26,33 @@ std::string slurp(const fs::path& path)
   return text.str();
 }
 
+std::string first_of(const std::string& urls) { return urls.substr(0, urls.find(' ')); }
+
 }  // namespace
+
+fs::path rlock_program()
+{
+  if (!on_a_quorum()) {
+    return RLOCK_BINARY;
+  }
+  const fs::path program = make_temp_dir("program") / "rlock";
+  std::ofstream(program) << R"(#!/bin/bash
+args=("$1" --no-restart-guard --server-timeout 5s)
+for word in "${@:2}"; do
+  case $word in
+    *" unix:"*) unset "args[-1]"; for url in $word; do args+=(-S "$url"); done ;;
+    *) args+=("$word") ;;
+  esac
+done
+exec )" << RLOCK_BINARY << " \"${args[@]}\"\n";
+  fs::permissions(program, fs::perms::owner_all);
+  return program;
+}
 
 Process script(const RedisServer& server, const std::string& text, ProcessOptions options)
 {
   const std::string path = clean_environment()["PATH"];
-  options.env["PATH"] = fs::path(RLOCK_BINARY).parent_path().string() + ":" + path;
+  options.env["PATH"] = rlock_program().parent_path().string() + ":" + path;
   options.env["URL"] = server.url();
   return Process({"bash", "-c", text}, options);
 }
@@ -41,7 +64,7 @@ std::vector<pid_t> keepers(const RedisServer& server)
     const std::string number = entry.path().filename();
     const bool is_process = std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); });
     if (is_process && slurp(entry.path() / "comm") == "rlock-keeper\n" &&
-        slurp(entry.path() / "cmdline").find(server.socket_path()) != std::string::npos) {
+        slurp(entry.path() / "cmdline").find(first_of(server.url())) != std::string::npos) {
       found.push_back(std::stoi(number));
     }
   }

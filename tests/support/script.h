@@ -5,6 +5,7 @@
 #include "support/process.h"
 #include "support/redis_fixture.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace rlock::test {
 
 // `bash -c text` with rlock in its PATH and the server in $URL.
 Process script(const RedisServer& server, const std::string& text, ProcessOptions options = {});
+
+// What a script calls: the built rlock, on a quorum with what rlock_argv adds there.
+std::filesystem::path rlock_program();
 
 // Those whose command line names this server.
 std::vector<pid_t> keepers(const RedisServer& server);

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,22 +35,40 @@ bool Peer::lasts(Millis time) const
   return ::poll(&wait, 1, static_cast<int>(time.count())) == 0 && !m_over;
 }
 
-ScriptedServer::ScriptedServer(std::function<void(const Peer&)> script)
-    : m_listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
+ScriptedServer::ScriptedServer(std::function<void(const Peer&)> script, Endpoint::Kind kind)
 {
-  m_endpoint.kind = Endpoint::Kind::unix_socket;
-  m_endpoint.path = make_temp_dir("wire") / "socket";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  m_endpoint.path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  REQUIRE(::bind(m_listener.get(), generic, sizeof address) == 0);
+  m_endpoint.kind = kind;
+  kind == Endpoint::Kind::tcp ? bind_free_port() : bind_unix_socket();
   REQUIRE(::listen(m_listener.get(), 8) == 0);
   m_thread = std::thread([this, run = std::move(script)] {
     for (Fd next = accept_one(); next; next = accept_one()) {
       run(Peer(std::move(next), m_over));
     }
   });
+}
+
+void ScriptedServer::bind_free_port()
+{
+  m_listener = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(m_listener.get(), generic, size) == 0);
+  REQUIRE(::getsockname(m_listener.get(), generic, &size) == 0);
+  m_endpoint.port = ntohs(address.sin_port);
+}
+
+void ScriptedServer::bind_unix_socket()
+{
+  m_listener = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  m_endpoint.path = make_temp_dir("wire") / "socket";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  m_endpoint.path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  REQUIRE(::bind(m_listener.get(), generic, sizeof address) == 0);
 }
 
 ScriptedServer::~ScriptedServer()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that says what a test has it say, down to the byte and the pause, on a unix socket.
+// A server that says what a test has it say, down to the byte and the pause, on a unix socket or on a free port.
 #pragma once
 
 #include "base/clock.h"
@@ -39,7 +39,7 @@ class Peer {
 class ScriptedServer {
  public:
   // The script is run for each connection, one after the other, on a thread of its own.
-  explicit ScriptedServer(std::function<void(const Peer&)> script);
+  explicit ScriptedServer(std::function<void(const Peer&)> script, Endpoint::Kind kind = Endpoint::Kind::unix_socket);
   ~ScriptedServer();
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
@@ -48,10 +48,12 @@ class ScriptedServer {
   [[nodiscard]] Connection connect() const;
 
  private:
+  void bind_unix_socket();
+  void bind_free_port();
   [[nodiscard]] Fd accept_one() const;
 
-  Fd m_listener;
   Endpoint m_endpoint;
+  Fd m_listener;
   std::atomic<bool> m_over = false;
   std::thread m_thread;
 };

@@ -20,6 +20,8 @@ TEST_CASE("without_secrets: what stands before the @ of a URL is nobody's busine
   CHECK(without_secrets("./job.sh --db redis://u:geheim@h/0 -x") == "./job.sh --db redis://***@h/0 -x");
   CHECK(without_secrets("a://p@h b://q@h") == "a://***@h b://***@h");
   CHECK(without_secrets("a://u:p@ss@h") == "a://***@h");
+  CHECK(without_secrets("x a://u:p@h,i/m?sentinel_password=q&sentinel_tls=no y") ==
+        "x a://***@h,i/m?sentinel_password=***&sentinel_tls=no y");
   CHECK(without_secrets("mail bob@h http://h/a@b") == "mail bob@h http://h/a@b");
   CHECK(without_secrets("") == "");
 }

@@ -19,7 +19,8 @@ Result<AcquireRequest> request_of(const Args& args)
   CLI::App app;
   app.name("acquire");
   app.set_help_flag();
-  describe_acquire(app, typed);
+  Options options(app);
+  describe_acquire(options, typed);
   const Result<Words> words = cut(app, args, Operands::anywhere);
   if (!words) {
     return words.error();

@@ -73,6 +73,27 @@ TEST_CASE("help: the options of run are those of the contract")
   }
 }
 
+TEST_CASE("help: flock has what a key can have of flock's options, and nothing else")
+{
+  const std::string text = help_of(flock_verb);
+  for (const char* part : {
+           "\nUsage: rlock flock [OPTION...] KEY (CMD [ARG...] | -c STRING)\n",
+           "\n  -s, --shared ",
+           "\n  -x, -e, --exclusive ",
+           "\n  -u, --unlock ",
+           "\n  -n, --nb, --nonblock, --nonblocking\n",
+           "\n  -w, --wait, --timeout SECS\n",
+           "\n  -E, --conflict-exit-code N\n",
+           "\n  -o, --close ",
+           "\n  --verbose ",
+           "\n  -V, --version ",
+       }) {
+    CHECK_MESSAGE(contains(text, part), part << " in\n" << text);
+  }
+  CHECK_FALSE(contains(text, "fcntl"));
+  CHECK_FALSE(contains(text, "no-fork"));
+}
+
 TEST_CASE("help: wait has run's patience, and says that it takes nothing")
 {
   const std::string text = help_of(wait_verb);
@@ -95,7 +116,7 @@ TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else wit
 {
   CHECK(*find_verb("run") == &run_verb);
   CHECK(find_verb("stauts").error().text == "unknown verb 'stauts' (did you mean 'status'?)");
-  CHECK(find_verb("unlock").error().text == "unknown verb 'unlock' (rlock help lists them)");
+  CHECK(find_verb("seize").error().text == "unknown verb 'seize' (rlock help lists them)");
   CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
   CHECK(find_verb(std::string(100'000, 'r')).error().fault == Fault::usage);
 }

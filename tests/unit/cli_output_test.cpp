@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/moment.h"
 #include "cli/json.h"
 #include "cli/show.h"
 #include "cli/verb_force_unlock.h"

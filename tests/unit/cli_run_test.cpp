@@ -19,7 +19,8 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
   CLI::App app;
   app.name("run");
   app.set_help_flag();
-  describe_run(app, typed);
+  Options options(app);
+  describe_run(options, typed);
   const Result<Words> words = cut(app, args, Operands::command);
   if (!words) {
     return words.error();
@@ -106,6 +107,11 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--label", "nightly"}).label == "nightly");
   CHECK(request_with({"--sync", "2"}).sync == 2);
 
+  CHECK(request_with({}).shards.empty());
+  CHECK(request_with({"--shards", "1024"}).shards.size() == 1024);
+  CHECK(request_with({"--shards", "2", "--prefix", "eu:"}).shards.front().text() == "eu:k:0");
+  CHECK(request_with({"--shards", "2", "--prefix", "eu:"}).shards.back().text() == "eu:k:1");
+
   const RunRequest fixed = request_with({"--lease", "5m"});
   CHECK_FALSE(fixed.automatic);
   CHECK(fixed.ttl == Millis{300'000});
@@ -147,6 +153,10 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--leftovers", "eat"}, "64 --leftovers: 'eat' is none of stop, wait, leave"},
       {{"--on-lost", ""}, "64 --on-lost: '' is none of stop, warn"},
       {{"-k", ""}, "64 --key: the key is empty (try -k stock)"},
+      {{"--shards", "0"}, "64 --shards: '0' is not a number from 1 to 1024 (try --shards 5)"},
+      {{"--shards", "1025"}, "64 --shards: '1025' is not a number from 1 to 1024 (try --shards 5)"},
+      {{"--shards", "5", "-k", "other"},
+       "64 --shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
       {{"-s", "-x"},
        "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
@@ -170,6 +180,7 @@ TEST_CASE("run: the key and the command are needed, and the key must be one")
   CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
   CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == Fault::usage);
   CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == Fault::config);
+  CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().fault == Fault::usage);
   CHECK(request_of({"-k", "k"}, {}).error().text ==
         "no command to run (try rlock run -k k -- ./job.sh)");
 }

@@ -103,6 +103,14 @@ TEST_CASE("server: what cannot be a quorum is said")
   CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).fault == Fault::config);
 }
 
+TEST_CASE("server: one master by two of its sentinels has one vote")
+{
+  const std::string one = "redis+sentinel://a,b/m";
+  CHECK(error_of({.urls = {one, "redis+sentinel://b,c/m"}}, {}).text.find("cannot vote twice") != std::string::npos);
+  CHECK(meant({.urls = {one, "redis+sentinel://a,b/n"}}, {}).endpoints.size() == 2);
+  CHECK(meant({.urls = {one, "redis+sentinel://c,d/m"}}, {}).endpoints.size() == 2);
+}
+
 TEST_CASE("server: where the password comes from")
 {
   const TempFile file("from file\nsecond line\n");
@@ -117,6 +125,34 @@ TEST_CASE("server: where the password comes from")
   typed.urls = {"redis://:inurl@h"};
   CHECK(meant(typed, variables).endpoints.front().password == "inurl");
   CHECK(meant(with_url("local:"), variables).endpoints.front().password.empty());
+}
+
+TEST_CASE("server: where the sentinels' own password comes from, and the server's is not theirs")
+{
+  const std::string url = "redis+sentinel://ann:pw@a,b/m";
+  const auto sentinels = [](const std::string& typed, const Variables& variables) {
+    const ServerSpec server = meant(with_url(typed), variables);
+    const Sentinels& one = server.endpoints.front().sentinels;
+    return one.user + ":" + one.password;
+  };
+  CHECK(sentinels(url, {"RLOCK_PASSWORD=x", "REDISCLI_AUTH=y"}) == ":");
+  CHECK(sentinels(url, {"RLOCK_SENTINEL_USERNAME=u", "RLOCK_SENTINEL_PASSWORD=p"}) == "u:p");
+  CHECK(sentinels(url + "?sentinel_password=q", {"RLOCK_SENTINEL_USERNAME=u", "RLOCK_SENTINEL_PASSWORD=p"}) == ":q");
+  CHECK(sentinels(url + "?sentinel_username=v", {"RLOCK_SENTINEL_PASSWORD=p"}) == "v:p");
+  CHECK(sentinels("redis+sentinel://a,b/m", {"REDIS_URL=" + url + "?sentinel_username=v&sentinel_password=q"}) == "v:q");
+  CHECK(sentinels("redis+sentinel://a,c/m", {"REDIS_URL=" + url + "?sentinel_password=q"}) == ":");
+}
+
+TEST_CASE("server: the files for TLS are for whichever of master and sentinels speaks it")
+{
+  TypedServer typed = with_url("redis+sentinel://a/m?sentinel_tls=yes");
+  typed.cacert = "ca.pem";
+  const ServerSpec server = meant(typed, {});
+  CHECK_FALSE(server.endpoints.front().tls);
+  REQUIRE(server.endpoints.front().sentinels.tls);
+  CHECK(server.endpoints.front().sentinels.tls->authorities == "ca.pem");
+  typed.urls = {"redis+sentinel://a/m"};
+  CHECK(error_of(typed, {}).text.find("without TLS") != std::string::npos);
 }
 
 TEST_CASE("server: a password file that gives none is 78")

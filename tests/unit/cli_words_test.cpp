@@ -28,9 +28,10 @@ std::string shown(const Args& args, Operands operands)
   CLI::App app;
   app.name("run");
   app.set_help_flag();
-  add_text(app, "-w,--wait", typed.wait, "DUR", "");
-  add_texts(app, "-k,--key", typed.keys, "KEY", "");
-  add_flag(app, "-q,--quiet", typed.quiet, "");
+  Options options(app);
+  options.text("-w,--wait", typed.wait, "DUR", "");
+  options.texts("-k,--key", typed.keys, "KEY", "");
+  options.flag("-q,--quiet", typed.quiet, "");
 
   const Result<Words> words = cut(app, args, operands);
   if (!words) {
@@ -52,6 +53,17 @@ std::string shown(const Args& args, Operands operands)
 }
 
 }  // namespace
+
+TEST_CASE("words: as with getopt, a long option may be shortened as long as one only is meant")
+{
+  const auto getopt = [](const Args& args) { return shown(args, Operands::getopt); };
+  CHECK(getopt({"--wa", "1", "--qui", "x", "--wait"}) == "wait=1 quiet | <x> <--wait>");
+  CHECK(getopt({"--wa=1", "--", "x"}) == "wait=1 | <x>");
+  CHECK(getopt({"--w"}) == "--wait needs a value: --wait DUR");
+  CHECK(getopt({"--x"}).starts_with("unknown option '--x'"));
+  CHECK(getopt({"--"}) == "|");
+  CHECK(shown({"--wa", "1"}, Operands::command).starts_with("unknown option '--wa'"));
+}
 
 TEST_CASE("words: options end at -- or at the first operand, and the job's words are its own")
 {
@@ -123,6 +135,8 @@ TEST_CASE("wipe: user and password of a URL, wherever it stands, and nothing els
       {"redis://u:secret@h:1/0", "redis://********@h:1/0"},
       {"-Sredis://:s@h", "-Sredis://**@h"},
       {"--server=redis://:p@ss/w@h", "--server=redis://*******@h"},
+      {"redis+sentinel://u:p@h/m?sentinel_password=p@q", "redis+sentinel://***@h/m?sentinel_password=***"},
+      {"redis+sentinel://h/m?sentinel_password=p", "redis+sentinel://h/m?sentinel_password=*"},
       {"redis://h:1/0", "redis://h:1/0"},
       {"me@host", "me@host"},
       {"", ""},

@@ -53,7 +53,7 @@ const char* name(Stopped why)
 const char* name(Act act)
 {
   const char* const names[] = {"nothing",        "signal", "report_leftovers",
-                               "stop_leftovers", "kill",   "finish"};
+                               "stop_leftovers", "report_heirs", "kill", "finish"};
   return names[static_cast<int>(act)];
 }
 
@@ -173,6 +173,20 @@ TEST_CASE("stopping: what the main process leaves")
   };
   for (const Row& row : leave) {
     check(spec_of(Leftovers::leave, std::nullopt), row);
+  }
+
+  const Row heirs[] = {
+      {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_heirs -> lingering none"},
+      {"nobody is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
+      {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
+      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"stopped when it is lost", waiting, Order{2s}, 1s, "signal -> stopping order"},
+      {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
+      {"let alone by the last heir", waiting, Leave{}, 1s, "finish -> over none"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s, "nothing -> stopping order"},
+  };
+  for (const Row& row : heirs) {
+    check(spec_of(Leftovers::heirs, std::nullopt), row);
   }
 }
 

@@ -91,7 +91,10 @@ TEST_CASE("quorum store: two of five that are down or hung are not waited for")
 
 TEST_CASE("quorum store: three that are away are no answer, and nothing is left behind")
 {
-  const Five down({Mood::fine, Mood::down, Mood::down, Mood::down, Mood::fine});
+  const Five down;
+  for (const int server : {1, 2, 3}) {
+    down.servers[server]->fail_after(*down.servers[0]);
+  }
   const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
   REQUIRE_FALSE(attempt);
   CHECK(attempt.error().fault == Fault::unreachable);
@@ -164,6 +167,29 @@ TEST_CASE("quorum store: the fencing number grows though the server with the gre
   const auto second = five.store()->acquire(spec, bob, {}, five.within(5s));
   REQUIRE(granted(second));
   CHECK(std::get<Granted>(*second).fence > 1'000'001);
+}
+
+TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever a late server has counted")
+{
+  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::late, Mood::down});
+  five.servers[3]->set_fence(1000);
+  const auto store = five.store();
+  const auto outer = store->acquire(spec, alice, {}, five.within(300ms));
+  REQUIRE(granted(outer));
+  wait_until([&] { return five.servers[3]->holder() == "alice"; }, "the late server has granted it as well");
+  five.servers[3]->be(Mood::hung);
+  wait_until([&] { return five.servers[3]->asked().back() == "raise alice"; }, "it has missed what was agreed on");
+  CHECK(std::get<Granted>(*outer).fence == 1);
+  CHECK(five.servers[3]->fence() == 1001);
+
+  five.servers[1]->be(Mood::down);
+  five.servers[3]->be(Mood::fine);  // which makes it one of three
+  Hold hold(alice);
+  hold.id = "inner";
+  const auto inner = five.store()->reenter(spec, hold, five.within(5s));
+  REQUIRE(inner);
+  REQUIRE(std::holds_alternative<Granted>(*inner));
+  CHECK(std::get<Granted>(*inner).fence == 1);
 }
 
 TEST_CASE("quorum store: a grant that took longer than the lease is none")

@@ -18,7 +18,7 @@ TEST_CASE("job environment: the lock, its ancestors, and no password")
   const LockName name = *LockName::parse("b");
   const Owner owner = Owner::of("o2:2");
   const auto environment = job_environment(
-      {"PATH=/bin", "RLOCK_KEY=a", "RLOCK_FENCE=41", "RLOCK_HELD=o1:1 a", "RLOCK_KEYS=mine"},
+      {"PATH=/bin", "RLOCK_KEY=a", "RLOCK_FENCE=41", "RLOCK_HELD=o1:1 a", "RLOCK_SHARD=3", "RLOCK_KEYS=mine"},
       {.held = {{name, owner}}, .lease = Millis{30'000}, .server = server.shown()});
 
   CHECK(environment_value(environment, "PATH") == "/bin");
@@ -26,6 +26,7 @@ TEST_CASE("job environment: the lock, its ancestors, and no password")
   CHECK(environment_value(environment, "RLOCK_KEY") == "b");
   CHECK(environment_value(environment, "RLOCK_TOKEN") == "o2:2");
   CHECK(environment_value(environment, "RLOCK_FENCE") == "");
+  CHECK(environment_value(environment, "RLOCK_SHARD") == "");
   CHECK(environment_value(environment, "RLOCK_LEASE_MS") == "30000");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 a\no2:2 b");
   CHECK(environment_value(environment, "RLOCK_SERVER") == "redis://127.0.0.1:6379 redis://b:6379");
@@ -45,6 +46,14 @@ TEST_CASE("job environment: of several locks the first is the lock, and each has
   CHECK(environment_value(environment, "RLOCK_KEY") == "a");
   CHECK(environment_value(environment, "RLOCK_TOKEN") == "o2:2");
   CHECK(environment_value(environment, "RLOCK_HELD") == "o1:1 b\no2:2 a\no1:1 b");
+}
+
+TEST_CASE("job environment: the number of the shard")
+{
+  const HeldLock lock{.name = *LockName::parse("stock:0"), .hold = Owner::of("o:1"), .shard = 0};
+  const auto environment = job_environment({}, {.held = {lock}, .lease = Millis{1}, .server = "unix:///s"});
+  CHECK(environment_value(environment, "RLOCK_SHARD") == "0");
+  CHECK(environment_value(environment, "RLOCK_KEY") == "stock:0");
 }
 
 TEST_CASE("ancestors: all that held this very key, the innermost first, each once")

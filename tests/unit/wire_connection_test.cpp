@@ -164,6 +164,26 @@ TEST_CASE("connection: a server that hangs up")
   CHECK(has(ask(connection, within(plenty)), "lost the connection to"));
 }
 
+TEST_CASE("connection: a server that hangs up was there if it had spoken before")
+{
+  const ScriptedServer server([](const Peer& peer) {
+    peer.hear(ping_bytes.size());
+    peer.say("+PONG\r\n");
+    peer.hear(ping_bytes.size());
+  });
+  Connection connection = server.connect();
+  CHECK(ask(connection, within(plenty)) == "'PONG'");
+  const auto second = connection.call(ping, within(plenty));
+  REQUIRE_FALSE(second);
+  CHECK(second.error().was_there);
+
+  const ScriptedServer mute([](const Peer& peer) { peer.hear(ping_bytes.size()); });
+  Connection other = mute.connect();
+  const auto first = other.call(ping, within(plenty));
+  REQUIRE_FALSE(first);
+  CHECK_FALSE(first.error().was_there);
+}
+
 TEST_CASE("connection: garbage")
 {
   for (const char* garbage :

@@ -76,3 +76,60 @@ TEST_CASE("run_script: the source follows where the server does not know the scr
     }
   }
 }
+
+TEST_CASE("direct: several requests are sent before the first answer is awaited")
+{
+  const ScriptedServer server([](const Peer& peer) {
+    if (peer.hear(3 * ping_bytes.size()).size() == 3 * ping_bytes.size()) {
+      peer.say(":1\r\n-OOM full\r\n:3\r\n");
+    }
+    peer.lasts(plenty);
+  });
+  Direct transport(server.endpoint(), real_clock);
+  const std::vector<Request> requests(3, {.route_key = "", .words = {"PING"}});
+  const auto answers = transport.call_each(requests, within(plenty));
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[0]->integer == 1);
+  REQUIRE_FALSE(answers[1]);
+  CHECK(answers[1].error().fault == Fault::unfit);
+}
+
+TEST_CASE("direct: what is not answered when the connection is lost is unknown, and the next call finds a new one")
+{
+  std::atomic<int> connections = 0;
+  const ScriptedServer server([&connections](const Peer& peer) {
+    peer.hear(ping_bytes.size());
+    peer.say(":1\r\n");
+    if (++connections > 1) {
+      peer.lasts(plenty);
+    }
+  });
+  Direct transport(server.endpoint(), real_clock);
+  const std::vector<Request> requests(3, {.route_key = "", .words = {"PING"}});
+  const auto answers = transport.call_each(requests, within(plenty));
+  REQUIRE(answers.size() == 3);
+  CHECK(answers[0]);
+  CHECK_FALSE(answers[1]);
+  CHECK_FALSE(answers[2]);
+  CHECK(transport.call("", ping, within(plenty)));
+}
+
+TEST_CASE("run_scripts: one that the server does not know is sent again, by its source if need be")
+{
+  constexpr std::string_view by_sha = "*4\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n";
+  constexpr std::string_view by_source = "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n";
+  const ScriptedServer server([by_sha, by_source](const Peer& peer) {
+    peer.hear(2 * by_sha.size());
+    peer.say("-NOSCRIPT No matching script\r\n:2\r\n");
+    peer.say(peer.hear(by_sha.size()) == by_sha ? "-NOSCRIPT No matching script\r\n" : "-ERR\r\n");
+    peer.say(peer.hear(by_source.size()) == by_source ? ":7\r\n" : "-ERR\r\n");
+    peer.lasts(plenty);
+  });
+  const Script script{.name = "seven", .parts = {"return 7"}, .sha1 = "ab"};
+  const std::vector<ScriptCall> calls(2, {.script = script, .keys = {"k"}, .args = {}});
+  Direct transport(server.endpoint(), real_clock);
+  const auto answers = run_scripts(transport, calls, within(plenty));
+  REQUIRE(answers.size() == 2);
+  CHECK(answers[0]->integer == 7);
+  CHECK(answers[1]->integer == 2);
+}

@@ -38,6 +38,8 @@ TEST_CASE("errors: what each reply means")
       {Fault::unfit, "NOREPLICAS Not enough good replicas to write."},
       {Fault::unfit, "CLUSTERDOWN The cluster is down"},
       {Fault::unfit, "TRYAGAIN Multiple keys request during rehashing of slot"},
+      {Fault::unfit, "UNBLOCKED force unblock from blocking operation"},
+      {Fault::unfit, "ERR unknown command 'evalsha'"},
       {Fault::unfit, "ERR max number of clients reached"},
       {Fault::unfit, "ERR max number of clients + cluster connections reached"},
       {Fault::refused, "NOAUTH Authentication required."},
@@ -86,7 +88,13 @@ TEST_CASE("errors: the text is one short line with a fix")
         "(it is a replica; name the master)");
   CHECK(error_from_reply(
             "ERR unknown command 'EVALSHA', with args beginning with: 'sha' '1' 'owner-id'", where)
-            .text == "redis://db1:6379 says: ERR unknown command 'EVALSHA'");
+            .text == "redis://db1:6379 says: ERR unknown command 'EVALSHA' "
+        "(a command that rlock needs is renamed or switched off there)");
+  CHECK(error_from_reply("ERR ACL failure in script: User shop has no permissions to run the 'hmget' command script: "
+                         "1f, on @user_script:83.",
+                         where)
+            .text == "redis://db1:6379 says: ERR ACL failure in script: User shop has no permissions to run the "
+                     "'hmget' command (rlock acl prints the rules that a user needs)");
   CHECK(error_from_reply("ERR \x1b[2Jboo\x07", where).text ==
         "redis://db1:6379 says: ERR \\x1b[2Jboo\\x07");
   CHECK(error_from_reply("ERR " + std::string(1000, 'x'), where).text.size() < 220);

@@ -48,7 +48,15 @@ TEST_CASE("url: what is meant by each good form")
       {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4",
        "unix:///r.sock?db=4 user=ann password=pw"},
       {"an odd path reads back", "unix:///a%3fb%25@c", "unix:///a%3Fb%25%40c user= password="},
+      {"cluster", "redis+cluster://ann:pw@h1:7000,h2,[::1]:7002/0",
+       "redis+cluster://h1:7000,h2:6379,[::1]:7002 user=ann password=pw"},
+      {"cluster in TLS, one node", "rediss+cluster://h1", "rediss+cluster://h1:6379 user= password="},
       {"local", "local:", "local: user= password="},
+      {"sentinels", "redis+sentinel://a,b:1/m", "redis+sentinel://a:26379,b:1/m user= password="},
+      {"sentinels, all of it", "redis+sentinel://ann:pw@a:1,[::1]:2/m-1.x_Y/3",
+       "redis+sentinel://a:1,[::1]:2/m-1.x_Y/3 user=ann password=pw"},
+      {"sentinels with TLS", "rediss+sentinel://a/m", "rediss+sentinel://a:26379/m user= password="},
+      {"one named twice", "redis+sentinel://a,a:26379/m/", "redis+sentinel://a:26379/m user= password="},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
@@ -56,10 +64,32 @@ TEST_CASE("url: what is meant by each good form")
   }
 }
 
+TEST_CASE("url: what is the sentinels' own")
+{
+  const auto plain = parse_url("redis+sentinel://u:p@a/m");
+  REQUIRE(plain);
+  CHECK(plain->sentinels.master == "m");
+  CHECK(plain->sentinels.user == "");
+  CHECK(plain->sentinels.password == "");
+  CHECK_FALSE(plain->tls);
+  CHECK_FALSE(plain->sentinels.tls);
+
+  const auto own = parse_url("rediss+sentinel://a/m?sentinel_username=ann&sentinel_password=p%26w&sentinel_tls=no");
+  REQUIRE(own);
+  CHECK(own->sentinels.user == "ann");
+  CHECK(own->sentinels.password == "p&w");
+  CHECK(own->tls);
+  CHECK_FALSE(own->sentinels.tls);
+  CHECK(own->shown() == "rediss+sentinel://a:26379/m?sentinel_tls=no");
+}
+
 TEST_CASE("url: what is shown leads to the same place again")
 {
   for (const char* url : {"redis://db1:7000/3", "redis://[::1]:6379", "rediss://db1:7000/3",
-                          "unix:///a%3Fb%25%40c%23%20d?db=4", "unix:///tmp/%C3%A9", "local:"}) {
+                          "unix:///a%3Fb%25%40c%23%20d?db=4", "unix:///tmp/%C3%A9", "local:",
+                          "redis+sentinel://a:1,[::1]:2/m/3", "rediss+sentinel://a:1/m",
+                          "redis+sentinel://a:1/m?sentinel_tls=yes",
+                          "redis+cluster://h1:7000,[::1]:7001", "rediss+cluster://h1:7000"}) {
     const auto endpoint = parse_url(url);
     REQUIRE(endpoint);
     CHECK(endpoint->shown() == url);
@@ -73,14 +103,27 @@ TEST_CASE("url: what is refused, and why")
     const char* says;
   };
   const Row rows[] = {
-      {"", "knows no such scheme"},
-      {"db1:6379", "good ones: redis://host:6379/0, unix:///path/to/socket, local:"},
-      {"://x", "knows no such scheme"},
+      {"", "it begins with no scheme://"},
+      {"db1:6379", "good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, redis+sentinel://host:26379/master"},
+      {"://x", "it begins with no scheme://"},
       {"http://db1", "knows no such scheme"},
       {"local:x", "nothing may follow local:"},
       {"rediss://", "the host is missing"},
-      {"redis+sentinel://a:1,b:2/m", "redis+sentinel:// is not supported yet"},
-      {"redis+cluster://a:1", "redis+cluster:// is not supported yet"},
+      {"redis+sentinel://", "the host is missing"},
+      {"redis+sentinel://a,,b/m", "the host is missing"},
+      {"redis+sentinel://a:1,b:2", "the name of their master, as in redis+sentinel://host1:26379,host2:26379/mymaster"},
+      {"redis+sentinel://a:1/", "the name of their master"},
+      {"redis+sentinel://a/m m", "the name of their master"},
+      {"redis+sentinel://a/m/x", "only a db number may follow"},
+      {"redis+sentinel://a/m/1/2", "only a db number may follow"},
+      {"redis+sentinel://a/m?tls=yes", "its parameters are"},
+      {"redis+sentinel://a/m?sentinel_tls=1", "its parameters are"},
+      {"redis+sentinel://a/m?sentinel_password=%", "its parameters are"},
+      {"redis+cluster://a:1/2", "a cluster has db 0 alone"},
+      {"redis+cluster://", "the host is missing"},
+      {"redis+cluster://a:1,", "the host is missing"},
+      {"redis+cluster://a:1,,b:2", "the host is missing"},
+      {"redis+cluster://a:1,b:0", "the port must be 1 to 65535"},
       {"redis://", "the host is missing"},
       {"redis://:6379", "the host is missing"},
       {"redis://ann:pw@", "the host is missing"},
@@ -126,7 +169,8 @@ TEST_CASE("url: what is refused, and why")
 TEST_CASE("url: an error never quotes what stands before the @")
 {
   for (const char* url :
-       {"redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1", "redis://:hush%@h",
+       {"redis+sentinel://ann:hush@h:0/m", "redis+sentinel://h/m?sentinel_password=hush&x", "redis+sentinel://a/?sentinel_password=hush",
+        "redis+sentinel://h/m?sentinel_password=x@hush&y", "redis://a:sentinel_password=hush@h:0", "redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1", "redis://:hush%@h",
         "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
         "rediss://:hush@h:0", "redis://ann:hush@h\x01", "local:hush@h"}) {
     CAPTURE(url);

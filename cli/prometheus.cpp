@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/prometheus.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+namespace rlock::cli {
+namespace {
+
+using Sample = std::optional<std::string> (*)(const LockState&, std::int64_t now_ms);
+
+std::string seconds(std::int64_t ms)
+{
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", static_cast<double>(ms) / 1000);
+  return text.data();
+}
+
+std::optional<std::string> ttl(const LockState& state, std::int64_t)
+{
+  return state.held() && !state.ttl ? std::optional<std::string>("+Inf")
+                                    : seconds(state.held() ? state.ttl->count() : 0);
+}
+
+std::optional<std::string> fence(const LockState& state, std::int64_t)
+{
+  return state.fence == 0 ? std::nullopt : std::optional(std::to_string(state.fence));
+}
+
+// Of the holder that has had it for longest; by its own clock, which may be ahead of ours.
+std::optional<std::string> age(const LockState& state, std::int64_t now_ms)
+{
+  std::optional<std::int64_t> since;
+  for (const Holder& holder : state.holders) {
+    if (holder.info && holder.info->since_ms > 0) {
+      since = std::min(since.value_or(holder.info->since_ms), holder.info->since_ms);
+    }
+  }
+  return since ? std::optional(seconds(std::max<std::int64_t>(0, now_ms - *since))) : std::nullopt;
+}
+
+struct Family {
+  std::string_view name;
+  std::string_view help;
+  Sample sample;
+};
+
+constexpr Family families[] = {
+    {"rlock_held", "Whether somebody holds the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::string(state.held() ? "1" : "0")); }},
+    {"rlock_ttl_seconds", "Until the lock expires unless it is renewed; 0 when it is free.", ttl},
+    {"rlock_fence", "The last fencing number that was given out.", fence},
+    {"rlock_holders", "How many hold the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.count)); }},
+    {"rlock_waiting", "How many wait for the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},
+    {"rlock_age_seconds", "For how long the lock has been held.", age},
+};
+
+// Bytes that are no UTF-8 would make a collector refuse the whole file: each becomes U+FFFD.
+std::size_t sequence_at(std::string_view text)
+{
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  const std::size_t size = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0U) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) {
+      return 0;
+    }
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
+  return overlong || outside ? 0 : size;
+}
+
+std::string label_value(std::string_view text)
+{
+  std::string value;
+  while (!text.empty()) {
+    const std::size_t size = sequence_at(text);
+    const char c = text.front();
+    if (size == 0) {
+      value += "\xef\xbf\xbd";
+    } else if (c == '\\' || c == '"') {
+      value += {'\\', c};
+    } else {
+      value += c == '\n' ? "\\n" : std::string(text.substr(0, size));
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms)
+{
+  std::string text;
+  for (const Family& family : families) {
+    const std::string name(family.name);
+    text += "# HELP " + name + " " + std::string(family.help) + "\n# TYPE " + name + " gauge\n";
+    for (const LockState& state : states) {
+      if (const auto value = family.sample(state, now_ms)) {
+        text += name + "{key=\"" + label_value(state.name.text()) + "\"} " + *value + "\n";
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that no signal reaches: each is for the one that waits for it.
+#pragma once
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include <pthread.h>
+
+namespace rlock {
+
+// Throws std::system_error when there can be no thread.
+template <typename Body>
+std::thread deaf_thread(Body body)
+{
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  struct Restore {
+    const sigset_t& mask;
+    ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
+  } const restore{before};
+  return std::thread(std::move(body));
+}
+
+}  // namespace rlock

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moments of the wall clock as text, in UTC. nullopt for what is no moment of our era (0 is "nobody wrote it").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace rlock {
+
+std::optional<std::string> iso_utc(std::int64_t wall_ms);       // "2026-11-21T12:00:00.123Z"
+std::optional<std::string> readable_utc(std::int64_t wall_ms);  // "2026-11-21 12:00:00 UTC"
+
+}  // namespace rlock

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/password_file.h"
+
+#include "base/text.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+namespace rlock {
+namespace {
+
+Error unreadable(const std::string& path, const std::string& why)
+{
+  return {Fault::config,
+          "--password-file: cannot read a password from " + printable(path) + ": " + why};
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+}  // namespace
+
+Result<std::string> read_password_file(const std::string& path)
+{
+  const File file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (!file) {
+    return unreadable(path, std::generic_category().message(errno));
+  }
+  std::string line;
+  for (int c = std::fgetc(file.get()); c != EOF && c != '\n'; c = std::fgetc(file.get())) {
+    line += static_cast<char>(c);
+  }
+  if (std::ferror(file.get()) != 0) {
+    return unreadable(path, std::generic_category().message(errno));
+  }
+  if (line.ends_with('\r')) {
+    line.pop_back();
+  }
+  if (line.empty()) {
+    return unreadable(path, "its first line is empty");
+  }
+  return line;
+}
+
+}  // namespace rlock

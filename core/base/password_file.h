@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A password in a file, which may change while we run.
+#pragma once
+
+#include "base/result.h"
+
+#include <string>
+
+namespace rlock {
+
+// The first line. Fault::config when there is none; the text names --password-file and the path.
+Result<std::string> read_password_file(const std::string& path);
+
+}  // namespace rlock

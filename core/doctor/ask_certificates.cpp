@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/ask_group.h"
+
+#include "doctor/at_once.h"
+#include "wire/connection.h"
+#include "wire/group.h"
+
+#include <algorithm>
+
+namespace rlock::doctor {
+namespace {
+
+std::vector<HostPort> known_nodes(const Endpoint& cluster, const Facts& facts)
+{
+  std::vector<HostPort> nodes = cluster.nodes;
+  if (facts.cluster && facts.cluster->owners) {
+    for (const SlotOwner& owner : *facts.cluster->owners) {
+      if (!owner.at.host.empty() && std::find(nodes.begin(), nodes.end(), owner.at) == nodes.end()) {
+        nodes.push_back(owner.at);
+      }
+    }
+  }
+  return nodes;
+}
+
+std::vector<Endpoint> who_shows_one(const Endpoint& endpoint, const Facts& facts)
+{
+  std::vector<Endpoint> all;
+  if (endpoint.kind == Endpoint::Kind::cluster) {
+    for (const HostPort& node : known_nodes(endpoint, facts)) {
+      all.push_back(server_at(endpoint, node));
+    }
+  } else if (endpoint.kind == Endpoint::Kind::sentinel) {
+    for (const HostPort& at : endpoint.sentinels.hosts) {
+      all.push_back(sentinel_at(endpoint, at));
+    }
+    for (const NamedMaster& master : facts.sentinels ? facts.sentinels->masters : std::vector<NamedMaster>()) {
+      all.push_back(server_at(endpoint, master.at));
+    }
+  } else {
+    all.push_back(endpoint);
+  }
+  std::erase_if(all, [](const Endpoint& each) { return !each.tls; });
+  return all;
+}
+
+// To see it takes no more than the handshake of TLS.
+Endpoint without_login(Endpoint endpoint)
+{
+  endpoint.user.clear();
+  endpoint.password.clear();
+  endpoint.password_file.clear();
+  endpoint.db = 0;
+  endpoint.must_be_master = false;
+  return endpoint;
+}
+
+}  // namespace
+
+std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout, const Clock& clock)
+{
+  return at_once(who_shows_one(endpoint, facts), [&](const Endpoint& one) {
+    const auto met = Connection::open(without_login(one), clock, {clock.now() + timeout, Stop::never()});
+    const auto left = met ? met->certificate_left() : std::nullopt;
+    return CertificateLife{one.shown(), left ? Result(*left)
+                                             : met ? Error{Fault::internal, "it shows none"} : met.error()};
+  });
+}
+
+}  // namespace rlock::doctor

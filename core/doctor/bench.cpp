@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/bench.h"
+
+#include "doctor/probe.h"
+
+#include <array>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+// Asks one store, on one thread.
+class Bencher {
+ public:
+  Bencher(const BenchPlan& plan, LockName name, const Clock& clock, Stop stop)
+      : m_plan(plan), m_clock(clock), m_stop(stop),
+        m_spec{.name = std::move(name), .mode = Plain{}, .ttl = 10s, .who = {.command = "rlock bench"}, .once = {}}
+  {
+  }
+
+  Result<Done> connect()
+  {
+    auto store = open_store(m_plan.server, m_clock, m_stop);
+    if (!store) {
+      return store.error();
+    }
+    m_store = *std::move(store);
+    const auto state = m_store->inspect(m_spec.name, limit());  // the connection is there, and the scripts are not timed
+    const auto first = state ? pair() : Result<Done>(state.error());
+    m_acquire.clear(), m_release.clear();
+    return first;
+  }
+
+  Result<Done> pairs_until(Instant end)
+  {
+    while (m_clock.now() < end) {
+      const auto done = pair();
+      if (!done) {
+        return done;
+      }
+    }
+    return Done{};
+  }
+
+  // The next in line hears that it has the lock, and confirms it, as a waiting `run` does.
+  Result<Done> hand_over_until(Instant end)
+  {
+    Owner holder = fresh();
+    Result<Done> done = take(holder, {});
+    while (done && m_clock.now() < end) {
+      const Owner next = fresh();
+      done = hand_over(holder, next);
+      holder = next;
+    }
+    const auto released = m_store->release(m_spec, holder, {}, limit());
+    return done && !released ? Result<Done>(released.error()) : done;
+  }
+
+  [[nodiscard]] const std::vector<Micros>& acquire() const { return m_acquire; }
+  [[nodiscard]] const std::vector<Micros>& release() const { return m_release; }
+  [[nodiscard]] const std::vector<Micros>& hand_over() const { return m_hand_over; }
+
+ private:
+  Owner fresh() { return Owner::fresh(m_rng, ::getpid()); }
+  [[nodiscard]] Limit limit() const { return {m_clock.now() + m_plan.server.timeout, m_stop}; }
+  [[nodiscard]] Micros since(Instant start) const { return std::chrono::duration_cast<Micros>(m_clock.now() - start); }
+
+  Result<Done> take(const Owner& owner, const Manner& manner)
+  {
+    const auto attempt = m_store->acquire(m_spec, owner, manner, limit());
+    if (!attempt) {
+      return attempt.error();
+    }
+    const bool waits = manner.queues && std::holds_alternative<Busy>(*attempt);
+    return waits || std::holds_alternative<Granted>(*attempt)
+               ? Result(Done{})
+               : Error{Fault::unfit, "a lock of our own was not granted (is the server slow, or about to lose its locks?)"};
+  }
+
+  Result<Done> pair()
+  {
+    const Owner owner = fresh();
+    const Instant start = m_clock.now();
+    const auto taken = take(owner, {});
+    m_acquire.push_back(since(start));
+    const Instant middle = m_clock.now();
+    const auto released = m_store->release(m_spec, owner, {}, limit());
+    m_release.push_back(since(middle));
+    return taken && !released ? Result<Done>(released.error()) : taken;
+  }
+
+  Result<Done> hand_over(const Owner& holder, const Owner& next)
+  {
+    const auto listener = m_store->listen({&m_spec, 1}, next, limit());
+    if (!listener) {
+      return listener.error();
+    }
+    const auto queued = take(next, {.queues = true});
+    if (!queued) {
+      return queued;
+    }
+    const Instant start = m_clock.now();
+    const auto released = m_store->release(m_spec, holder, {}, limit());
+    if (!released) {
+      return released.error();
+    }
+    std::array<pollfd, 2> waits{pollfd{(*listener)->fd(), POLLIN, 0}, pollfd{m_stop.fd(), POLLIN, 0}};
+    poll_until(waits, m_clock.now(), m_clock.now() + 1s);
+    const auto taken = take(next, {});
+    m_hand_over.push_back(since(start));
+    return taken;
+  }
+
+  const BenchPlan& m_plan;
+  const Clock& m_clock;
+  Stop m_stop;
+  SystemRng m_rng;
+  LockSpec m_spec;
+  std::unique_ptr<LockStore> m_store;
+  std::vector<Micros> m_acquire;
+  std::vector<Micros> m_release;
+  std::vector<Micros> m_hand_over;
+};
+
+void sweep_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
+{
+  for (const Endpoint& endpoint : plan.server.endpoints) {
+    const auto transport = open_transport(plan.server, endpoint, clock, Stop::never());
+    for (const LockName& name : names) {
+      if (transport && !sweep(**transport, name, {clock.now() + plan.server.timeout, Stop::never()})) {
+        break;
+      }
+    }
+  }
+}
+
+// Each connection counts its own; the slowest to connect starts them all.
+Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, Stop stop)
+{
+  std::vector<Bencher> benchers;
+  for (const LockName& name : names) {
+    benchers.emplace_back(plan, name, clock, stop);
+    if (const auto connected = benchers.back().connect(); !connected) {
+      return connected.error();
+    }
+  }
+  std::vector<Result<Done>> ends(benchers.size(), Done{});
+  std::vector<std::jthread> threads;
+  const Instant start = clock.now();
+  for (std::size_t i = 0; i < benchers.size(); ++i) {
+    threads.emplace_back([&, i] { ends[i] = benchers[i].pairs_until(start + plan.time); });
+  }
+  threads.clear();
+  const std::chrono::duration<double> took = clock.now() - start;
+  std::size_t pairs = 0;
+  for (std::size_t i = 0; i < benchers.size(); ++i) {
+    if (!ends[i]) {
+      return ends[i].error();
+    }
+    pairs += benchers[i].release().size();
+  }
+  return static_cast<double>(pairs) / took.count();
+}
+
+Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, Stop stop)
+{
+  Bencher alone(plan, names.front(), clock, stop);
+  if (const auto connected = alone.connect(); !connected) {
+    return connected.error();
+  }
+  if (const auto done = alone.pairs_until(clock.now() + plan.time); !done) {
+    return done.error();
+  }
+  BenchResult result{.acquire = distribution_of(alone.acquire()), .release = distribution_of(alone.release()), .hand_over = {}};
+  if (plan.server.endpoints.size() == 1) {
+    if (const auto done = alone.hand_over_until(clock.now() + plan.time); !done) {
+      return done.error();
+    }
+    result.hand_over = distribution_of(alone.hand_over());
+  }
+  const auto pairs = pairs_per_second(plan, names, clock, stop);
+  if (!pairs) {
+    return pairs.error();
+  }
+  result.pairs_per_second = *pairs;
+  return result;
+}
+
+}  // namespace
+
+Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, Stop stop)
+{
+  SystemRng rng;
+  std::vector<LockName> names;
+  while (names.size() < plan.connections) {
+    auto name = name_of_our_own(plan.prefix, "bench", rng);
+    if (!name) {
+      return name.error();
+    }
+    names.push_back(*std::move(name));
+  }
+  Result<BenchResult> result = Error{Fault::internal, "not measured"};
+  try {
+    result = measure(plan, names, clock, stop);
+  } catch (const std::system_error& refused) {
+    result = Error{Fault::os, "cannot start a thread for each connection: " + refused.code().message()};
+  }
+  sweep_everywhere(plan, names, clock);
+  return result;
+}
+
+}  // namespace rlock

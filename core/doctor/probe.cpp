@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/probe.h"
+
+#include "lock/redis_store.h"
+
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+Error wrong(std::string what)
+{
+  return {Fault::internal, std::move(what) + " (is it a proxy, or no Redis?)"};
+}
+
+// One trial; each step needs those before it.
+class Trial {
+ public:
+  Trial(RedisStore& store, LockSpec spec, Millis timeout, const Clock& clock, Rng& rng)
+      : m_store(store), m_spec(std::move(spec)), m_timeout(timeout), m_clock(clock),
+        m_owner(Owner::fresh(rng, ::getpid())), m_other(Owner::fresh(rng, ::getpid()))
+  {
+  }
+
+  Result<Probe> run()
+  {
+    for (const auto step : {&Trial::take, &Trial::exclude, &Trial::talk, &Trial::renew, &Trial::refuse_strangers}) {
+      const Result<Done> done = (this->*step)();
+      if (!done) {
+        [[maybe_unused]] const auto given_back = m_store.release(m_spec, m_owner, {}, limit());
+        return done.error();
+      }
+    }
+    const auto released = m_store.release(m_spec, m_owner, {}, limit());
+    if (!released) {
+      return released.error();
+    }
+    return std::holds_alternative<Released>(*released) ? Result(m_probe)
+                                                       : wrong("a lock of our own was gone before we released it");
+  }
+
+ private:
+  Result<Done> take()
+  {
+    const auto attempt = m_store.acquire(m_spec, m_owner, {}, limit());
+    if (!attempt) {
+      return attempt.error();
+    }
+    return std::holds_alternative<Granted>(*attempt) ? Result(Done{}) : wrong("a free lock was not granted");
+  }
+
+  Result<Done> exclude()
+  {
+    const auto attempt = m_store.acquire(m_spec, m_other, {}, limit());
+    if (!attempt) {
+      return attempt.error();
+    }
+    return std::holds_alternative<Busy>(*attempt) ? Result(Done{}) : wrong("a lock was granted twice");
+  }
+
+  // Nobody but those who hear everything listens to an owner that does not.
+  Result<Done> talk()
+  {
+    const auto before = listening();
+    if (!before) {
+      return before.error();
+    }
+    const auto listener = m_store.listen({&m_spec, 1}, m_owner, limit());
+    if (!listener) {
+      return listener.error();
+    }
+    const auto after = listening();
+    if (!after) {
+      return after.error();
+    }
+    m_probe = {.eavesdroppers = *before, .heard = *after > *before};
+    return Done{};
+  }
+
+  Result<std::int64_t> listening()
+  {
+    const auto asked = m_store.ask(m_spec.name, m_spec.mode, m_owner, "rlock doctor", Millis{1}, limit());
+    if (!asked) {
+      return asked.error();
+    }
+    const auto* heard = std::get_if<ForceAsked>(&*asked);
+    return heard != nullptr ? Result(heard->listening) : wrong("a lock that was just granted is gone");
+  }
+
+  Result<Done> renew()
+  {
+    const auto renewal = m_store.renew(m_spec, m_owner, limit());
+    if (!renewal) {
+      return renewal.error();
+    }
+    return std::holds_alternative<Kept>(*renewal) ? Result(Done{}) : wrong("a lock of our own could not be renewed");
+  }
+
+  Result<Done> refuse_strangers()
+  {
+    const auto stolen = m_store.release(m_spec, m_other, {}, limit());
+    if (!stolen) {
+      return stolen.error();
+    }
+    return std::holds_alternative<NotOurs>(*stolen) ? Result(Done{}) : wrong("somebody else could release a lock");
+  }
+
+  [[nodiscard]] Limit limit() const { return {m_clock.now() + m_timeout, Stop::never()}; }
+
+  RedisStore& m_store;
+  LockSpec m_spec;
+  Millis m_timeout;
+  const Clock& m_clock;
+  Owner m_owner;
+  Owner m_other;
+  Probe m_probe;
+};
+
+}  // namespace
+
+Result<LockName> name_of_our_own(std::string_view prefix, std::string_view purpose, Rng& rng)
+{
+  return LockName::parse(std::string(prefix) + "rlock:" + std::string(purpose) + ":" + random_uuid(rng));
+}
+
+Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock, Rng& rng)
+{
+  RedisStore store(std::make_unique<Borrowed>(transport));
+  const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
+  auto probe = Trial(store, spec, timeout, clock, rng).run();
+  [[maybe_unused]] const auto swept = sweep(transport, name, {clock.now() + timeout, Stop::never()});
+  return probe;
+}
+
+Result<Done> sweep(Transport& transport, const LockName& name, const Limit& limit)
+{
+  const LockKeys keys(name);
+  const std::vector<std::string_view> argv{"DEL",       keys.lock,  keys.fence,   keys.holder,  keys.force,
+                                           keys.events, keys.queue, keys.waiters, keys.reserved};
+  const auto reply = transport.call(name.text(), argv, limit);
+  return reply ? Result(Done{}) : Result<Done>(reply.error());
+}
+
+}  // namespace rlock

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Packages: cpack --config build/release/CPackConfig.cmake -G DEB (or RPM, TGZ).
+include(GNUInstallDirs)
+set(CPACK_PACKAGE_NAME rlock)
+set(CPACK_PACKAGE_VENDOR "the rlock authors")
+set(CPACK_PACKAGE_CONTACT "the rlock authors <rlock@users.noreply.github.com>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis")
+set(CPACK_PACKAGE_DESCRIPTION
+"rlock makes sure that a job runs once at a time, across machines. It takes a
+lock on a Redis server, runs the job, renews the lock while the job runs, and
+releases it when the job is over. The job is dead before its lock can belong
+to somebody else. On the server it is Redisson's lock.")
+set(CPACK_STRIP_FILES ON)
+if(RLOCK_STANDALONE)  # the tarball for all who have neither
+  set(CPACK_GENERATOR TGZ)
+  set(CPACK_PACKAGE_FILE_NAME rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}-standalone)
+endif()
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-server, libssl3 | libssl3t64")
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+    /usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/bash-completion
+    /usr/share/bash-completion/completions /usr/share/fish /usr/share/fish/vendor_completions.d /usr/share/zsh
+    /usr/share/zsh/vendor-completions)
+
+# What Debian wants to find beside a program.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/changelog.Debian @ONLY CONTENT
+"rlock (@PROJECT_VERSION@) unstable; urgency=medium
+
+  * See CHANGELOG.md.
+
+ -- the rlock authors <rlock@users.noreply.github.com>  Sat, 21 Nov 2026 00:00:00 +0000
+")
+execute_process(COMMAND gzip -9nkf ${PROJECT_BINARY_DIR}/packaging/changelog.Debian)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/copyright @ONLY CONTENT
+"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: rlock
+
+Files: *
+Copyright: 2026 the rlock authors
+License: Apache-2.0
+ On Debian systems, the full text of the Apache License, version 2.0, is in
+ /usr/share/common-licenses/Apache-2.0.
+")
+install(FILES ${PROJECT_BINARY_DIR}/packaging/changelog.Debian.gz RENAME changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_BINARY_DIR}/packaging/copyright CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY packaging/recipes DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
+
+include(CPack)

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock acl`: with one rule less than it prints something says which.
+#include "support/shop.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+// One run of each kind.
+const std::vector<Words> kinds{{"run", "-k", "app:k"},
+                               {"run", "-s", "-k", "app:k"},
+                               {"run", "-x", "-k", "app:k"},
+                               {"run", "--permits", "2", "-k", "app:p"},
+                               {"run", "--format", "string", "-k", "app:k"},
+                               {"once", "--for", "1ms", "-k", "app:o"}};
+
+bool names(const Finished& end, const std::string& rule)
+{
+  std::string said = end.err;
+  if (rule[0] == '+') {
+    std::transform(said.begin(), said.end(), said.begin(), [](unsigned char c) { return std::tolower(c); });
+  }
+  return said.find(rule.substr(1, rule.find_first_of("*|") - 1)) != std::string::npos;
+}
+
+Words without(Words line, std::size_t at)
+{
+  line.erase(line.begin() + static_cast<std::ptrdiff_t>(at));
+  return line;
+}
+
+void check_all_go_away(const Shop& shop)
+{
+  for (const std::string& key : as_texts(shop.server.command({"KEYS", "*"}))) {
+    CHECK_MESSAGE((key == "app:p" || key == "{app:p}:timeout" || as_int(shop.server.command({"PTTL", key})) > 0), key << " has no ttl");
+  }
+}
+
+// Nobody holds anything, and what was written goes away by itself; only the number of permits stays.
+void check_nothing_half_written(const Shop& shop)
+{
+  check_all_go_away(shop);
+  CHECK(shop.exists("app:k") == 0);
+  CHECK(shop.exists("app:o") == 0);
+  CHECK(shop.exists("{app:p}:timeout") == 0);
+}
+
+// The line without its word at `at`: each kind either works or says what is missing.
+int kinds_refused_without(const Shop& shop, const Words& line, std::size_t at)
+{
+  const std::string rule = line[at];
+  CAPTURE(rule);
+  shop.allow(without(line, at));
+  int refused = 0;
+  for (Words words : kinds) {
+    words.insert(words.end(), {"--", "true"});
+    const Finished end = shop.run(words);
+    if (end.code == 0 && end.err == "") {
+      continue;
+    }
+    ++refused;
+    CAPTURE(end.err);
+    CHECK((end.code == 77 || end.code == 0));
+    CHECK(names(end, rule));
+    check_nothing_half_written(shop);
+    shop.server.command({"FLUSHALL"});
+  }
+  return refused;
+}
+
+// It can only give up or be told what is missing.
+bool is_refused_waiting(const Shop& shop, Words words, const std::string& rule)
+{
+  CAPTURE(rule);
+  CAPTURE(words.back());
+  words.insert(words.begin(), "run");
+  words.insert(words.end(), {"-w", "30ms", "--", "echo", "ran"});
+  const Finished end = shop.run(words);
+  CAPTURE(end.err);
+  CHECK((end.code == 75 || end.code == 77));
+  CHECK(end.out == "");
+  CHECK((end.code == 75 || names(end, rule)));
+  check_all_go_away(shop);
+  return end.code == 77;
+}
+
+}  // namespace
+
+TEST_CASE("acl: a lock outside the pattern is refused, and named")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  const Finished other = shop.run({"run", "-k", "web:k", "--", "echo", "ran"});
+  CHECK(other.code == 77);
+  CHECK(other.out == "");
+  CHECK_MESSAGE(other.err.find(": web:k (") != std::string::npos, other.err);
+  CHECK(as_int(shop.server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("acl: each key and channel is needed, named when it is missing, and nothing is half written")
+{
+  const Shop shop;
+  const Words line = acl_line("app:*");
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at][0] == '~') {
+      CHECK_MESSAGE(kinds_refused_without(shop, line, at) > 0, line[at]);
+    } else if (line[at][0] == '&') {
+      kinds_refused_without(shop, line, at);  // who waits needs some that who runs at once does not
+    }
+  }
+}
+
+TEST_CASE("acl: each command that is missing is named, and nothing is half written")
+{
+  const Shop shop;
+  const Words line = acl_line("app:*");
+  int needed = 0;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at][0] == '+') {
+      needed += kinds_refused_without(shop, line, at) > 0 ? 1 : 0;
+    }
+  }
+  CHECK(needed > 20);
+}
+
+TEST_CASE("acl: who has to wait is told as well, and leaves nothing that stays")
+{
+  const Shop shop;
+  const Words line = acl_line("app:*");
+  const std::vector<Words> kinds_of_waiters{{"-k", "app:h"}, {"-s", "-k", "app:x"}, {"--permits", "1", "-k", "app:p"}};
+  for (Words words : kinds_of_waiters) {
+    const std::string rival = words.front() == "-s" ? "-x" : words.front();
+    words.front() = rival;
+    words.insert(words.begin(), {"acquire", "-S", shop.server.url(), "--lease", "1h"});
+    REQUIRE(run_rlock(words).code == 0);
+  }
+  int refused = 0;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at][0] == '+' || line[at][0] == '&') {
+      shop.allow(without(line, at));
+      for (const Words& kind : kinds_of_waiters) {
+        refused += is_refused_waiting(shop, kind, line[at]) ? 1 : 0;
+      }
+    }
+  }
+  CHECK(refused > 15);
+}
+
+TEST_CASE("acl: the line says nothing of a password, and JSON has its parts")
+{
+  const Words line = acl_line("app:*");
+  CHECK(line[0] + " " + line[1] + " " + line[2] == "ACL SETUSER shop");
+  for (const std::string& word : line) {
+    CHECK(word[0] != '>');
+    CHECK(word != "nopass");
+  }
+  const Finished json = run_rlock({"acl", "--json", "--prefix", "a*:", "b"});
+  CHECK(json.out.starts_with(R"({"user":"rlock","keys":["a\\*:b",)"));
+  CHECK(json.out.find(R"("line":"ACL SETUSER rlock on resetkeys )") != std::string::npos);
+  CHECK(run_rlock({"acl"}).code == 64);
+  CHECK(run_rlock({"acl", "-k", "a", "--user", "a b"}).code == 64);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user who has exactly what `rlock acl` prints: every verb works, with every kind of lock.
+#include "support/scripted_server.h"
+#include "support/shop.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Kind {
+  Words options;
+  Words rival;                 // who has to wait for it
+  std::string key = "app:k";   // the lock itself, where `-k app:k` is taken
+};
+
+const std::vector<Kind> kinds{{{}, {}},
+                              {{"-s"}, {"-x"}},
+                              {{"-x"}, {"-s"}},
+                              {{"--permits", "1"}, {"--permits", "1"}},
+                              {{"--format", "string"}, {"--format", "string"}},
+                              {{"--shards", "1"}, {"--shards", "1"}, "app:k:0"}};
+
+Words put(Words first, const Words& second)
+{
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Words run_words(const Words& options, const Words& rest) { return put(put({"run", "-k", "app:k"}, options), rest); }
+
+std::string shown(const Words& words)
+{
+  std::string text;
+  for (const std::string& word : words) {
+    text += word + " ";
+  }
+  return text;
+}
+
+// Whether it ends as it should, and with no word of what the ACL may have refused.
+void ends_with(int code, const Shop& shop, const Words& words)
+{
+  const Finished end = shop.run(words);
+  CHECK_MESSAGE(end.code == code, shown(words) << ": " << end.err);
+  CHECK_MESSAGE(end.err.find(" says: ") == std::string::npos, shown(words) << ": " << end.err);
+}
+
+std::size_t listeners(const Shop& shop, const std::string& key)
+{
+  return as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{" + key + "}:*"})).size();
+}
+
+// Past the end of its first lease.
+void check_renewed(Process& holder, Instant taken, Millis ttl)
+{
+  wait_until([&] { return real_clock.now() > taken + ttl + 200ms; }, "the first lease is over");
+  CHECK_MESSAGE(holder.running(), holder.err());
+}
+
+void hold_show_and_force(const Shop& shop, const Kind& kind)
+{
+  const Words job{"--ttl", "1500ms", "--", "sleep", "60"};
+  const Instant taken = real_clock.now();
+  Process holder = shop.start(run_words(kind.options, job));
+  wait_until([&] { return listeners(shop, kind.key) == 1; }, "it is held, and its watchdog listens");
+  check_renewed(holder, taken, 1500ms);
+  ends_with(0, shop, {"status", "-k", kind.key});
+  ends_with(0, shop, {"ttl", "-k", kind.key});
+  ends_with(0, shop, {"list", "app:*"});
+  ends_with(75, shop, {"wait", "-n", "-k", kind.key});
+  ends_with(75, shop, run_words(kind.rival, {"-n", "--", "true"}));
+
+  Process waiter = shop.start(run_words(kind.rival, {"--", "true"}));
+  wait_until([&] { return listeners(shop, kind.key) == 2; }, "another waits");
+  Process looker = shop.start({"wait", "-k", kind.key});
+  ends_with(0, shop, {"force-unlock", "--yes", "-k", kind.key});
+  CHECK(holder.wait() == Exit{121});
+  CHECK_MESSAGE(waiter.wait() == Exit{0}, waiter.err());
+  CHECK_MESSAGE(looker.wait() == Exit{0}, looker.err());
+  CHECK(waiter.err() == "");
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+void by_hand(const Shop& shop, const Kind& kind)
+{
+  const Finished acquired = shop.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  const Words claim{"-k", "app:k", "--token", first_line(acquired.out)};
+  ends_with(0, shop, put({"check"}, claim));
+  ends_with(0, shop, put({"renew"}, claim));
+  ends_with(0, shop, put({"release"}, claim));
+  const Finished broken = shop.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  REQUIRE(broken.code == 0);
+  ends_with(0, shop, {"force-unlock", "--now", "--token", first_line(broken.out), "-k", "app:k"});
+}
+
+}  // namespace
+
+TEST_CASE("acl: with exactly this line every verb works with every kind")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind.options));
+    ends_with(0, shop, run_words(kind.options, {"--", "true"}));
+    ends_with(0, shop, run_words(kind.options, {"--", "true"}));
+    ends_with(1, shop, {"status", "-k", kind.key});
+    ends_with(1, shop, {"ttl", "-k", kind.key});
+    ends_with(1, shop, {"list", "app:*"});
+    ends_with(0, shop, {"wait", "-k", kind.key});
+    hold_show_and_force(shop, kind);
+    if (kind.key == "app:k") {
+      by_hand(shop, kind);
+    }
+    shop.server.command({"FLUSHALL"});
+  }
+}
+
+TEST_CASE("acl: with exactly this line once, several keys and nested runs work")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  ends_with(0, shop, {"once", "--for", "1h", "-k", "app:k", "--", "true"});
+  ends_with(0, shop, {"once", "--for", "1h", "-k", "app:k", "--", "false"});
+  ends_with(0, shop, {"run", "-k", "app:a", "-k", "app:b", "--", "true"});
+  for (const Words& kind : std::vector<Words>{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}}) {
+    const Words inner = rlock_argv(put(put({"run", "-S", shop.url(), "-n", "-k", "app:n"}, kind), {"--", "true"}));
+    ends_with(0, shop, put(put(put({"run", "-k", "app:n"}, kind), {"--"}), inner));
+    shop.server.command({"FLUSHALL"});
+  }
+}
+
+TEST_CASE("acl: with exactly this line a lock is given back, or a server not counted, for other reasons than rights")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  const Finished lonely = shop.run({"run", "--sync", "1", "--server-timeout", "200ms", "-k", "app:k", "--", "true"});
+  CHECK(lonely.code == 69);
+  CHECK_MESSAGE(lonely.err.find("0 of the 1 replicas") != std::string::npos, lonely.err);
+
+  const Shop second;
+  second.allow(acl_line("app:*"));
+  const Finished young = shop.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"});
+  CHECK(young.code == 69);
+  CHECK_MESSAGE(young.err.find("--no-restart-guard") != std::string::npos, young.err);
+  ends_with(0, shop, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
+}

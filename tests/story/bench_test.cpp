@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock bench` measures, and leaves nothing behind.
+#include "support/shop.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <map>
+#include <sstream>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using nlohmann::json;
+
+namespace {
+
+std::map<std::string, json> measured(const std::string& text)
+{
+  std::map<std::string, json> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const json measure = json::parse(line);
+    all[measure.at("measure")] = measure;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("bench: how long, how many, and nothing is left")
+{
+  const RedisServer server;
+  server.command({"SET", "bench", "the user's own"});
+  const Finished told = run_rlock({"bench", "-S", server.url(), "--for", "50ms", "--connections", "3", "--json"});
+  CHECK_MESSAGE(told.code == 0, told.err);
+  const auto all = measured(told.out);
+  for (const std::string what : {"acquire", "release", "hand_over"}) {
+    const json& times = all.at(what);
+    CHECK(times.at("count") > 0);
+    CHECK(times.at("p50_us") <= times.at("p90_us"));
+    CHECK(times.at("p90_us") <= times.at("p99_us"));
+    CHECK(times.at("p99_us") <= times.at("max_us"));
+    std::size_t counted = 0;
+    for (const json& bucket : times.at("histogram")) {
+      counted += bucket.at("count").get<std::size_t>();
+    }
+    CHECK(counted == times.at("count"));
+  }
+  CHECK(all.at("pairs").at("per_second") > 0);
+  CHECK(all.at("pairs").at("connections") == 3);
+  CHECK(as_texts(server.command({"KEYS", "*"})) == std::vector<std::string>{"bench"});
+
+  const Finished text = run_rlock({"bench", "-S", server.url(), "--for", "20ms"});
+  CHECK(text.out.starts_with("acquire    p50 "));
+  CHECK(text.out.find("#\n") != std::string::npos);
+  CHECK(text.out.find(" a second over 4 connections\n") != std::string::npos);
+}
+
+TEST_CASE("bench: who interrupts it leaves nothing behind either")
+{
+  const RedisServer server;
+  Process bench(rlock_argv({"bench", "-S", server.url(), "--for", "1h"}));
+  wait_until([&] { return as_int(server.command({"DBSIZE"})) > 0; }, "it measures");
+  bench.signal(SIGINT);
+  CHECK(bench.wait() == Exit{.code = -1, .signal = SIGINT});
+  CHECK(as_int(server.command({"DBSIZE"})) == 0);
+}
+
+TEST_CASE("bench: a user with few rights says where, and several servers have no line")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  CHECK(shop.run({"bench", "--for", "20ms"}).code == 77);
+  const Finished told = shop.run({"bench", "--for", "20ms", "--prefix", "app:"});
+  CHECK_MESSAGE(told.code == 0, told.err);
+  CHECK(as_int(shop.server.command({"DBSIZE"})) == 0);
+
+  const RedisServer one, two;
+  const Finished both =
+      run_rlock({"bench", "-S", one.url(), "-S", two.url(), "--no-restart-guard", "--for", "50ms", "--json"});
+  CHECK_MESSAGE(both.code == 0, both.err);
+  CHECK(measured(both.out).size() == 3);
+  CHECK(as_int(one.command({"DBSIZE"})) + as_int(two.command({"DBSIZE"})) == 0);
+  CHECK(run_rlock({"bench", "--connections", "0"}).code == 64);
+  CHECK(run_rlock({"bench", "-S", "unix:///nowhere/s"}).code == 69);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// rediss+cluster:// a cluster that speaks TLS alone, with us and among its nodes.
+#include "support/certificates.h"
+#include "support/redis_cluster.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Secured {
+  Authority authority;
+  RedisCluster cluster{{.tls = &authority}};
+
+  // rlock VERB -S … -k k REST
+  [[nodiscard]] Words words(const std::string& verb, const Words& rest) const
+  {
+    Words all{verb, "-S", cluster.url(), "--cacert", authority.file(), "-k", "k"};
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+  }
+  [[nodiscard]] Process start(const Words& rest) const { return Process(rlock_argv(words("run", rest))); }
+};
+
+std::int64_t ttl(const RedisServer& node) { return as_int(node.command({"PTTL", "k"})); }
+
+std::size_t listening(const RedisServer& node)
+{
+  return as_texts(node.command({"PUBSUB", "SHARDCHANNELS", "rlock:owner:*"})).size();
+}
+
+bool has_sent_somebody_on(const RedisServer& node)
+{
+  return as_text(node.command({"INFO", "errorstats"})).find("errorstat_MOVED:") != std::string::npos;
+}
+
+// No job has run, and one line says why.
+void check_refusal(const RedisCluster& cluster, Words words, const std::string& says)
+{
+  words.insert(words.begin(), "run");
+  words.insert(words.end(), {"-k", "k", "--server-timeout", "1s", "--", "echo", "ran"});
+  const Finished end = run_rlock(words);
+  CHECK(end.code == 69);
+  CHECK(end.out == "");
+  CHECK_MESSAGE(end.err.find(says) != std::string::npos, end.err);
+  CHECK_MESSAGE(std::count(end.err.begin(), end.err.end(), '\n') == 1, end.err);
+  CHECK(as_int(cluster.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("cluster: over TLS a lock is taken, renewed, waited for and handed over, also where its slot moves meanwhile")
+{
+  const Secured secured;
+  RedisServer& first = secured.cluster.owner("k");
+  RedisServer& second = secured.cluster.other_than(first);
+  Process holder = secured.start({"--ttl", "1500ms", "--", "sleep", "100"});
+  wait_until([&] { return listening(first) == 1; }, "it is held, and its watchdog listens");
+  Process waiter = secured.start({"--", "sh", "-c", "echo $RLOCK_SERVER"});
+  wait_until([&] { return listening(first) == 2; }, "another waits");
+  wait_until([&] { return ttl(first) < 1300; }, "time passes");
+  wait_until([&] { return ttl(first) > 1300; }, "it is renewed");
+
+  secured.cluster.move_slot("k", second);
+  wait_until([&] { return listening(second) == 2; }, "both listen at its new place");
+  wait_until([&] { return ttl(second) < 1300; }, "time passes");
+  wait_until([&] { return ttl(second) > 1300; }, "it is renewed there");
+  CHECK(has_sent_somebody_on(first));
+
+  const Instant from = BootClock().now();
+  holder.signal(SIGTERM);
+  CHECK(holder.wait().signal == SIGTERM);
+  CHECK(waiter.wait() == Exit{0});
+  CHECK(BootClock().now() - from < 8s);  // told, not by its first look after ten
+  CHECK(waiter.out() == secured.cluster.url() + "\n");
+  CHECK(run_rlock(secured.words("status", {})).code == 1);
+}
+
+TEST_CASE("cluster: over TLS nobody is trusted who is signed by another authority, and who speaks none hears of it")
+{
+  const Secured secured;
+  const Authority other;
+  const std::string url = secured.cluster.url();
+  check_refusal(secured.cluster, {"-S", url, "--cacert", other.file()}, " is signed by nobody we trust ");
+  check_refusal(secured.cluster, {"-S", url}, " is signed by nobody we trust ");
+  check_refusal(secured.cluster, {"-S", "redis" + url.substr(url.find('+'))}, "(if it speaks TLS: rediss");
+}

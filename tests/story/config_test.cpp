@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock.toml: where it is found, what it says, and what comes before it.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// $RLOCK_CONFIG with this text.
+class Config {
+ public:
+  explicit Config(const std::string& text, fs::perms perms = fs::perms::owner_read)
+      : m_path(make_temp_dir("config") / "rlock.toml")
+  {
+    std::ofstream(m_path) << text;
+    fs::permissions(m_path, perms);
+    options.env["RLOCK_CONFIG"] = m_path;
+  }
+  [[nodiscard]] Finished rlock(std::vector<std::string> args) const { return run_rlock(std::move(args), options); }
+  [[nodiscard]] std::string line(int number) const { return m_path.string() + ":" + std::to_string(number) + ": "; }
+
+  ProcessOptions options;
+
+ private:
+  fs::path m_path;
+};
+
+std::string server_line(const RedisServer& server) { return "server = \"" + server.url() + "\"\n"; }
+
+Process hold(const RedisServer& server)
+{
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "100"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+  return holder;
+}
+
+}  // namespace
+
+TEST_CASE("config: a server, and options for all verbs and for one")
+{
+  const RedisServer server;
+  const Config config("# where we lock\n" + server_line(server) + "prefix = \"p:\"\nconflict-exit-code = 9\n\n" +
+                      "[run]\nlabel = 'from the file'\nno-wait = true\nconflict-exit-code = 33\n");
+  Process holder(rlock_argv({"run", "-k", "k", "--", "sleep", "100"}), config.options);
+  wait_until([&] { return as_int(server.command({"EXISTS", "p:k"})) == 1; }, "the lock is held");
+  const Finished status = config.rlock({"status", "k", "--json"});
+  CHECK(status.code == 0);
+  CHECK(status.out.find("\"from the file\"") != std::string::npos);
+  CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 33);
+  CHECK(config.rlock({"acquire", "-n", "-k", "k", "--lease", "1s"}).code == 9);
+  CHECK(config.rlock({"run", "-E", "34", "-k", "k", "--", "true"}).code == 34);
+  CHECK(config.rlock({"run", "--prefix", "q:", "-k", "k", "--", "true"}).code == 0);
+  CHECK(config.rlock({"run", "-w", "10ms", "-k", "k", "--", "true"}).err.find("after 10ms") != std::string::npos);
+}
+
+TEST_CASE("config: the arguments come before the environment, that before the file, and that before the default")
+{
+  const RedisServer in_file;
+  const RedisServer in_environment;
+  const RedisServer typed;
+  Config config(server_line(in_file));
+  const auto where = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), "run");
+    options.insert(options.end(), {"-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\""});
+    return config.rlock(options).out;
+  };
+  CHECK(where({}) == in_file.url() + "\n");
+  config.options.env["REDIS_URL"] = in_environment.url();
+  CHECK(where({}) == in_environment.url() + "\n");
+  config.options.env["REDIS_URL"] = std::nullopt;
+  config.options.env["RLOCK_SERVER"] = in_environment.url();
+  CHECK(where({}) == in_environment.url() + "\n");
+  CHECK(where({"-S", typed.url()}) == typed.url() + "\n");
+}
+
+TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")
+{
+  const RedisServer server;
+  const fs::path home = make_temp_dir("home");
+  const fs::path other = make_temp_dir("home");
+  fs::create_directories(home / ".config");
+  std::ofstream(home / ".config/rlock.toml") << server_line(server) << "conflict-exit-code = 1\nno-wait = true\n";
+  std::ofstream(other / "rlock.toml") << server_line(server) << "conflict-exit-code = 2\nno-wait = true\n";
+  Config named(server_line(server) + "conflict-exit-code = 3\nno-wait = true\n");
+  Process holder = hold(server);
+  const auto code = [](const ProcessOptions& options) { return run_rlock({"run", "-k", "k", "true"}, options).code; };
+
+  ProcessOptions options;
+  options.env["HOME"] = home;
+  options.env["XDG_CONFIG_HOME"] = std::nullopt;
+  CHECK(code(options) == 1);
+  options.env["XDG_CONFIG_HOME"] = other;
+  CHECK(code(options) == 2);
+  options.env["RLOCK_CONFIG"] = named.options.env["RLOCK_CONFIG"];
+  CHECK(code(options) == 3);
+  options.env["RLOCK_CONFIG"] = "/dev/null";  // none
+  options.env["RLOCK_SERVER"] = server.url();
+  options.env["REDIS_URL"] = std::nullopt;
+  CHECK(run_rlock({"run", "-n", "-k", "k", "true"}, options).code == 75);
+}
+
+TEST_CASE("config: what was typed silences what would contradict it")
+{
+  const RedisServer server;
+  const Config config(server_line(server) + "wait = \"1h\"\nttl = \"60s\"\npermits = 3\nquiet = true\n");
+  Process holder = hold(server);
+  CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 78);  // the file's permits on a plain lock
+  CHECK(config.rlock({"run", "-n", "-x", "-k", "free", "true"}).code == 0);
+  CHECK(config.rlock({"run", "-n", "--lease", "5s", "-k", "other", "true"}).code == 0);
+  CHECK(config.rlock({"run", "-v", "-k", "third", "true"}).err.find("running true") != std::string::npos);
+  CHECK(config.rlock({"acquire", "--lease", "5s", "-k", "fourth"}).code == 0);
+}
+
+TEST_CASE("config: what is wrong is 78, with the file and the line")
+{
+  struct Row { std::string text; int line; std::string why; };
+  const Row rows[] = {
+      {"wait = 10s", 1, "'10s' is no value: text stands in quotes"},
+      {"\nprefx = 1", 2, "unknown option 'prefx' (did you mean 'prefix'?)"},
+      {"[rnu]\nwait = 1", 1, "[rnu] is no verb"},
+      {"[run]\npid = 1", 2, "unknown option 'pid'"},
+      {"help = true", 1, "unknown option 'help'"},
+      {"wait = true", 1, "wait takes a value, DUR"},
+      {"no-wait = 1", 1, "no-wait is true or false"},
+      {"wait = [1, 2]", 1, "wait takes one value, not several"},
+      {"server = []", 1, "server: the array is empty"},
+      {"server = \"redis:/db\"", 1, "server: "},
+      {"server = \"local:\"\nlease = \"fast\"", 2, "--lease: 'fast' is not a duration"},
+      {"server = \"local:\"\nleftovers = \"eat\"", 2, "--leftovers: 'eat' is none of stop, wait, leave"},
+      {"server = \"local:\"\nconflict-exit-code = 300", 2, "--conflict-exit-code: '300' is not a number"},
+      {"server = [\"redis://a\", \"redis://b\"]\nquorum = \"some\"", 2, "--quorum: 'some' is none of"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    const Config config(row.text);
+    const Finished end = config.rlock({"run", "-k", "k", "--", "echo", "no"});
+    CHECK(end.code == 78);
+    CHECK(end.out == "");
+    CHECK_MESSAGE(end.err.starts_with("rlock: " + config.line(row.line) + row.why), end.err);
+  }
+}
+
+TEST_CASE("config: what is typed wrong is still a matter of the arguments, and help needs no file")
+{
+  const Config config("server = \"local:\"\nlease = \"5s\"\n");
+  CHECK(config.rlock({"run", "--lease", "fast", "-k", "k", "true"}).code == 64);
+  const Config broken("wait");
+  CHECK(broken.rlock({"run", "--help"}).code == 0);
+  CHECK(broken.rlock({"help"}).code == 0);
+  CHECK(broken.rlock({"version"}).code == 0);
+  ProcessOptions missing;
+  missing.env["RLOCK_CONFIG"] = "/nowhere/rlock.toml";
+  const Finished end = run_rlock({"status", "k"}, missing);
+  CHECK(end.code == 78);
+  CHECK(end.err == "rlock: RLOCK_CONFIG: there is no file /nowhere/rlock.toml\n");
+}
+
+TEST_CASE("config: options of other verbs are no mistake above all tables")
+{
+  const RedisServer server;
+  const Config config(server_line(server) + "lease = \"5s\"\nshards = 3\nleftovers = \"wait\"\nclose = true\n");
+  CHECK(config.rlock({"status", "k"}).code == 1);
+  CHECK(config.rlock({"flock", "k", "true"}).code == 0);
+}
+
+TEST_CASE("config: a password that everybody may read is refused, and one that is not reaches the job's own rlock")
+{
+  const RedisServer server({.args = {}, .tcp = true, .password = "secret"});
+  const std::string url = "redis://:secret@" + server.tcp_url().substr(std::string("redis://").size());
+  const std::string text = "\nserver = \"" + url + "\"\n";
+  const Config open(text, fs::perms::owner_read | fs::perms::others_read);
+  const Finished refused = open.rlock({"run", "-k", "k", "--", "true"});
+  CHECK(refused.code == 78);
+  CHECK(refused.err.starts_with("rlock: " + open.line(2) + "everybody may read this password (try chmod o-r "));
+  CHECK(refused.err.find("secret") == std::string::npos);
+
+  Config closed(text, fs::perms::owner_read | fs::perms::group_read);
+  closed.options.env["RLOCK"] = RLOCK_BINARY;
+  const Finished end = closed.rlock({"run", "-k", "k", "--", "sh", "-c", "echo \"$RLOCK_SERVER\"; \"$RLOCK\" check"});
+  CHECK(end.code == 0);
+  CHECK(end.out == server.tcp_url() + "\n");
+}
+
+TEST_CASE("config: a password file")
+{
+  const RedisServer server({.args = {}, .tcp = true, .password = "secret"});
+  const fs::path file = make_temp_dir("password") / "password";
+  std::ofstream(file) << "secret\n";
+  Config config("server = \"" + server.tcp_url() + "\"\npassword-file = \"" + file.string() + "\"\n");
+  CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 0);
+  config.options.env["RLOCK_PASSWORD"] = "wrong";
+  CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 77);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock events`: the trail that a lock leaves.
+#include "support/line.h"
+#include "support/shop.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> objects(const std::string& text)
+{
+  std::vector<json> all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(json::parse(line));
+  }
+  return all;
+}
+
+std::vector<json> events(const RedisServer& server, Words words = {"-k", "k"})
+{
+  words.insert(words.begin(), {"events", "--json", "-S", server.url()});
+  const Finished told = run_rlock(words);
+  REQUIRE_MESSAGE(told.code == 0, told.err);
+  return objects(told.out);
+}
+
+std::string names(const std::vector<json>& all)
+{
+  std::string text;
+  for (const json& event : all) {
+    text += (text.empty() ? "" : " ") + event.at("event").get<std::string>();
+  }
+  return text;
+}
+
+Finished on(const RedisServer& server, Words words)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(words);
+}
+
+bool is_told(const RedisServer& server, const std::string& name)
+{
+  return names(events(server)).find(name) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("events: taken and let go, by whom, with its number")
+{
+  const RedisServer server;
+  CHECK(events(server).empty());
+  REQUIRE(on(server, {"run", "-k", "k", "--label", "nightly", "--", "true"}).code == 0);
+  const auto told = events(server);
+  CHECK(names(told) == "acquired released");
+  for (const json& event : told) {
+    CHECK(event.at("key") == "k");
+    CHECK(event.at("time").get<std::string>().ends_with("Z"));
+    CHECK(event.at("fence") > 1'700'000'000'000'000);
+    CHECK(event.at("by").is_null());
+    CHECK(event.at("command") == "true");
+    CHECK(event.at("label") == "nightly");
+  }
+  CHECK(told[0].at("owner") == told[1].at("owner"));
+  CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
+  const Finished text = on(server, {"events", "-k", "k"});
+  CHECK(text.out.find("  k  acquired  ") != std::string::npos);
+  CHECK(text.out.find(", running true (nightly), fence ") != std::string::npos);
+}
+
+TEST_CASE("events: each hand-over of a line is one event")
+{
+  Line line;
+  Process holder = line.hold("30s");
+  for (int i = 0; i < 3; ++i) {
+    line.come();
+  }
+  holder.signal(SIGTERM);
+  for (Process& waiter : line.waiters) {
+    CHECK(waiter.wait() == Exit{0});
+  }
+  const auto told = events(line.server);
+  CHECK(names(told) == "acquired handed_over handed_over handed_over released");
+  for (std::size_t i = 1; i < 4; ++i) {
+    CHECK(told[i].at("from") == told[i - 1].at("owner"));
+    CHECK(told[i].at("fence") > told[i - 1].at("fence"));
+  }
+}
+
+TEST_CASE("events: forced and let go on request, and by whom")
+{
+  const RedisServer server;
+  REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "1m"}).code == 0);
+  REQUIRE(on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
+  const auto told = events(server);
+  CHECK(names(told) == "acquired forced");
+  CHECK(told[1].at("by").get<std::string>().find("(pid ") != std::string::npos);
+
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  REQUIRE(on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
+  CHECK(holder.wait() == Exit{121});
+  const auto asked = events(server);
+  CHECK(names(asked) == "acquired forced acquired released");
+  CHECK(asked[3].at("by").get<std::string>().find("(pid ") != std::string::npos);
+}
+
+TEST_CASE("events: lost when the key is deleted, once")
+{
+  const RedisServer server;
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "600ms", "--", "sleep", "60"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  server.command({"DEL", "k"});
+  CHECK(holder.wait() == Exit{121});
+  CHECK(names(events(server)) == "acquired lost");
+}
+
+TEST_CASE("events: a lease that ends by itself, found by who looks or by the next")
+{
+  const RedisServer server;
+  REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "it has expired");
+  CHECK(names(events(server)) == "acquired expired");
+  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  CHECK(names(events(server)) == "acquired expired acquired released");
+}
+
+TEST_CASE("events: a renewal that comes late")
+{
+  const RedisServer server;
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  const auto left = [&] { return as_int(server.command({"PTTL", "k"})); };
+  wait_until([&] { return left() < 2'500; }, "a while has passed");
+  server.command({"PEXPIRE", "k", "950"});  // as if nothing had been heard since long ago
+  wait_until([&] { return is_told(server, "renewed_late"); }, "it is told");
+  for (const json& event : events(server)) {
+    CHECK(event.at("left_ms").is_null() == (event.at("event") != "renewed_late"));
+  }
+  CHECK(holder.running());
+}
+
+TEST_CASE("events: readers, permits, nested holds and strings")
+{
+  const RedisServer server;
+  const Words nested = rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"});
+  Words outer{"run", "-k", "k", "--"};
+  outer.insert(outer.end(), nested.begin(), nested.end());
+  REQUIRE(on(server, outer).code == 0);
+  CHECK(names(events(server)) == "acquired released");
+  for (const Words& kind : {Words{"-s"}, Words{"-x"}, Words{"--permits", "2"}, Words{"--format", "string"}}) {
+    server.command({"FLUSHALL"});
+    Words words{"run", "-k", "k"};
+    words.insert(words.end(), kind.begin(), kind.end());
+    words.insert(words.end(), {"--", "true"});
+    REQUIRE(on(server, words).code == 0);
+    REQUIRE(on(server, words).code == 0);
+    CHECK_MESSAGE(names(events(server)) == "acquired released acquired released", kind.front());
+  }
+}
+
+TEST_CASE("events: of all locks, in the order of time, and as they happen")
+{
+  const RedisServer server;
+  REQUIRE(on(server, {"run", "-k", "b", "--", "true"}).code == 0);
+  REQUIRE(on(server, {"run", "-k", "{x}:a", "--", "true"}).code == 0);
+  const auto all = events(server, {});
+  REQUIRE(names(all) == "acquired released acquired released");
+  CHECK(all[0].at("key") == "b");
+  CHECK(all[2].at("key") == "{x}:a");
+  CHECK(events(server, {"--prefix", "{x}:"}).size() == 2);
+  CHECK(events(server, {"-k", "b", "-k", "none"}).size() == 2);
+
+  Process follower(rlock_argv({"events", "-S", server.url(), "--json", "--follow", "-k", "b"}));
+  wait_until([&] { return objects(follower.out()).size() == 2; }, "what was is told");
+  REQUIRE(on(server, {"run", "-k", "b", "--", "true"}).code == 0);
+  wait_until([&] { return objects(follower.out()).size() == 4; }, "what is new is told");
+  CHECK(names(objects(follower.out())) == "acquired released acquired released");
+}
+
+TEST_CASE("events: the trail of a busy lock is bounded")
+{
+  const RedisServer server;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  }
+  for (int i = 0; i < 1000; ++i) {
+    server.command({"RPUSH", "rlock:events:{k}", std::string(100, 'x')});
+  }
+  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  CHECK(as_int(server.command({"LLEN", "rlock:events:{k}"})) < 200);
+}
+
+TEST_CASE("events: a user with no more rights than rlock acl gives it reads them")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  REQUIRE(shop.run({"run", "-k", "app:k", "--", "true"}).code == 0);
+  const Finished told = shop.run({"events", "--json", "-k", "app:k"});
+  CHECK(told.code == 0);
+  CHECK(names(objects(told.out)) == "acquired released");
+  const Finished all = shop.run({"events", "--json"});
+  CHECK_MESSAGE(objects(all.out).size() == 2, all.err);
+  const RedisServer second;
+  CHECK(shop.run({"events", "-S", second.url()}).code == 64);
+}
+
+TEST_CASE("events: who may not look at a lock is told which right is missing, and how to ask for less")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  REQUIRE(shop.run({"run", "-k", "app:k", "--", "true"}).code == 0);
+  shop.server.command({"RPUSH", "rlock:events:{other}", "1"});
+  const auto refusal = [&](const Words& words) {
+    const Finished told = shop.run(words);
+    CHECK(told.code == 77);
+    CHECK(told.out == "");
+    CHECK(std::count(told.err.begin(), told.err.end(), '\n') == 1);
+    CHECK_MESSAGE(told.err.find(": rlock:events:{other} (rlock acl prints the rules that a user needs") != std::string::npos, told.err);
+    return told.err;
+  };
+  CHECK(refusal({"events", "-k", "other"}).ends_with(" needs)\n"));
+  CHECK(refusal({"events"}).ends_with(" needs; with -k KEY or --prefix PREFIX no other locks are looked at)\n"));
+  CHECK(shop.run({"events", "--prefix", "app:"}).code == 0);
+}

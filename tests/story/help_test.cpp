@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a verb's help offers, the verb takes.
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Offered {
+  std::string name;   // one of those that mean the same
+  std::string value;  // as help calls it; empty: a flag
+};
+
+std::string help_of(const std::string& verb) { return run_rlock({"help", verb}).out; }
+
+std::vector<std::string> verbs()
+{
+  std::istringstream lines(run_rlock({"help"}).out);
+  std::vector<std::string> found;
+  bool among_verbs = false;
+  for (std::string line; std::getline(lines, line) && !(among_verbs && line.empty());) {
+    if (among_verbs) {
+      found.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+    among_verbs |= line == "Verbs:";
+  }
+  return found;
+}
+
+// "  -w, --wait, --timeout DUR" is three of them.
+std::vector<Offered> options_of(const std::string& verb)
+{
+  const std::regex pattern("^  (-[^ ,]+(?:, -[^ ,]+)*)(?: ([^ ]+))?(?:  .*)?$");
+  std::istringstream lines(help_of(verb));
+  std::vector<Offered> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch parts;
+    if (std::regex_match(line, parts, pattern)) {
+      std::istringstream names(parts[1].str());
+      for (std::string name; names >> name;) {
+        found.push_back({name.ends_with(',') ? name.substr(0, name.size() - 1) : name, parts[2].str()});
+      }
+    }
+  }
+  return found;
+}
+
+struct World {
+  World() : dir(make_temp_dir("help")), server("unix://" + (dir / "nobody").string()), file((dir / "file").string())
+  {
+    std::ofstream(file) << "word\n";
+  }
+
+  // Every good value: those that are meant literally, or one that goes by that name.
+  [[nodiscard]] Words values_of(const std::string& type) const
+  {
+    const std::map<std::string, std::string> named{
+        {"DUR", "20s"},      {"SECS", "1"},       {"N", "1"},        {"PID", std::to_string(::getpid())},
+        {"SIG", "TERM"},     {"TEXT", "x"},       {"URL", server},   {"FILE", file},
+        {"KEY", "k"},        {"T", "a:1"},        {"STRING", "true"}};
+    Words values;
+    std::istringstream words(type);
+    for (std::string word; std::getline(words, word, '|');) {
+      const auto known = named.find(word);
+      values.push_back(known == named.end() ? word : known->second);
+    }
+    return values;
+  }
+
+  std::filesystem::path dir;
+  std::string server;  // where nobody is: nothing happens
+  std::string file;
+};
+
+// What else a verb needs, before an option and after it. One of these has to do.
+struct Rest {
+  Words before;
+  Words after;
+};
+
+std::vector<Rest> rests_of(const std::string& verb)
+{
+  const std::string self = std::to_string(::getpid());
+  const std::map<std::string, std::vector<Rest>> known{
+      {"run", {{{"-k", "k"}, {"--", "true"}}, {{}, {"--", "true"}}}},
+      {"flock", {{{}, {"k", "true"}}, {{}, {"k"}}}},
+      {"once", {{{"-k", "k", "--for", "1h"}, {"--", "true"}}, {{"--for", "1h"}, {"--", "true"}}}},
+      {"acquire",
+       {{{"-k", "k", "--pid", self}, {}}, {{"-k", "k", "--lease", "20s"}, {}}, {{"-k", "k"}, {}}, {{"--lease", "20s"}, {}}}},
+      {"renew", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
+      {"release", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
+      {"check", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
+      {"force-unlock", {{{"-k", "k", "--yes"}, {}}, {{"-k", "k"}, {}}, {{"--yes"}, {}}}},
+      {"completion", {{{}, {"bash"}}}},
+  };
+  const auto rests = known.find(verb);
+  return rests != known.end() ? rests->second : std::vector<Rest>{{{"-k", "k"}, {}}, {{}, {}}, {{}, {"k"}}};
+}
+
+// Some options are for several servers, or for TLS.
+std::vector<Words> servers_of(const World& world)
+{
+  return {{},
+          {"-S", world.server, "-S", world.server + "2", "-S", world.server + "3"},
+          {"-S", "rediss://127.0.0.1:1", "--cert", world.file}};
+}
+
+Finished tried(const World& world, const std::string& verb, const Rest& rest, const Words& option, const Words& servers)
+{
+  Words words{RLOCK_BINARY, verb};
+  words.insert(words.end(), rest.before.begin(), rest.before.end());
+  words.insert(words.end(), option.begin(), option.end());
+  words.insert(words.end(), servers.begin(), servers.end());
+  words.insert(words.end(), rest.after.begin(), rest.after.end());
+  Process process(words, {.env = {{"RLOCK_SERVER", world.server}}});
+  const Exit exit = process.wait();
+  return {.code = exit.code, .signal = exit.signal, .out = process.out(), .err = process.err()};
+}
+
+bool is_taken(const World& world, const std::string& verb, const Words& option, std::string& refusals)
+{
+  for (const Rest& rest : rests_of(verb)) {
+    for (const Words& servers : servers_of(world)) {
+      const Finished end = tried(world, verb, rest, option, servers);
+      if (end.code != 64) {
+        return true;
+      }
+      refusals += end.err;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("help: no verb offers an option that it refuses")
+{
+  const World world;
+  const auto all = verbs();
+  REQUIRE(all.size() == 20);
+  for (const std::string& verb : all) {
+    const auto offered = options_of(verb);
+    CAPTURE(verb);
+    CHECK(offered.size() >= 2);  // -h and --help
+    for (const Offered& option : offered) {
+      const Words values = option.value.empty() ? Words{""} : world.values_of(option.value);
+      for (const std::string& value : values) {
+        const Words words = value.empty() ? Words{option.name} : Words{option.name, value};
+        std::string refusals;
+        CHECK_MESSAGE(is_taken(world, verb, words, refusals), verb << " " << option.name << " " << value << "\n" << refusals);
+      }
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// --log-format json: every line on stderr is an object that a program can read.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Json> objects(const std::string& lines)
+{
+  std::vector<Json> all;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    CAPTURE(line);
+    all.push_back(Json::parse(line, nullptr, false));
+    REQUIRE(all.back().is_object());
+    CHECK(std::regex_match(all.back()["time"].get<std::string>(),
+                           std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)")));
+  }
+  return all;
+}
+
+// "level event key" of each.
+std::vector<std::string> shown(const std::string& lines)
+{
+  std::vector<std::string> all;
+  for (const Json& line : objects(lines)) {
+    const auto word = [&](const char* name) { return line[name].is_null() ? "-" : line[name].get<std::string>(); };
+    all.push_back(word("level") + " " + word("event") + " " + word("key"));
+  }
+  return all;
+}
+
+struct Shop {
+  RedisServer server;
+  [[nodiscard]] std::vector<std::string> words(const std::string& verb, std::vector<std::string> more) const
+  {
+    more.insert(more.begin(), {verb, "-S", server.url(), "--log-format", "json"});
+    return more;
+  }
+  [[nodiscard]] Finished rlock(const std::string& verb, std::vector<std::string> more) const
+  {
+    return run_rlock(words(verb, std::move(more)));
+  }
+  // Has the lock k when this returns.
+  [[nodiscard]] Process hold(std::vector<std::string> options = {}) const
+  {
+    options.insert(options.end(), {"-k", "k", "--", "sleep", "100"});
+    Process holder(rlock_argv(words("run", std::move(options))));
+    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+    return holder;
+  }
+};
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("log format: nothing on success, and with -v what was done")
+{
+  const Shop shop;
+  CHECK(shop.rlock("run", {"-k", "k", "--", "true"}).err == "");
+  CHECK(shown(shop.rlock("run", {"-v", "-k", "k", "--", "true"}).err) == Lines{"detail acquired k", "detail started k"});
+  CHECK(shown(shop.rlock("run", {"-v", "-k", "a", "-k", "b", "--", "true"}).err) ==
+        Lines{"detail acquired a", "detail acquired b", "detail started -"});
+}
+
+TEST_CASE("log format: busy, in all verbs that wait")
+{
+  const Shop shop;
+  Process holder = shop.hold();
+  for (const Lines& call : {Lines{"run", "-n", "-k", "k", "true"}, Lines{"acquire", "-n", "-k", "k", "--lease", "5s"},
+                            Lines{"once", "-n", "--for", "1h", "-k", "k", "true"}}) {
+    const Finished end = shop.rlock(call.front(), {call.begin() + 1, call.end()});
+    CHECK(end.code == 75);
+    CHECK(shown(end.err) == Lines{"notice busy k"});
+    CHECK(objects(end.err).front()["message"].get<std::string>().starts_with("k is busy, held by "));
+  }
+}
+
+TEST_CASE("log format: waiting, and lost")
+{
+  const Shop shop;
+  Process holder = shop.hold({"--ttl", "1s"});
+  Process waiter(rlock_argv(shop.words("run", {"-k", "k", "--", "true"})));
+  wait_until([&] { return !waiter.err().empty(); }, "it says for whom it waits");
+  CHECK(shown(waiter.err()) == Lines{"notice waiting k"});
+  shop.server.command({"DEL", "k"});
+  CHECK(holder.wait().code == 121);
+  const Lines end = shown(holder.err());
+  CHECK(end == Lines{"error lost k"});
+  CHECK(waiter.wait().code == 0);
+}
+
+TEST_CASE("log format: forced")
+{
+  const Shop shop;
+  Process holder = shop.hold();
+  wait_until([&] { return !as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty(); },
+             "the holder listens");
+  CHECK(run_rlock({"force-unlock", "-S", shop.server.url(), "-k", "k", "--yes"}).code == 0);
+  CHECK(holder.wait().code == 121);
+  CHECK(shown(holder.err()) == Lines{"error forced k"});
+}
+
+TEST_CASE("log format: what cannot be done, and what cannot be meant")
+{
+  const Shop shop;
+  CHECK(shown(shop.rlock("run", {"-k", "k", "no-such-command"}).err) == Lines{"error failed k"});
+  CHECK(shown(shop.rlock("run", {"--lease", "fast", "-k", "k", "true"}).err) == Lines{"error failed -"});
+  const Finished down = run_rlock({"run", "-S", "unix:///nowhere.sock", "--log-format", "json", "-k", "k", "true"});
+  CHECK(down.code == 69);
+  CHECK(shown(down.err) == Lines{"error failed k"});
+  const Finished wrong = run_rlock({"run", "--log-format", "xml", "-k", "k", "true"});
+  CHECK(wrong.code == 64);
+  CHECK(wrong.err == "rlock: --log-format: 'xml' is none of text, json\n");
+}
+
+TEST_CASE("log format: whatever a key holds, the line is JSON")
+{
+  const Shop shop;
+  const std::string key = "qu\"o\\te é\xff";
+  const Finished end = shop.rlock("run", {"-v", "-k", key, "--", "true"});
+  CHECK(objects(end.err).at(0)["key"].get<std::string>() == "qu\"o\\te é\xef\xbf\xbd");
+}
+
+TEST_CASE("log format: in the config file, for flock too")
+{
+  const Shop shop;
+  ProcessOptions options;
+  const auto file = make_temp_dir("config") / "rlock.toml";
+  std::ofstream(file) << "log-format = \"json\"\nserver = \"" << shop.server.url() << "\"\n";
+  options.env["RLOCK_CONFIG"] = file;
+  const Finished end = run_rlock({"flock", "--verbose", "k", "true"}, options);
+  CHECK(shown(end.err) == Lines{"detail acquired k", "detail started k"});
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is let go of by hand under a lock that is held already: that hold and no other.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::vector<Words> kinds{{}, {"-x"}, {"-s"}, {"--permits", "1"}, {"--format", "string"}};
+
+std::string shown(const Words& kind) { return kind.empty() ? "plain" : kind.back(); }
+
+// `rlock run -k k` of that kind, of a script whose $0 is rlock and whose arguments are the kind.
+Finished run_script(const RedisServer& server, const Words& kind, const std::string& script)
+{
+  Words words{"run", "-S", server.url(), "-k", "k"};
+  words.insert(words.end(), kind.begin(), kind.end());
+  words.insert(words.end(), {"--", "sh", "-c", script, RLOCK_BINARY});
+  words.insert(words.end(), kind.begin(), kind.end());
+  return run_rlock(words);
+}
+
+}  // namespace
+
+TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the kind")
+{
+  const RedisServer server;
+  for (const Words& kind : kinds) {
+    CAPTURE(shown(kind));
+    Words inner = rlock_argv({"run", "-S", server.url(), "-k", "k"});
+    inner.insert(inner.end(), kind.begin(), kind.end());
+    for (const std::string& word : {std::string("--"), std::string(RLOCK_BINARY), std::string("release")}) {
+      inner.push_back(word);
+    }
+    Words words{"run", "-S", server.url(), "-k", "k"};
+    words.insert(words.end(), kind.begin(), kind.end());
+    words.insert(words.end(), {"--", "sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"});
+    words.insert(words.end(), inner.begin(), inner.end());
+    const Finished outer = run_rlock(words);
+    CHECK(outer.code == 0);
+    CHECK(outer.err == "");
+    server.command({"FLUSHALL"});
+  }
+}
+
+TEST_CASE("nested: a read under a write of one's own is let go by its token, and the write stays")
+{
+  const RedisServer server;
+  const std::string script = "t=$(\"$0\" acquire -s -k k --lease 20s) && \"$0\" release -k k --token $t && \"$0\" check";
+  const std::string fresh = " || exit 8; env -u RLOCK_HELD -u RLOCK_TOKEN -u RLOCK_KEY \"$@\"; [ $? = 42 ]";
+  Words words{"run", "-S", server.url(), "-x", "-k", "k", "--", "sh", "-c", script + fresh, RLOCK_BINARY};
+  const Words another = rlock_argv({"run", "-q", "-S", server.url(), "-s", "-n", "-k", "k", "-E", "42", "--", "true"});
+  words.insert(words.end(), another.begin(), another.end());
+  const Finished outer = run_rlock(words);
+  CHECK(outer.code == 0);
+  CHECK(outer.err == "");
+}
+
+TEST_CASE("nested: what was let go of is nobody's any more, though the lock is still its owner's")
+{
+  const RedisServer server;
+  const std::string asks_for_it = "ask() { \"$@\" 2> said; code=$?; [ $code = 1 ] && grep -q released said; }\n";
+  const std::string script = "cd " + make_temp_dir("released").string() + "\n" + asks_for_it +
+                             "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
+                             "\"$0\" check -k k --token $t || exit 3\n"
+                             "\"$0\" renew -k k --token $t || exit 4\n"
+                             "\"$0\" release -k k --token $t || exit 5\n"
+                             "ask \"$0\" check -k k --token $t || exit 6\n"
+                             "ask \"$0\" renew -k k --token $t --lease 1h || exit 7\n"
+                             "\"$0\" release -k k --token $t || exit 8\n"  // as ever: what is sent twice
+                             "\"$0\" check\n";
+  for (const Words& kind : kinds) {
+    CAPTURE(shown(kind));
+    const Finished outer = run_script(server, kind, script);
+    CHECK(outer.code == 0);
+    CHECK(outer.err == "");
+    server.command({"FLUSHALL"});
+  }
+}
+
+TEST_CASE("nested: the outermost hold, once let go of, is not its job's while an inner one goes on")
+{
+  const RedisServer server;
+  const std::string script = "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
+                             "\"$0\" release || exit 3\n"
+                             "\"$0\" check -q && exit 4\n"
+                             "\"$0\" check -k k --token $t || exit 5\n"
+                             "exec \"$0\" release -k k --token $t\n";
+  for (const Words& kind : kinds) {
+    CAPTURE(shown(kind));
+    const int code = run_script(server, kind, script).code;
+    CHECK((code == 0 || code == 121));  // when its own renewal has seen it
+    server.command({"FLUSHALL"});
+  }
+}

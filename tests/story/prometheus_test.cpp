@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/redis_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+TEST_CASE("prometheus: status and list tell a collector")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "stock", "--lease", "1m"}).code == 0);
+  const Finished told = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "stock", "free"});
+  CHECK(told.code == 1);
+  CHECK(told.out.find("\nrlock_held{key=\"stock\"} 1\nrlock_held{key=\"free\"} 0\n") != std::string::npos);
+  const Finished listed = run_rlock({"list", "-S", server.url(), "--format", "prometheus"});
+  CHECK(listed.code == 0);
+  CHECK(listed.out.find("\nrlock_holders{key=\"stock\"} 1\n") != std::string::npos);
+  CHECK(run_rlock({"list", "-S", server.url(), "--format", "json"}).out.starts_with("{\"key\":\"stock\""));
+  CHECK(run_rlock({"list", "--format", "xml"}).code == 64);
+  CHECK(run_rlock({"list", "--json", "--format", "text"}).code == 64);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A password is seen by nobody who did not have it, and may change while a job runs.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string secret = test_password;
+
+bool tells(const std::string& text) { return text.find(secret) != std::string::npos; }
+
+std::string of_process(pid_t pid, const char* what)
+{
+  return contents("/proc/" + std::to_string(pid) + "/" + what);
+}
+
+// Every process that was started with this in its environment: rlock, its guardian or keeper, and the job.
+std::vector<pid_t> marked(const std::string& mark)
+{
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    const bool is_process = name.find_first_not_of("0123456789") == std::string::npos;
+    if (is_process && of_process(std::stoi(name), "environ").find(mark) != std::string::npos) {
+      found.push_back(std::stoi(name));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("secrets: whichever way it comes, no process and no line shows more than was there before")
+{
+  const RedisServer server({.password = secret});
+  const std::filesystem::path dir = make_temp_dir("secrets");
+  std::ofstream(dir / "password") << secret << "\n";
+  const std::string with = "unix://:" + std::string(secret) + "@" + server.socket_path().string();
+  struct Row {
+    const char* why;
+    std::vector<std::string> options;
+    ProcessOptions environment;
+    bool inherited;   // the user put it into the environment: that one is handed on
+    bool ours = inherited;  // and so it is in rlock's own
+  };
+  const Row rows[] = {
+      {"in the arguments", {"-S", with}, {}, false},
+      {"joined to its option", {"--server=" + with}, {}, false},
+      {"in a file", {"-S", server.url(), "--password-file", (dir / "password").string()}, {}, false},
+      {"in RLOCK_SERVER, which we set anew", {}, {.env = {{"RLOCK_SERVER", with}}}, false, true},
+      {"in REDIS_URL", {}, {.env = {{"REDIS_URL", with}}}, true},
+      {"in RLOCK_PASSWORD", {"-S", server.url()}, {.env = {{"RLOCK_PASSWORD", secret}}}, true},
+      {"in REDISCLI_AUTH", {"-S", server.url()}, {.env = {{"REDISCLI_AUTH", secret}}}, true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    std::filesystem::remove(dir / "job");
+    std::vector<std::string> words{"run", "-v", "-k", "k"};
+    words.insert(words.end(), row.options.begin(), row.options.end());
+    words.insert(words.end(), {"--", "sh", "-c", "echo $$ > " + (dir / "job").string() + "; exec sleep 60"});
+    ProcessOptions environment = row.environment;
+    environment.env["MARK"] = dir.string();
+    Process rlock(rlock_argv(words), environment);
+    const pid_t job = pid_from(dir / "job");
+    REQUIRE(job > 0);
+    CHECK(tells(of_process(job, "environ")) == row.inherited);
+    const std::vector<pid_t> family = marked("MARK=" + dir.string());
+    CHECK(family.size() >= 3);  // the guardian is one of them
+    for (const pid_t pid : family) {
+      CHECK_FALSE(tells(of_process(pid, "cmdline")));
+      CHECK((row.ours || !tells(of_process(pid, "environ"))));
+    }
+    const auto options = ProcessOptions{.env = {{"RLOCK_PASSWORD", secret}}};
+    CHECK_FALSE(tells(run_rlock({"status", "--json", "-S", server.url(), "-k", "k"}, options).out));
+    for (const std::string& key : as_texts(server.command({"KEYS", "*"}))) {
+      CHECK_FALSE(tells(show(server.command({"DUMP", key}))));
+    }
+    rlock.signal(SIGTERM);
+    rlock.wait();
+    CHECK_FALSE(tells(rlock.out() + rlock.err()));
+  }
+}
+
+TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script gets of it")
+{
+  const RedisServer server({.password = secret});
+  const std::string with = "unix://:" + secret + "@" + server.socket_path().string();
+  const std::filesystem::path dir = make_temp_dir("secrets");
+  Process ward({"sleep", "60"});
+  const Finished acquired = run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(ward.pid())},
+                                      {.env = {{"MARK", dir.string()}}});
+  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  const std::vector<pid_t> keepers = marked("MARK=" + dir.string());
+  CHECK(keepers.size() == 1);
+  for (const pid_t keeper : keepers) {
+    CHECK_FALSE(tells(of_process(keeper, "cmdline") + of_process(keeper, "environ")));
+  }
+  ward.signal(SIGKILL);
+  ward.wait();
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "the keeper has let go");
+}
+
+// That no output of rlock has it in it Process looks to; here are the ways to fail.
+TEST_CASE("secrets: no error shows it, whatever is wrong")
+{
+  const RedisServer server({.tcp = true, .password = "other"});
+  const std::string port = std::to_string(server.port());
+  const std::string login = "shop:" + secret + "@";
+  struct Row { std::string url; int code; };
+  const Row rows[] = {
+      {"unix://" + login + server.socket_path().string(), 77},
+      {"redis://" + login + "127.0.0.1:" + port, 77},
+      {"redis://" + login + "127.0.0.1:" + port + "/3", 77},
+      {"redis://" + login + "127.0.0.1:1", 69},
+      {"rediss://" + login + "127.0.0.1:" + port, 69},
+      {"redis://" + login + "no-such-host.invalid", 69},
+      {"unix://" + login + "/nonexistent/socket", 69},
+      {"redis://" + login + "127.0.0.1:99999", 64},
+      {"redis://" + login + "127.0.0.1:" + port + "/x", 64},
+      {"redis://" + login, 64},
+      {"http://" + login + "127.0.0.1", 64},
+  };
+  const std::vector<std::vector<std::string>> verbs{
+      {"run", "-v", "-k", "k", "--", "true"},      {"acquire", "-k", "k", "--lease", "1m", "--json"},
+      {"status", "-k", "k", "--json"},             {"list", "--json"},
+      {"force-unlock", "-k", "k", "--yes"},        {"release", "-k", "k", "--token", "t"}};
+  for (const Row& row : rows) {
+    for (std::vector<std::string> words : verbs) {
+      CAPTURE(row.url);
+      CAPTURE(words.front());
+      words.insert(words.begin() + 1, {"-S", row.url, "--server-timeout", "1s"});
+      const Finished end = run_rlock(words);
+      CHECK_MESSAGE(end.code == row.code, end.err);
+      CHECK_FALSE(end.err.empty());
+    }
+    const Finished inherited = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", row.url}}});
+    CHECK(inherited.code == (row.code == 64 ? 78 : row.code));
+  }
+}
+
+TEST_CASE("secrets: a password that is rotated while a job runs is read again, and the lock is kept")
+{
+  const RedisServer server;
+  const std::filesystem::path dir = make_temp_dir("rotation");
+  const auto write = [&](const std::string& password) { std::ofstream(dir / "password") << password << "\n"; };
+  write("old");
+  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">old", "~*", "&*", "+@all"})) == "\"OK\"");
+  Process rlock(rlock_argv({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
+                            (dir / "password").string(), "-k", "k", "--ttl", "1s", "--", "sh", "-c",
+                            "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"}));
+  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
+             "it holds the lock, and listens");
+  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "<old", ">new"})) == "\"OK\"");
+  write("new");
+  server.command({"CLIENT", "KILL", "USER", "shop"});
+  CHECK(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty());
+  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
+             "it has come back");
+  const Instant since = BootClock().now();
+  wait_until([&] { return BootClock().now() - since > 2s; }, "two leases have passed");
+  std::ofstream(dir / "go").close();
+  CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+}

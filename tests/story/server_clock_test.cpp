@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ttl runs out by the server's wall clock, which may be set while a job runs. Its clock is stepped here for itself.
+#include "support/redis_fixture.h"
+#include "support/scripted_server.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Holder {
+  RedisServer server{{.own_clock = true}};
+  const std::filesystem::path go = make_temp_dir("clock") / "go";
+  Process rlock;
+
+  explicit Holder(const Words& kind) : rlock(rlock_argv(words(kind)))
+  {
+    wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
+               "it is held, and its watchdog listens");
+    wait_until([&] { return calls(server, "eval") >= 2 && calls(server, "evalsha") >= 3; },
+               "it was renewed twice, so that the server's clock was seen");
+  }
+  [[nodiscard]] Words words(const Words& kind) const
+  {
+    Words all{"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "3s"};
+    all.insert(all.end(), kind.begin(), kind.end());
+    all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
+    return all;
+  }
+  [[nodiscard]] bool says(const std::string& words) const { return rlock.err().find(words) != std::string::npos; }
+};
+
+const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}};
+
+}  // namespace
+
+TEST_CASE("server's clock: a step past the lease is a lost lock, and the line says so")
+{
+  for (const Words& kind : kinds) {
+    CAPTURE(kind.empty() ? "" : kind.front());
+    Holder holder(kind);
+    holder.server.step_clock(10s);
+    const Instant stepped = real_clock.now();
+    CHECK_MESSAGE(holder.rlock.wait() == Exit{121}, holder.rlock.err());
+    CHECK(real_clock.now() - stepped < 3s);  // at the next renewal, a second later, and not when our clock says
+    CHECK_MESSAGE(holder.says("the lock k was lost: expired or deleted: the server's clock went 10s ahead of ours"),
+                  holder.rlock.err());
+  }
+}
+
+TEST_CASE("server's clock: a step that the lease outlives is mended by the next renewal")
+{
+  Holder holder({});
+  holder.server.step_clock(1500ms);
+  wait_until([&] { return holder.says("k is still ours: the server's clock went "); }, "the step is seen");
+  const Instant seen = real_clock.now();
+  wait_until([&] { return real_clock.now() - seen > 4s; }, "more than a lease has passed");
+  CHECK(holder.rlock.running());
+  std::ofstream(holder.go).close();
+  CHECK_MESSAGE(holder.rlock.wait() == Exit{0}, holder.rlock.err());
+}
+
+TEST_CASE("server's clock: a step back costs nothing, and the lock goes with its job")
+{
+  Holder holder({});
+  holder.server.step_clock(-10min);
+  wait_until([&] { return holder.says("k is still ours: the server's clock went 10m back"); }, "the step is seen");
+  std::ofstream(holder.go).close();
+  CHECK_MESSAGE(holder.rlock.wait() == Exit{0}, holder.rlock.err());
+  CHECK(as_int(holder.server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("server's clock: the fencing number grows even after a step back")
+{
+  const RedisServer server({.own_clock = true});
+  const auto fence = [&] {
+    return std::stoll(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "echo $RLOCK_FENCE"}).out);
+  };
+  const auto first = fence();
+  server.step_clock(-1h);
+  CHECK(fence() == first + 1);
+}

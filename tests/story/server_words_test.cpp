@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What servers of other versions, or ones that cannot be had here, would say; and answers that are lost on the way.
+#include "support/redis_fixture.h"
+#include "support/relay.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Saying {
+  const char* reply;
+  int code;  // of an acquire
+  const char* says;
+};
+const Saying sayings[] = {
+    {"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set.", 77,
+     "(it is in protected mode; set a password there)"},
+    {"-ERR ACL failure in script: User shop has no permissions to run the 'hmget' command", 77, "'hmget' command"},
+    {"-ERR Error running script (call to f_1f): @user_script:1: @user_script: 1: -MISCONF Redis is configured to save", 69,
+     "(it cannot save to disk; see its log)"},
+    {"-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)", 69,
+     "(it has become a replica)"},
+    {"-ERR unknown command 'EVALSHA', with args beginning with: 'f00' '11' 'k'", 69,
+     "(a command that rlock needs is renamed or switched off there)"},
+    {"-ERR max number of clients + cluster connections reached", 69, "(raise maxclients there)"},
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool exists(const RedisServer& server) { return as_int(server.command({"EXISTS", "k"})) == 1; }
+
+std::string job_until(const std::filesystem::path& go)
+{
+  return "until test -e " + go.string() + "; do sleep 0.02; done";
+}
+
+}  // namespace
+
+TEST_CASE("words: what a server says is told when it is met, and ridden out when it passes")
+{
+  for (const Saying& saying : sayings) {
+    CAPTURE(std::string(saying.reply));
+    const RedisServer server;
+    Relay relay(server);
+    const auto go = make_temp_dir("words") / "go";
+
+    relay.answer(saying.reply + std::string("\r\n"));
+    const Finished met = run_rlock({"run", "-S", relay.url(), "-k", "k", "--", "echo", "ran"});
+    CHECK(met.code == saying.code);
+    CHECK(met.out == "");
+    CHECK_MESSAGE(has(met.err, saying.says), met.err);
+    CHECK(as_int(server.command({"DBSIZE"})) == 0);
+
+    relay.forward();
+    Process job(rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
+    wait_until([&] { return exists(server); }, "it is held");
+    relay.answer(saying.reply + std::string("\r\n"));
+    wait_until([&] { return has(job.err(), saying.says); }, "a renewal has met it");
+    relay.forward();
+    wait_until([&] { return as_int(server.command({"PTTL", "k"})) > 2500; }, "it is renewed");
+    std::ofstream(go).close();
+    CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
+    CHECK_FALSE(exists(server));
+  }
+}
+
+TEST_CASE("words: a grant whose answer is lost is taken back")
+{
+  const RedisServer server;
+  Relay relay(server);
+  relay.lose_answers();
+  for (const Words& kind : std::vector<Words>{{"-x"}, {"-s"}, {"--permits", "2"}, {"--format", "string"}, {"-n"}}) {
+    Words words{"run", "-S", relay.url(), "-k", "k"};
+    words.insert(words.end(), kind.begin(), kind.end());
+    words.insert(words.end(), {"--", "echo", "ran"});
+    const Finished lost = run_rlock(words);
+    CHECK(lost.code == 69);
+    CHECK(lost.out == "");
+    CHECK_MESSAGE(has(lost.err, "lost the connection to "), lost.err);
+    const auto holders = [&] {
+      return kind.front() == "--permits" ? as_int(server.command({"EXISTS", "{k}:timeout"})) : exists(server) ? 1 : 0;
+    };
+    wait_until([&] { return holders() == 0; }, "nothing is left");
+    server.command({"FLUSHALL"});
+  }
+}
+
+TEST_CASE("words: a renewal whose answer is lost counts as none, and a release as one in the end")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);  // it knows the scripts
+  Relay relay(server);
+  const auto go = make_temp_dir("words") / "go";
+  Process job(rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
+  wait_until([&] { return exists(server); }, "it is held");
+  relay.lose_answers();
+  wait_until([&] { return has(job.err(), "cannot renew k: lost the connection"); }, "a renewal has met it");
+  relay.forward();
+  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; }, "it is well");
+  relay.lose_answers();
+  std::ofstream(go).close();
+  wait_until([&] { return !exists(server); }, "it is released");
+  relay.forward();
+  CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
+  CHECK_FALSE(has(job.err(), "cannot release"));
+  CHECK_FALSE(has(job.err(), "lost:"));
+}

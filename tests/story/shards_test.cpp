@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stock in five segments, any free one of five locks: nothing is oversold, no segment is left out, and whoever waits gets
+// the first that comes free.
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int shards = 5;
+
+std::string key(int shard) { return "stock:" + std::to_string(shard); }
+
+std::vector<std::string> any_shard(const RedisServer& server, const std::vector<std::string>& options,
+                                   const std::vector<std::string>& job)
+{
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--shards", std::to_string(shards)};
+  words.insert(words.end(), options.begin(), options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), job.begin(), job.end());
+  return rlock_argv(words);
+}
+
+std::string shell_line(const std::vector<std::string>& words)
+{
+  std::string line;
+  for (const std::string& word : words) {
+    line += "'" + word + "' ";
+  }
+  return line;
+}
+
+// A shard is a plain lock: held under its own name, by one of ours …
+Process hold(const RedisServer& server, int shard)
+{
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", key(shard), "--", "sleep", "100"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", key(shard)})) == 1; }, "the shard is taken");
+  return holder;
+}
+
+// … or by somebody else.
+void take(const RedisServer& server, int shard)
+{
+  server.command({"HSET", key(shard), "somebody:1", "1"});
+  server.command({"PEXPIRE", key(shard), "60000"});
+}
+
+// What a foreign client does when it lets go.
+void let_go(const RedisServer& server, int shard)
+{
+  server.command({"DEL", key(shard)});
+  server.command({"PUBLISH", "redisson_lock__channel:{" + key(shard) + "}", "0"});
+}
+
+std::int64_t in_line(const RedisServer& server, int shard)
+{
+  return as_int(server.command({"ZCARD", "rlock:queue:{" + key(shard) + "}"}));
+}
+
+bool stand_in_every_line(const RedisServer& server, int waiters)
+{
+  not_on_a_quorum("nobody stands in line there");
+  for (int shard = 0; shard < shards; ++shard) {
+    if (in_line(server, shard) != waiters) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Nobody waits, and nobody's record is kept.
+void check_lines_are_left(const RedisServer& server)
+{
+  for (int shard = 0; shard < shards; ++shard) {
+    CAPTURE(shard);
+    CHECK(in_line(server, shard) == 0);
+    for (const std::string& entry : as_texts(server.command({"HKEYS", "rlock:waiters:{" + key(shard) + "}"}))) {
+      CHECK(entry.starts_with("#"));  // of all together
+    }
+  }
+}
+
+// A segment is a plain file with a number, guarded by nothing but the lock; each use of it is noted beside it.
+class Segments {
+ public:
+  explicit Segments(int each) : m_dir(make_temp_dir("segments"))
+  {
+    for (int shard = 0; shard < shards; ++shard) {
+      std::ofstream(m_dir / std::to_string(shard)) << each << "\n";
+    }
+  }
+
+  // Sells one item of the job's segment; 3 when there is none left.
+  [[nodiscard]] std::vector<std::string> sale() const
+  {
+    return {"sh", "-c",
+            "cd " + m_dir.string() +
+                "; echo >> used.$RLOCK_SHARD; read n < $RLOCK_SHARD; [ \"$n\" -gt 0 ] || exit 3; "
+                "echo $((n - 1)) > $RLOCK_SHARD; echo >> sold"};
+  }
+  [[nodiscard]] int left(int shard) const
+  {
+    int count = -1;
+    std::ifstream(m_dir / std::to_string(shard)) >> count;
+    return count;
+  }
+  [[nodiscard]] int used(int shard) const { return lines("used." + std::to_string(shard)); }
+  [[nodiscard]] int sold() const { return lines("sold"); }
+
+ private:
+  [[nodiscard]] int lines(const std::string& name) const
+  {
+    std::ifstream file(m_dir / name);
+    int count = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++count;
+    }
+    return count;
+  }
+  std::filesystem::path m_dir;
+};
+
+}  // namespace
+
+TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and every segment does its part")
+{
+  constexpr int sellers = 40;
+  constexpr int each = 50;  // a seller's share; a segment that is sold out sends him on to another
+  const RedisServer server;
+  const Segments segments(sellers * each / shards);
+  const std::string sale = shell_line(any_shard(server, {}, segments.sale()));
+  const std::string seller = "left=" + std::to_string(each) + "; while [ $left -gt 0 ]; do " + sale +
+                             "; case $? in 0) left=$((left - 1));; 3) ;; *) exit 1;; esac; done";
+  std::vector<Process> crowd;
+  for (int i = 0; i < sellers; ++i) {
+    crowd.emplace_back(std::vector<std::string>{"sh", "-c", seller});
+  }
+  for (Process& one : crowd) {
+    CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
+  }
+
+  CHECK(segments.sold() == sellers * each);
+  int uses = 0;
+  for (int shard = 0; shard < shards; ++shard) {
+    CAPTURE(shard);
+    CHECK(segments.left(shard) == 0);
+    uses += segments.used(shard);
+  }
+  for (int shard = 0; shard < shards; ++shard) {
+    CAPTURE(shard);
+    CHECK(segments.used(shard) * shards > uses * 0.8);
+    CHECK(segments.used(shard) * shards < uses * 1.2);
+  }
+  check_lines_are_left(server);
+}
+
+TEST_CASE("shards: never two in one shard, yet as many at once as there are shards")
+{
+  const RedisServer server;
+  const Witness witness;
+  std::vector<Process> crowd;
+  for (int i = 0; i < 40; ++i) {
+    // beats under a name that only the job itself can know
+    crowd.emplace_back(
+        any_shard(server, {}, witness.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
+  }
+  for (Process& one : crowd) {
+    CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
+  }
+  std::map<std::string, std::map<std::string, Interval>> by_shard;
+  for (const auto& [name, interval] : witness.jobs()) {
+    by_shard[name.substr(0, name.find('-'))].emplace(name, interval);
+  }
+  CHECK(by_shard.size() == shards);
+  std::size_t jobs = 0;
+  for (const auto& [shard, its_jobs] : by_shard) {
+    CAPTURE(shard);
+    CHECK(overlap(its_jobs) == "");
+    jobs += its_jobs.size();
+  }
+  CHECK(jobs == 40);
+  CHECK(overlap(witness.jobs()) != "");
+}
+
+TEST_CASE("shards: the job is told which one it has")
+{
+  const RedisServer server;
+  for (int shard = 0; shard < 4; ++shard) {
+    take(server, shard);
+  }
+  Process run(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD $RLOCK_KEY; echo \"$RLOCK_HELD\" | cut -d ' ' -f 2"}));
+  CHECK(run.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(run.out() == "4 stock:4\nstock:4\n");
+}
+
+TEST_CASE("shards: who waits gets whichever comes free, and stands in no line any more")
+{
+  for (int freed = 0; freed < shards; ++freed) {
+    CAPTURE(freed);
+    const RedisServer server;
+    for (int shard = 0; shard < shards; ++shard) {
+      take(server, shard);
+    }
+    Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
+    wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
+    let_go(server, freed);
+    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.out() == std::to_string(freed) + "\n");
+    check_lines_are_left(server);
+  }
+}
+
+TEST_CASE("shards: all come free at once: the waiter takes one, the others are free for the next")
+{
+  const RedisServer server;
+  for (int shard = 0; shard < shards; ++shard) {
+    take(server, shard);
+  }
+  Process waiter(any_shard(server, {}, {"sleep", "100"}));
+  wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
+  for (int shard = 0; shard < shards; ++shard) {
+    let_go(server, shard);
+  }
+  const auto held = [&] {
+    std::int64_t count = 0;
+    for (int shard = 0; shard < shards; ++shard) {
+      count += as_int(server.command({"EXISTS", key(shard)}));
+    }
+    return count;
+  };
+  // Those that are not the waiter's are free before it has left their lines.
+  wait_until([&] { return held() == 1 && stand_in_every_line(server, 0); }, "one is held, and waited for is none");
+  check_lines_are_left(server);
+  std::vector<Process> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back(any_shard(server, {"-n"}, {"sleep", "100"}));
+  }
+  wait_until([&] { return held() == shards; }, "each has one");
+  CHECK(Process(any_shard(server, {"-n"}, {"true"})).wait() == Exit{.code = 75, .signal = 0});
+}
+
+TEST_CASE("shards: the shard of a killed holder is free when its lease is over")
+{
+  const RedisServer server;
+  const auto from = std::chrono::steady_clock::now();
+  std::vector<Process> holders;
+  for (int shard = 0; shard < shards; ++shard) {
+    holders.emplace_back(any_shard(server, {"--ttl", "2s"}, {"sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"}));
+  }
+  for (const Process& holder : holders) {
+    wait_until([&] { return !holder.out().empty(); }, "each has a shard");
+  }
+  Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
+  wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
+  holders[3].signal(SIGKILL);
+  CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.out() == holders[3].out());
+  CHECK(std::chrono::steady_clock::now() - from >= 2s);
+}
+
+TEST_CASE("shards: -n, -w and a signal leave nothing behind")
+{
+  const RedisServer server;
+  for (int shard = 0; shard < shards; ++shard) {
+    take(server, shard);
+  }
+  Process now(any_shard(server, {"-n"}, {"true"}));
+  CHECK(now.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(now.err().starts_with("rlock: stock (5 shards) is busy, held by somebody:1"));
+  CHECK(Process(any_shard(server, {"-w", "300ms"}, {"true"})).wait() == Exit{.code = 75, .signal = 0});
+  Process waiter(any_shard(server, {}, {"true"}));
+  wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
+  waiter.signal(SIGTERM);
+  CHECK(waiter.wait() == Exit{.code = -1, .signal = SIGTERM});
+  check_lines_are_left(server);
+}
+
+TEST_CASE("shards: connections, scripts and queues lost in the middle of the sale")
+{
+  struct Blow { std::string why; std::vector<std::string> words; };
+  for (const Blow& blow : {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
+                           Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}},
+                           Blow{"scripts flushed", {"SCRIPT", "FLUSH"}},
+                           Blow{"queue lost", {"DEL", "rlock:queue:{stock:2}"}}}) {
+    CAPTURE(blow.why);
+    const RedisServer server;
+    const Segments segments(100);
+    std::vector<Process> holders, crowd;
+    for (int shard = 0; shard < shards; ++shard) {
+      holders.push_back(hold(server, shard));
+    }
+    for (int i = 0; i < 30; ++i) {
+      crowd.emplace_back(any_shard(server, {"--ttl", "5s"}, {"sh", "-c", segments.sale().back() + "; sleep 0.05"}));
+    }
+    wait_until([&] { return stand_in_every_line(server, 30); }, "all wait");
+    for (const Process& holder : holders) {
+      holder.signal(SIGTERM);
+    }
+    wait_until([&] { return segments.sold() >= 8; }, "the sale is under way");
+    server.command(blow.words);
+    for (Process& one : crowd) {
+      CHECK(one.wait(60s) == Exit{.code = 0, .signal = 0});
+    }
+    int left = 0;
+    for (int shard = 0; shard < shards; ++shard) {
+      left += segments.left(shard);
+    }
+    CHECK(segments.sold() == 30);
+    CHECK(left == shards * 100 - 30);
+  }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// rediss:// the same promises over TLS, and nobody is trusted who is not the server that was meant.
+#include "support/certificates.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* here = "DNS:localhost,IP:127.0.0.1";
+
+using Words = std::vector<std::string>;
+
+Words joined(Words words, const Words& more)
+{
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+struct Secured {
+  Authority authority;
+  RedisServer server{{.tcp = true, .tls = authority.sign(here)}};
+
+  [[nodiscard]] Words words(const std::string& verb, const Words& more) const
+  {
+    return joined({verb, "-S", server.tcp_url(), "--cacert", authority.file()}, more);
+  }
+  [[nodiscard]] std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
+};
+
+std::string contents(const std::string& file)
+{
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The job must not have run, and one line says why.
+void check_refusal(const Words& words, int code, const std::string& says)
+{
+  CAPTURE(says);
+  const Finished end = run_rlock(joined(words, {"-k", "k", "--", "echo", "ran"}));
+  CHECK(end.code == code);
+  CHECK(end.out == "");
+  CHECK_MESSAGE(end.err.find(says) != std::string::npos, end.err);
+  CHECK(std::count(end.err.begin(), end.err.end(), '\n') == 1);
+}
+
+}  // namespace
+
+TEST_CASE("tls: a job runs, whether the server is named or numbered")
+{
+  const Secured secured;
+  for (const std::string host : {"localhost", "127.0.0.1"}) {
+    const std::string url = "rediss://" + host + ":" + std::to_string(secured.server.port());
+    const Words rest{"-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER"};
+    const Finished typed = run_rlock(joined({"run", "-S", url, "--cacert", secured.authority.file()}, rest));
+    CHECK_MESSAGE(typed.code == 0, typed.err);
+    CHECK(typed.out == url + "\n");
+    const Finished inherited = run_rlock(
+        joined({"run"}, rest), {.env = {{"RLOCK_SERVER", url + "/2"}, {"RLOCK_CACERT", secured.authority.file()}}});
+    CHECK_MESSAGE(inherited.code == 0, inherited.err);
+    CHECK(inherited.out == url + "/2\n");
+  }
+}
+
+TEST_CASE("tls: a server whose certificate is no good")
+{
+  const Authority authority;
+  const Authority other;
+  struct Row {
+    Certificate certificate;
+    const Authority& trusted;
+    const char* says;
+  };
+  const Row rows[] = {
+      {authority.sign(here, -1), authority, " has expired "},
+      {authority.sign("DNS:other.example,IP:127.0.0.2"), authority, " is not for '127.0.0.1' "},
+      {authority.sign(here), other, " is signed by nobody we trust "},
+  };
+  for (const Row& row : rows) {
+    const RedisServer server({.tcp = true, .tls = row.certificate});
+    check_refusal({"run", "-S", server.tcp_url(), "--cacert", row.trusted.file()}, 69, row.says);
+    CHECK(as_int(server.command({"DBSIZE"})) == 0);
+  }
+  const RedisServer server({.tcp = true, .tls = authority.sign(here)});
+  check_refusal({"run", "-S", server.tcp_url()}, 69, " is signed by nobody we trust ");  // the system does not either
+}
+
+TEST_CASE("tls: one side speaks it, the other does not")
+{
+  const Secured secured;
+  const RedisServer plain({.tcp = true});
+  check_refusal({"run", "-S", "rediss://127.0.0.1:" + std::to_string(plain.port()), "--server-timeout", "500ms"}, 69,
+                "(if it speaks none: redis://)");
+  const std::string port = std::to_string(secured.server.port());
+  check_refusal({"run", "-S", "redis://127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
+  check_refusal({"run", "-S", "redis://:pw@127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
+}
+
+TEST_CASE("tls: a server that wants a certificate of ours")
+{
+  const Authority authority;
+  const Authority other;
+  const RedisServer server({.tcp = true, .tls = authority.sign(here), .client_ca = authority.file()});
+  const Certificate ours = authority.sign("DNS:us");
+  const Certificate strange = other.sign("DNS:us");
+  const Words words{"run", "-S", server.tcp_url(), "--cacert", authority.file()};
+  const auto with = [&](const Certificate& certificate) {
+    return joined(words, {"--cert", certificate.file, "--tls-key", certificate.key});
+  };
+  check_refusal(words, 77, " wants a certificate of ours (give --cert and --tls-key)");
+  check_refusal(with(strange), 77, " does not accept our certificate: ");
+  CHECK(run_rlock(joined(with(ours), {"-k", "k", "--", "true"})).code == 0);
+
+  const std::filesystem::path both = make_temp_dir("both") / "pem";
+  std::ofstream(both) << contents(ours.file) << contents(ours.key);
+  const Finished one_file = run_rlock(joined({"run", "-S", server.tcp_url()}, {"-k", "k", "--", "true"}),
+                                      {.env = {{"RLOCK_CACERT", authority.file()}, {"RLOCK_CERT", both}}});
+  CHECK_MESSAGE(one_file.code == 0, one_file.err);
+}
+
+TEST_CASE("tls: files that are no good are named with their option")
+{
+  const Secured secured;
+  const Words words{"run", "-S", secured.server.tcp_url()};
+  const Certificate one = secured.authority.sign("DNS:one");
+  const Certificate two = secured.authority.sign("DNS:two");
+  check_refusal(joined(words, {"--cacert", "/nonexistent/x"}), 78, "--cacert: cannot use /nonexistent/x: ");
+  check_refusal(joined(words, {"--cacert", one.key}), 78, "--cacert: cannot use " + one.key);
+  check_refusal(joined(words, {"--cert", one.key}), 78, "--cert: cannot use " + one.key);
+  check_refusal(joined(words, {"--cert", one.file, "--tls-key", two.key}), 78, "--tls-key: cannot use " + two.key);
+  check_refusal(joined(words, {"--tls-key", one.key}), 64, "--tls-key: the certificate is missing");
+  check_refusal({"run", "-S", secured.server.url(), "--cacert", one.file}, 64, " is a server without TLS ");
+}
+
+TEST_CASE("tls: renewed, waited for and taken by force as without")
+{
+  const Secured secured;
+  const std::filesystem::path dir = make_temp_dir("turns");
+  const std::string gate = "until test -e " + (dir / "go").string() + "; do sleep 0.01; done";
+  Process first(rlock_argv(secured.words("run", {"-k", "k", "--ttl", "500ms", "--", "sh", "-c", gate})));
+  wait_until([&] { return secured.exists("k") == 1; }, "it is held");
+  std::vector<Process> waiters;
+  for (int i = 0; i < 5; ++i) {
+    waiters.emplace_back(rlock_argv(secured.words(
+        "run", {"-k", "k", "--", "sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "order").string()})));
+    wait_until([&] { return as_int(secured.server.command({"ZCARD", "rlock:queue:{k}"})) == i + 1; }, "it waits");
+  }
+  const auto renewed = [&] { return as_int(secured.server.command({"PTTL", "k"})); };
+  for (int times = 0; times < 3; ++times) {
+    wait_until([&] { return renewed() < 400; }, "time passes");
+    wait_until([&] { return renewed() > 400; }, "it is renewed");
+  }
+  const Instant start = BootClock().now();
+  std::ofstream(dir / "go").close();
+  CHECK(first.wait() == Exit{0});
+  for (Process& waiter : waiters) {
+    CHECK(waiter.wait() == Exit{0});
+  }
+  CHECK(BootClock().now() - start < 8s);  // the first look without a message would be after ten
+  CHECK(contents(dir / "order") == "0\n1\n2\n3\n4\n");
+
+  Process held(rlock_argv(secured.words("run", {"-k", "k", "--", "sleep", "60"})));
+  wait_until([&] { return as_int(secured.server.command({"PUBSUB", "NUMPAT"})) == 0 && secured.exists("k") == 1 &&
+                          as_texts(secured.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{k}:*"})).size() == 1; },
+             "it is held, and its watchdog listens");
+  const Finished forced = run_rlock(secured.words("force-unlock", {"-k", "k", "--yes"}));
+  CHECK_MESSAGE(forced.code == 0, forced.err);
+  CHECK(held.wait() == Exit{121});
+}
+
+TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
+{
+  const Secured secured;
+  const auto maps_while_holding = [&](const Words& words) {
+    Process rlock(rlock_argv(joined(words, {"-k", "k", "--", "sleep", "60"})));
+    wait_until([&] { return secured.exists("k") == 1; }, "it is held");
+    const std::string maps = contents("/proc/" + std::to_string(rlock.pid()) + "/maps");
+    rlock.signal(SIGTERM);
+    rlock.wait();
+    return maps;
+  };
+  CHECK(maps_while_holding(secured.words("run", {})).find("libssl") != std::string::npos);
+  CHECK(maps_while_holding({"run", "-S", secured.server.url()}).find("libssl") == std::string::npos);
+
+  const std::filesystem::path dir = make_temp_dir("lib");
+  std::ofstream(dir / "libssl.so.3").close();  // found first, and none
+  const Finished without = run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
+  CHECK(without.code == 78);
+  CHECK(without.err.find("cannot load libssl.so.") != std::string::npos);
+  CHECK(run_rlock({"run", "-S", secured.server.url(), "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}}).code == 0);
+}

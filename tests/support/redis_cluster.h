@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real cluster of the test's own: masters on free ports, each with a third or so of the slots, and replicas.
+#pragma once
+
+#include "base/clock.h"
+#include "support/certificates.h"
+#include "support/redis_fixture.h"
+#include "wire/cluster_map.h"
+
+#include <cstddef>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace rlock::test {
+
+struct ClusterOptions {
+  std::size_t masters = 3;
+  bool replicas = false;         // one for each master
+  Millis node_timeout{15'000};   // after which a silent node counts as gone; short ones make busy machines lose some
+  std::vector<std::string> args; // of every node
+  std::string password;
+  const Authority* tls = nullptr; // signs for all nodes, which then speak TLS alone, with each other as well; outlives them
+};
+
+// Serves all slots when the constructor is done, and each replica has what its master has.
+class RedisCluster {
+ public:
+  using Options = ClusterOptions;
+  explicit RedisCluster(ClusterOptions options = {});
+
+  [[nodiscard]] std::string url() const;               // redis+cluster://127.0.0.1:P,…, or rediss+cluster://: the masters at first
+  [[nodiscard]] RedisServer& owner(const std::string& key) const;  // who has its slot, as far as a living node knows
+  [[nodiscard]] RedisServer& other_than(const RedisServer& node) const;  // a living master
+  [[nodiscard]] std::string key_at(const RedisServer& node, const std::string& start) const;  // a name of which it has the slot
+  [[nodiscard]] std::deque<RedisServer>& nodes() const { return m_nodes; }  // masters first
+
+  // To the owner of the second word, or to somebody where that is no key.
+  [[nodiscard]] Reply command(const std::vector<std::string>& words) const;
+
+  // Moves the slot of this key to another master as an operator would, keys and all.
+  void move_slot(const std::string& key, RedisServer& to) const;
+  // Half of that: the slot is being moved, none of its keys has been yet.
+  void begin_to_move_slot(const std::string& key, RedisServer& to) const;
+
+  void wait_until_served() const;  // by those who live
+
+ private:
+  void join() const;
+  void add_replicas() const;
+  [[nodiscard]] std::vector<RedisServer*> living() const;
+  [[nodiscard]] ClusterMap seen_by(const RedisServer& node) const;
+  [[nodiscard]] ClusterMap map() const;
+  [[nodiscard]] RedisServer& at(const HostPort& address) const;
+
+  ClusterOptions m_options;
+  mutable std::deque<RedisServer> m_nodes;
+};
+
+}  // namespace rlock::test

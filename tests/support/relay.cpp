@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/relay.h"
+
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace rlock::test {
+namespace {
+
+sockaddr_un address_of(const std::filesystem::path& path)
+{
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
+Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+bool send_all(const Fd& to, std::string_view text)
+{
+  return ::send(to.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+Relay::Relay(const RedisServer& server)
+    : m_server(server.socket_path()), m_path(make_temp_dir("relay") / "socket"), m_listener(unix_socket())
+{
+  const sockaddr_un address = address_of(m_path);
+  REQUIRE(::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(m_listener.get(), 8) == 0);
+  m_thread = std::thread([this] { run(); });
+}
+
+Relay::~Relay()
+{
+  m_over = true;
+  m_thread.join();
+}
+
+void Relay::forward()
+{
+  const std::lock_guard guard(m_mutex);
+  m_reply.clear();
+  m_loses = false;
+}
+
+void Relay::answer(const std::string& reply)
+{
+  const std::lock_guard guard(m_mutex);
+  m_reply = reply;
+}
+
+void Relay::lose_answers()
+{
+  const std::lock_guard guard(m_mutex);
+  m_loses = true;
+}
+
+void Relay::run()
+{
+  while (!m_over) {
+    std::vector<pollfd> waits{{.fd = m_listener.get(), .events = POLLIN, .revents = 0}};
+    for (const Pair& pair : m_pairs) {
+      waits.push_back({.fd = pair.client.get(), .events = POLLIN, .revents = 0});
+      waits.push_back({.fd = pair.server.get(), .events = POLLIN, .revents = 0});
+    }
+    ::poll(waits.data(), waits.size(), 20);
+    std::size_t at = 1;
+    for (auto pair = m_pairs.begin(); pair != m_pairs.end(); at += 2) {
+      const bool lasts = (waits[at].revents == 0 || pass(*pair, true)) && (waits[at + 1].revents == 0 || pass(*pair, false));
+      pair = lasts ? std::next(pair) : m_pairs.erase(pair);
+    }
+    if (waits[0].revents != 0) {
+      accept_one();
+    }
+  }
+}
+
+void Relay::accept_one()
+{
+  Pair pair{.client = Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), .server = unix_socket()};
+  const sockaddr_un address = address_of(m_server);
+  if (pair.client && ::connect(pair.server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    m_pairs.push_back(std::move(pair));
+  }
+}
+
+bool Relay::pass(const Pair& pair, bool from_client)
+{
+  std::array<char, 65536> bytes;  // NOLINT(*-member-init): recv fills it
+  const auto count = ::recv((from_client ? pair.client : pair.server).get(), bytes.data(), bytes.size(), 0);
+  if (count <= 0) {
+    return false;
+  }
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
+  const std::lock_guard guard(m_mutex);
+  if (from_client) {
+    return m_reply.empty() ? send_all(pair.server, text) : send_all(pair.client, m_reply);
+  }
+  return !m_loses && send_all(pair.client, text);
+}
+
+}  // namespace rlock::test

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between rlock and a real server: passes everything on, or says what a test has it say instead.
+#pragma once
+
+#include "base/fd.h"
+#include "support/redis_fixture.h"
+
+#include <atomic>
+#include <filesystem>
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace rlock::test {
+
+class Relay {
+ public:
+  explicit Relay(const RedisServer& server);
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  [[nodiscard]] std::string url() const { return "unix://" + m_path.string(); }
+
+  void forward();                          // at first
+  void answer(const std::string& reply);   // to all that is asked, and the server hears nothing
+  void lose_answers();                     // the server does what is asked; then the connection is gone
+
+ private:
+  struct Pair {
+    Fd client;
+    Fd server;
+  };
+  void run();
+  void accept_one();
+  bool pass(const Pair& pair, bool from_client);  // false: it is over
+
+  const std::filesystem::path m_server;
+  const std::filesystem::path m_path;
+  Fd m_listener;
+  std::list<Pair> m_pairs;  // the thread's own
+
+  std::mutex m_mutex;
+  std::string m_reply;    // empty: forward; guarded by m_mutex
+  bool m_loses = false;   // guarded by m_mutex
+  std::atomic<bool> m_over = false;
+  std::thread m_thread;
+};
+
+}  // namespace rlock::test

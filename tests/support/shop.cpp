@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/shop.h"
+
+#include "support/skip.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+namespace rlock::test {
+namespace {
+
+Words words_for(const Shop& shop, Words all)
+{
+  all.insert(all.begin() + 1, {"-S", shop.url()});
+  return all;
+}
+
+ProcessOptions as_shop() { return {.env = {{"RLOCK_PASSWORD", test_password}}}; }
+
+}  // namespace
+
+Words acl_line(const std::string& glob)
+{
+  const Finished printed = run_rlock({"acl", "-k", glob, "--user", "shop"});
+  REQUIRE(printed.code == 0);
+  std::istringstream text(printed.out);
+  Words words;
+  for (std::string word; text >> word;) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+void Shop::allow(Words line) const
+{
+  server.command({"ACL", "DELUSER", "shop"});
+  line.emplace_back(">" + std::string(test_password));
+  const Reply reply = server.command(line);
+  if (reply.is_error() && reply.text.find("unknown command") != std::string::npos) {
+    skip("the server knows no ACL");
+  }
+  REQUIRE(show(reply) == "\"OK\"");
+}
+
+Finished Shop::run(const Words& all) const { return run_rlock(words_for(*this, all), as_shop()); }
+
+Process Shop::start(const Words& all) const { return Process(rlock_argv(words_for(*this, all)), as_shop()); }
+
+}  // namespace rlock::test

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server with a user who has just those rights that a test gives it.
+#pragma once
+
+#include "support/process.h"
+#include "support/redis_fixture.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rlock::test {
+
+using Words = std::vector<std::string>;
+
+// What `rlock acl` prints for the user "shop", word by word.
+Words acl_line(const std::string& glob);
+
+struct Shop {
+  RedisServer server;
+
+  // The user "shop" has these rights and no others. Skips the test case where the server knows no ACL.
+  void allow(Words line) const;
+
+  // `all` begins with a verb; rlock runs as that user.
+  [[nodiscard]] Finished run(const Words& all) const;
+  [[nodiscard]] Process start(const Words& all) const;
+
+  [[nodiscard]] std::string url() const { return "unix://shop@" + server.socket_path().string(); }
+  [[nodiscard]] std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
+};
+
+}  // namespace rlock::test

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pseudo-terminal: what a person types and sees.
+#pragma once
+
+#include "base/fd.h"
+
+#include <string>
+#include <string_view>
+
+namespace rlock::test {
+
+class Terminal {
+ public:
+  explicit Terminal(unsigned short rows = 24, unsigned short columns = 80);
+
+  [[nodiscard]] int process_side() const { return m_slave.get(); }  // for ProcessOptions::terminal
+  void resize(unsigned short rows, unsigned short columns);         // the process in the foreground gets WINCH
+  void type(std::string_view keys) const;
+  const std::string& seen();  // all that was written since the beginning, control sequences among it
+
+ private:
+  Fd m_master;
+  Fd m_slave;
+  std::string m_seen;
+};
+
+}  // namespace rlock::test

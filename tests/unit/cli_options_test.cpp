@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include "cli/verbs.h"
+#include "cli/words.h"
+
+#include <CLI/CLI.hpp>
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::cli;
+
+namespace {
+
+using Args = std::vector<std::string>;
+
+std::vector<std::string> names_in(const CLI::App& app)
+{
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    names.push_back(option->get_name(false, true));
+  }
+  return names;
+}
+
+// Of a verb, what is left of its options when only those are made that may occur in `args`.
+std::vector<std::string> names_for(const Verb& verb, const Args& args)
+{
+  CLI::App app;
+  app.set_help_flag();
+  Options options(app, args);
+  const Act act = verb.describe(options);
+  return names_in(app);
+}
+
+}  // namespace
+
+TEST_CASE("options: what is typed is there, in each of its forms, and nothing else need be")
+{
+  for (const Verb* verb : all_verbs()) {
+    CLI::App app;
+    app.set_help_flag();
+    Options all(app);
+    const Act act = verb->describe(all);
+    CHECK(names_for(*verb, {"operand", "-", "--"}).empty());
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string names = option->get_name(false, true);
+      CAPTURE(verb->name);
+      CAPTURE(names);
+      for (const std::string& name : option->get_lnames()) {
+        CHECK(names_for(*verb, {"--" + name}) == Args{names});
+        CHECK(names_for(*verb, {"x", "--" + name + "=1"}) == Args{names});
+      }
+      for (const std::string& letter : option->get_snames()) {
+        const auto among_others = names_for(*verb, {"-%" + letter + "%"});
+        CHECK(among_others == Args{names});
+      }
+    }
+  }
+}
+
+TEST_CASE("options: an option that was not made is not known, and the whole verb has to be asked")
+{
+  const Args args{"--wiat", "1s"};
+  CLI::App app;
+  app.set_help_flag();
+  Text wait;
+  Options options(app, args);
+  options.text("-w,--wait", wait, "DUR", "");
+  CHECK(app.get_options().empty());
+  CHECK_FALSE(cut(app, args, Operands::command));
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text exposition format, line by line.
+#include "cli/prometheus.h"
+
+#include <doctest/doctest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::int64_t now = 1'795'288'200'000;
+
+LockState held(const std::string& key)
+{
+  LockState state{.name = *LockName::parse(key), .mode = Plain{}, .ttl = Millis{29'500}, .fence = 1'795'288'200'284'284, .holders = {}, .waiting = {}};
+  state.holders.push_back({Owner::of("o"), 1, HolderInfo{.since_ms = now - 12'345}});
+  state.waiting.push_back({Owner::of("w"), {}});
+  state.count = 1;
+  return state;
+}
+
+LockState free_lock(const std::string& key)
+{
+  return {.name = *LockName::parse(key), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
+}
+
+// As promtool's check metrics: each family once, HELP and TYPE before its samples, which stand together; no sample twice.
+void lint(const std::string& text)
+{
+  static const std::regex help("# HELP ([a-z_]+) [^\\\\]+\\.");
+  static const std::regex type("# TYPE ([a-z_]+) gauge");
+  static const std::regex sample(R"re(([a-z_]+)\{key="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (-?[0-9]+(?:\.[0-9]+)?|\+Inf))re");
+  REQUIRE(text.ends_with('\n'));
+  std::set<std::string> families, samples;
+  std::string helped, typed;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    std::smatch match;
+    if (std::regex_match(line, match, help)) {
+      helped = match[1];
+      CHECK(families.insert(helped).second);
+    } else if (std::regex_match(line, match, type)) {
+      typed = match[1];
+      CHECK(typed == helped);
+    } else {
+      REQUIRE(std::regex_match(line, match, sample));
+      CHECK(match[1] == typed);
+      CHECK(samples.insert(match[1].str() + match[2].str()).second);
+    }
+  }
+  CHECK(families.size() == 6);
+}
+
+}  // namespace
+
+TEST_CASE("prometheus: a lock that is held, and one that is free")
+{
+  const std::vector<LockState> states{held("stock"), free_lock("billing")};
+  const std::string text = prometheus_text(states, now);
+  lint(text);
+  for (const char* line : {"rlock_held{key=\"stock\"} 1\n", "rlock_held{key=\"billing\"} 0\n", "rlock_ttl_seconds{key=\"stock\"} 29.500\n",
+                           "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
+                           "rlock_holders{key=\"stock\"} 1\n", "rlock_waiting{key=\"stock\"} 1\n", "rlock_waiting{key=\"billing\"} 0\n",
+                           "rlock_age_seconds{key=\"stock\"} 12.345\n"}) {
+    CHECK_MESSAGE(text.find(line) != std::string::npos, line << " in\n" << text);
+  }
+  CHECK(text.find("rlock_fence{key=\"billing\"") == std::string::npos);
+  CHECK(text.find("rlock_age_seconds{key=\"billing\"") == std::string::npos);
+}
+
+TEST_CASE("prometheus: no name of a lock breaks out of its label")
+{
+  LockState eternal = held("a\"b\\c");
+  eternal.ttl.reset();
+  const std::vector<LockState> states{eternal, held("caf\xc3\xa9"), held("bad\xff\xc3"), held("a b=1")};
+  const std::string text = prometheus_text(states, now);
+  lint(text);
+  CHECK(text.find("{key=\"a\\\"b\\\\c\"} +Inf\n") != std::string::npos);
+  CHECK(text.find("{key=\"caf\xc3\xa9\"}") != std::string::npos);
+  CHECK(text.find("{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}") != std::string::npos);
+}
+
+TEST_CASE("prometheus: no locks, and a holder whose clock is ahead of ours")
+{
+  lint(prometheus_text({}, now));
+  const std::vector<LockState> states{held("k")};
+  CHECK(prometheus_text(states, now - 60'000).find("rlock_age_seconds{key=\"k\"} 0.000\n") != std::string::npos);
+}
+
+}  // namespace rlock::cli

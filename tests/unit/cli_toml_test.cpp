@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/toml.h"
+
+#include <doctest/doctest.h>
+
+namespace rlock::cli {
+namespace {
+
+// "wait=10s; run.server=[a,b]; quiet=true!", or the error.
+std::string shown(std::string_view text)
+{
+  const auto entries = parse_toml(text);
+  if (!entries) {
+    return entries.error().text;
+  }
+  std::string all;
+  for (const TomlEntry& entry : *entries) {
+    std::string value;
+    for (const std::string& each : entry.value.texts) {
+      value += (value.empty() ? "" : ",") + each;
+    }
+    const bool is_array = entry.value.kind == TomlValue::Kind::array;
+    const bool is_boolean = entry.value.kind == TomlValue::Kind::boolean;
+    all += (all.empty() ? "" : "; ") + (entry.table.empty() ? "" : entry.table + ".") + entry.key + "=" +
+           (is_array ? "[" + value + "]" : value) + (is_boolean ? "!" : "");
+  }
+  return all;
+}
+
+struct Row { const char* text; const char* expect; };
+
+}  // namespace
+
+TEST_CASE("toml: what options need of it")
+{
+  const Row rows[] = {
+      {"", ""},
+      {"\n# nothing\n\r\n", ""},
+      {"wait = \"10s\"", "wait=10s"},
+      {"wait='10s' # so long\r\nlabel = \"a#b\"\n", "wait=10s; label=a#b"},
+      {"permits = 5\nwait = 1.5\n", "permits=5; wait=1.5"},
+      {"quiet = true\nverbose=false", "quiet=true!; verbose=false!"},
+      {"server = [\"a\", 'b' ]", "server=[a,b]"},
+      {"server = [ # three\n \"a\",\n\n 'b',\n]\nwait=1", "server=[a,b]; wait=1"},
+      {"server = []", "server=[]"},
+      {"[run]\nwait = 1\n[ once ]\nwait = 2", "run.wait=1; once.wait=2"},
+      {"\"no-wait\" = true", "no-wait=true!"},
+      {R"(label = "tab \t quote \" backslash \\ \u00e9\U0001F512")", "label=tab \t quote \" backslash \\ é🔒"},
+      {R"(label = 'back\slash')", R"(label=back\slash)"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(shown(row.text) == row.expect);
+  }
+}
+
+TEST_CASE("toml: everything else is refused, and where it stands is told")
+{
+  const Row rows[] = {
+      {"wait", "1: after wait there should be = and a value (try wait = \"10s\")"},
+      {"\n\nwait =", "3: '' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"wait = 10s", "1: '10s' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"wait = \"10s", "1: the text has no end"},
+      {"wait = \"10s\n\"", "1: the text has no end"},
+      {"wait = \"\"\"10s\"\"\"", "1: a text of several lines is no option's value (use one pair of quotes)"},
+      {"wait = 1 2", "1: there is more on this line than one setting"},
+      {"wait = 1 wait = 2", "1: there is more on this line than one setting"},
+      {"wait = 1\nwait = 2", "2: wait is given twice"},
+      {"[run]\nwait = 1\n[once]\n[run]\nwait = 2", "5: wait is given twice"},
+      {"= 1", "1: here should be a name (try wait = \"10s\")"},
+      {"[[run]]", "1: here should be a name (try wait = \"10s\")"},
+      {"[run.job]", "1: a table is the name of a verb in brackets (try [run])"},
+      {"[run", "1: a table is the name of a verb in brackets (try [run])"},
+      {"run.wait = 1", "1: after run there should be = and a value (try wait = \"10s\")"},
+      {"run = { wait = 1 }", "1: '{' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"day = 2026-01-01", "1: '2026-01-01' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"server = [\"a\" \"b\"]", "1: in an array there is a comma between values"},
+      {"server = [[1]]", "1: '[1' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"server = [\"a\",\n", "2: the array has no end"},
+      {R"(label = "\q")", R"(1: unknown escape \q (in single quotes a backslash is itself))"},
+      {R"(label = "\ud800")", R"(1: \u is followed by the four digits of a character, \U by eight)"},
+      {R"(label = "\u12)", R"(1: \u is followed by the four digits of a character, \U by eight)"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text);
+    CHECK(shown(row.text) == row.expect);
+  }
+  CHECK(parse_toml("wait").error().fault == Fault::config);
+}
+
+TEST_CASE("toml: no beginning of a file is too short to be told from it")
+{
+  const std::string_view text = "[run]\nserver = [\"a\\u00e9\", 'b'] # c\nquiet = true\nwait = -1.5\n";
+  for (std::size_t length = 0; length <= text.size(); ++length) {
+    CAPTURE(text.substr(0, length));
+    const auto entries = parse_toml(text.substr(0, length));
+    CHECK((entries || !entries.error().text.empty()));
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/columns.h"
+#include "cli/watch.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::cli;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::int64_t noon = 1'795'262'400'000;  // 2026-11-21 12:00:00 UTC
+
+LockState lock(const std::string& name, Millis ttl, std::int64_t age_ms, std::size_t waiting = 0, std::uint64_t fence = 1)
+{
+  const HolderInfo info{.host = "web1", .pid = 7, .user = "alice", .command = "./" + name + ".sh", .label = {},
+                        .since_ms = noon - age_ms, .lease = 30s, .automatic = true};
+  return {.name = *LockName::parse(name),
+          .mode = Plain{},
+          .ttl = ttl,
+          .fence = fence,
+          .holders = {{.owner = Owner::of("token-" + name), .count = 1, .info = info}},
+          .waiting = std::vector<Waiter>(waiting, Waiter{Owner::of("w"), std::nullopt})};
+}
+
+std::vector<std::string> drawn(const std::vector<LockState>& states, View& view, Size size, const Rates& rates = {},
+                               Instant now = {}, std::string_view trouble = {})
+{
+  return frame({.states = states, .rates = rates, .server = "redis://db1", .trouble = trouble, .wall_ms = noon, .now = now},
+               view, size);
+}
+
+std::string bare(const std::string& line) { return std::regex_replace(line, std::regex("\x1b\\[[0-9]*m"), ""); }
+
+// The first word of each row of the table.
+std::vector<std::string> order(const std::vector<LockState>& states, View& view)
+{
+  std::vector<std::string> names;
+  for (const std::string& line : drawn(states, view, {.rows = 10, .columns = 80})) {
+    const std::string name = bare(line).substr(0, bare(line).find(' '));
+    if (name.size() == 1 && name != "q") {  // the keys
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+const std::vector<LockState> three{lock("b", 5s, 90'000, 1), lock("a", 20s, 1'000, 7), lock("c", 29s, 10'000)};
+
+}  // namespace
+
+TEST_CASE("watch: fills the screen exactly, whatever its size")
+{
+  for (const Size size : {Size{3, 20}, Size{10, 40}, Size{24, 80}, Size{50, 200}}) {
+    View view;
+    const auto lines = drawn(three, view, size);
+    CHECK(lines.size() == size.rows);
+    for (const std::string& line : lines) {
+      CHECK_MESSAGE(width(bare(line)) <= size.columns, line);
+    }
+  }
+}
+
+TEST_CASE("watch: says who holds what, for how long still")
+{
+  View view;
+  const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
+  CHECK(bare(lines.front()).find("3 held, 8 waiting") != std::string::npos);
+  CHECK(bare(lines.front()).find("12:00:00 UTC") != std::string::npos);
+  CHECK(bare(lines[2]).starts_with("a                alice@web1     1s      [#######---] 20s  7     -      ./a.sh  "));
+  CHECK(width(bare(lines[2])) == 80);
+  CHECK(std::count(lines.begin(), lines.end(), "a: held") == 1);  // the selected one's details
+}
+
+TEST_CASE("watch: sorts as its keys say, reversed by pressing them again")
+{
+  View view;
+  CHECK(order(three, view) == Names{"a", "b", "c"});
+  press(view, "k");
+  CHECK(order(three, view) == Names{"c", "b", "a"});
+  press(view, "t");
+  CHECK(order(three, view) == Names{"b", "a", "c"});
+  press(view, "w");
+  CHECK(order(three, view) == Names{"a", "b", "c"});
+  press(view, "a");
+  CHECK(order(three, view) == Names{"b", "c", "a"});
+  press(view, "aq");
+  CHECK(order(three, view) == Names{"a", "c", "b"});
+  CHECK(view.quits);
+}
+
+TEST_CASE("watch: filters by what is typed after /, keys mean nothing then")
+{
+  View view;
+  press(view, "/c.shq");
+  CHECK(view.filter == "c.shq");
+  CHECK_FALSE(view.quits);
+  press(view, "\x7f\r");
+  CHECK(order(three, view) == Names{"c"});
+  press(view, "/\x1b");
+  CHECK(order(three, view).size() == 3);
+  press(view, "/ü\x7f\r");
+  CHECK(view.filter.empty());
+}
+
+TEST_CASE("watch: arrows select, within what there is, and the selected one is in sight")
+{
+  std::vector<LockState> many;
+  for (int i = 0; i < 30; ++i) {
+    many.push_back(lock("lock" + std::to_string(100 + i), 10s, 1000));
+  }
+  View view;
+  press(view, "\x1b[A");
+  CHECK(view.selected == 0);
+  for (int i = 0; i < 100; ++i) {
+    press(view, "\x1b[B");
+  }
+  const auto lines = drawn(many, view, {.rows = 12, .columns = 80});
+  CHECK(view.selected == 29);
+  CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("\x1b[7mlock129"); }));
+}
+
+TEST_CASE("watch: the rate is how often it changed hands while it was watched")
+{
+  Rates rates;
+  const Instant start{1000s};
+  rates.note({lock("a", 20s, 1000, 0, 1)}, start);
+  rates.note({lock("a", 20s, 1000, 0, 2)}, start + 1s);
+  rates.note({lock("a", 20s, 1000, 0, 2)}, start + 2s);
+  rates.note({lock("a", 20s, 1000, 0, 9)}, start + 4s);
+  CHECK(rates.per_second(*LockName::parse("a"), start + 4s) == doctest::Approx(0.5));
+  CHECK(rates.per_second(*LockName::parse("b"), start + 4s) == 0);
+  View view;
+  CHECK(bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]).find("0.5/s") !=
+        std::string::npos);
+}
+
+TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server is a control character")
+{
+  View view;
+  LockState odd = lock("a", 20s, 1000);
+  odd.holders.front().info->command = "\x1b[2J";
+  odd.holders.front().info->host = "\x1b]0;";
+  const auto lines = drawn({odd}, view, {.rows = 5, .columns = 120}, {}, {}, "cannot reach it");
+  CHECK(bare(lines.back()).starts_with("cannot reach it"));
+  CHECK(bare(lines[2]).find('\x1b') == std::string::npos);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a waiter that hears nothing looks again: the price of silence.
+#include "lock/place.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+TEST_CASE("rest_after: the first few follow the ttl one after the other, all others look every ten seconds")
+{
+  struct Row { const char* why; std::optional<Millis> ttl; std::uint64_t place; Millis least; Millis most; };
+  const Row rows[] = {
+      {"the first, when the lock has expired", 2000ms, 0, 2001ms, 2003ms},
+      {"the second gives it time to", 2000ms, 1, 2301ms, 2303ms},
+      {"the fourth as well", 2000ms, 3, 2901ms, 2903ms},
+      {"who is further back does not count on the ttl", 2000ms, 4, 10s, 10s},
+      {"a long lease may end before its time", 30s, 0, 10s, 10s},
+      {"a step back makes no rest longer", 9900ms, 3, 10s, 10s},
+      {"no ttl", std::nullopt, 0, 10s, 10s},
+      {"far back in a long line nobody is missed for a while", 2000ms, 100, 10s, 12s},
+      {"expired already", 0ms, 0, 1ms, 3ms},
+  };
+  SystemRng rng;
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    for (int i = 0; i < 20; ++i) {
+      const Millis rest = rest_after({.ttl = row.ttl, .holder = {}, .place = row.place}, rng);
+      CHECK(rest >= row.least);
+      CHECK(rest <= row.most);
+    }
+  }
+}
+
+TEST_CASE("place: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is next")
+{
+  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  const Instant now{1h};
+  Place place{.spec = spec, .which = 0};
+  place.look_at = now + 10s;
+  place.told({.look_in = {}, .next = false, .claim_in = 2s}, now);
+  CHECK((place.due_at() == now + 2001ms));
+  place.told({.look_in = {}, .next = true}, now);
+  CHECK((place.due_at() == now + 10s));
+
+  place.told({.look_in = {}, .next = false, .claim_in = 2s}, now);
+  SystemRng rng;
+  place.refused({.ttl = 30s, .holder = {}, .place = 0}, {.queues = true, .ticket = 0}, now + 2s, rng);
+  CHECK((place.due_at() == now + 12s));
+}
+

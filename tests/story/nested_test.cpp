@@ -372,14 +372,15 @@ TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer on
 {
   const Nest nest;
   Process outer = nest.start(
-      {"-k", "k", "--ttl", "5s"},
-      nest.script("first.sh", "$RLOCK run -k k --lease 500ms -- sleep 5\n[ $? = 124 ] && touch over\n" +
-                                  Nest::until_told("first")));
+      {"-k", "k", "--ttl", "20s"},
+      nest.script("first.sh", "$RLOCK run -k k --lease 2s -- sleep 30\necho $? > code\n" + Nest::until_told("first")));
   wait_until([&] { return nest.count() == 2; }, "it is nested");
-  while (!nest.exists("over")) {
-    CHECK(nest.pttl() > 2000);
-    std::this_thread::sleep_for(20ms);
-  }
+  const auto is_over = [&] {
+    CHECK(nest.pttl() > 8000);
+    return nest.exists("code");
+  };
+  wait_until(is_over, "the inner lease is over");
+  CHECK(nest.number_in("code") == 124);
   CHECK(nest.count() == 1);
   nest.tell("first");
   CHECK(outer.wait() == well);

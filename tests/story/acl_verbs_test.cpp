@@ -143,7 +143,7 @@ TEST_CASE("acl: with exactly this line a lock is given back, or a server not cou
 {
   const Shop shop;
   shop.allow(acl_line("app:*"));
-  const Finished lonely = shop.run({"run", "--sync", "1", "--server-timeout", "200ms", "-k", "app:k", "--", "true"});
+  const Finished lonely = shop.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"});
   CHECK(lonely.code == 69);
   CHECK_MESSAGE(lonely.err.find("0 of the 1 replicas") != std::string::npos, lonely.err);
 

@@ -299,7 +299,7 @@ TEST_CASE("flock: 21: TERM ends who waits, at once, and nobody stands in line an
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
     waiter.signal(SIGTERM);
-    CHECK(waiter.wait(2s) == Exit{.code = -1, .signal = SIGTERM});
+    CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
     front.let_go();
     CHECK(holder.wait() == well);
     CHECK(front.is_free());
@@ -316,7 +316,7 @@ TEST_CASE("flock: 21: TERM takes who waits out of the queue")
   const auto in_line = [&] { return as_texts(server.command({"KEYS", "rlock:queue*"})).size(); };
   wait_until([&] { return in_line() == 1; }, "it stands in line");
   waiter.signal(SIGTERM);
-  CHECK(waiter.wait(2s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
   CHECK(in_line() == 0);
   front.let_go();
   CHECK(holder.wait() == well);
@@ -352,7 +352,7 @@ TEST_CASE("flock: 22: the first in line is in as soon as what was left behind ha
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
     front.let_go();
-    CHECK(waiter.wait(2s) == well);
+    CHECK(waiter.wait(5s) == well);
   });
 }
 

@@ -95,7 +95,7 @@ TEST_CASE("states: who would take a lock is told at once what is wrong, and noth
   for (Act& act : acts()) {
     CAPTURE(act.state.name);
     begin(act);
-    const Finished end = run_rlock(act.words({"--server-timeout", "500ms", "--", "echo", "ran"}));
+    const Finished end = run_rlock(act.words({"--server-timeout", "2s", "--", "echo", "ran"}));
     CHECK(end.code == act.state.code);
     CHECK(end.out == (act.state.code == 0 ? "ran\n" : ""));
     CHECK_MESSAGE(has(end.err, act.state.says), end.err);

@@ -64,7 +64,7 @@ TEST_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
     Process waiter(words_on(server, {"--", "true"}));
     wait_until([&] { return somebody_waits(server); }, "the waiter listens");
     waiter.signal(signal);
-    CHECK(waiter.wait(2s) == Exit{.code = -1, .signal = signal});
+    CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = signal});
     CHECK(nothing_left(server));
   }
 }

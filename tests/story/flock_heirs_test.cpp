@@ -122,8 +122,8 @@ TEST_CASE("flock heirs: dead before the lock could be another's, whatever became
   }
   SUBCASE("the server is silent")
   {
-    Estate estate("2s");
-    const auto until = std::chrono::steady_clock::now() + 2s;
+    Estate estate("4s");
+    const auto until = std::chrono::steady_clock::now() + 4s;
     estate.server.stop_signal();
     wait_until_dead(estate.heir);
     CHECK(std::chrono::steady_clock::now() < until);

@@ -132,7 +132,7 @@ TEST_CASE("not ours: --on-lost warn lets the job go on, and still says so with 1
 TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is over")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "1500ms", "--", "sleep", "10"}));
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "3s", "--", "sleep", "20"}));
   wait_until([&] { return held(server); }, "the lock is taken");
   std::int64_t last = pttl(server);
   while (job.running()) {

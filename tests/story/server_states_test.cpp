@@ -166,7 +166,7 @@ TEST_CASE("states: what cannot be released frees itself, which is said, and the 
 {
   auto all = acts();
   for (Act& act : all) {
-    act.hold({"--server-timeout", "1s"});
+    act.hold({"--server-timeout", "2s"});
   }
   for (Act& act : all) {
     begin(act);

@@ -193,7 +193,7 @@ TEST_CASE("several keys: the lower one is kept for as long as the higher one is 
 TEST_CASE("several keys: all are renewed while the job runs")
 {
   const Table table;
-  Process job = table.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "600ms"}, {"sleep", "2"});
+  Process job = table.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "1500ms"}, {"sleep", "4"});
   table.wait_for("c");
   while (job.running()) {
     for (const char* key : {"a", "b", "c"}) {

@@ -19,7 +19,7 @@ struct Farewell {
 
 // To be called when the job is reaped, or never ran. Ends all watchdogs, for a renewal must not follow a release. Then
 // lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. What each lock
-// turned out to be when it was not ours any more, in the order of `taken`. Returns a ms later where somebody came in.
+// turned out to be when it was not ours any more, in the order of `taken`. Returns 3 ms later where somebody came in.
 std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world,
                                            std::span<Holding> taken, const Farewell& farewell);
 

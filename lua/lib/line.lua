@@ -209,8 +209,8 @@ local function advance()
   return open and hand_over() or 0
 end
 
--- By who came for something else: its own lock is gone, or renewed. What a full memory refuses to the next is no answer
--- to that.
+-- By who came for something else: its own lock is gone, or renewed. What keeps the next out, such as a foreign type at
+-- one of our keys, is no answer to that.
 local function leave_it_to_the_next()
   pcall(advance)
 end

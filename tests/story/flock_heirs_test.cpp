@@ -77,10 +77,10 @@ void wait_until_dead(pid_t pid, Millis timeout = 10s)
 
 TEST_CASE("flock heirs: a keeper renews for as long as they live, and releases then")
 {
-  Estate estate("1s");
+  Estate estate("2s");
   REQUIRE(estate.keeper != 0);
   const std::string owner = estate.owner();
-  const auto over = std::chrono::steady_clock::now() + 3s;
+  const auto over = std::chrono::steady_clock::now() + 5s;
   while (std::chrono::steady_clock::now() < over) {
     REQUIRE(estate.held());
     REQUIRE(estate.owner() == owner);
@@ -88,13 +88,13 @@ TEST_CASE("flock heirs: a keeper renews for as long as they live, and releases t
   }
   CHECK(is_alive(estate.heir));
   ::kill(estate.heir, SIGKILL);
-  wait_until([&] { return !estate.held(); }, "the lock is free", 500ms);
+  wait_until([&] { return !estate.held(); }, "the lock is free", 1500ms);
   wait_until_dead(estate.keeper);
 }
 
 TEST_CASE("flock heirs: when the lock is lost they are stopped")
 {
-  Estate estate("1s");
+  Estate estate("2s");
   estate.server.command({"DEL", "k"});
   wait_until_dead(estate.heir);
   wait_until_dead(estate.keeper);
@@ -134,7 +134,7 @@ TEST_CASE("flock heirs: dead before the lock could be another's, whatever became
 
 TEST_CASE("flock heirs: killed with their guardian's KILL, for want of anybody who would stop them in time")
 {
-  Estate estate("1s");
+  Estate estate("2s");
   const std::string children = "/proc/" + std::to_string(estate.heir) + "/stat";
   const std::string stat = contents(children);
   const pid_t guardian = std::stoi(stat.substr(stat.rfind(") ") + 4));
@@ -168,11 +168,11 @@ TEST_CASE("flock heirs: one that closes what it inherited is under the lock no m
 
 TEST_CASE("flock heirs: a daemon keeps the lock too, as with flock")
 {
-  Estate estate("1s", "setsid sh -c 'echo $$ >heir; exec sleep 100' & until [ -s heir ]; do sleep 0.02; done");
-  std::this_thread::sleep_for(1500ms);
+  Estate estate("2s", "setsid sh -c 'echo $$ >heir; exec sleep 100' & until [ -s heir ]; do sleep 0.02; done");
+  std::this_thread::sleep_for(3s);
   CHECK(estate.held());
   ::kill(estate.heir, SIGKILL);
-  wait_until([&] { return !estate.held(); }, "the lock is free", 500ms);
+  wait_until([&] { return !estate.held(); }, "the lock is free", 1500ms);
   wait_until_dead(estate.keeper);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("flock heirs: nobody who waits for the caller's output waits for the k
 TEST_CASE("flock heirs: they let go of it themselves with -u, and live on")
 {
   const std::string rflock = fs::path(RLOCK_BINARY).parent_path() / "rflock";
-  Estate estate("1s", "(until [ -e go ]; do sleep 0.02; done; " + rflock + " -u k; exec sleep 100) & echo $! >heir");
+  Estate estate("2s", "(until [ -e go ]; do sleep 0.02; done; " + rflock + " -u k; exec sleep 100) & echo $! >heir");
   CHECK(estate.held());
   estate.front.let_go();
   wait_until_dead(estate.keeper);

@@ -91,7 +91,7 @@ TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its f
 TEST_CASE("renewal: connections cut by the server are made again")
 {
   const RedisServer server;
-  Process job = job_of(server, "3");
+  Process job = job_of(server, "4", "2s");
   wait_until([&] { return held(server); }, "the lock is taken");
   while (job.running()) {
     server.command({"CLIENT", "KILL", "TYPE", "normal"});

@@ -172,7 +172,7 @@ TEST_CASE("sentinel: what is wrong is told in one line")
 {
   SentinelGroup group({.replicas = 1, .sentinels = 1, .sentinel_password = "geheim"});
   const auto run = [&](const std::string& url) {
-    const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "1s", "--", "true"});
+    const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "2s", "--", "true"});
     CAPTURE(end.err);
     CHECK((end.code == 0 ? end.err.empty() : one_line(end.err)));
     CHECK(end.err.find("geheim") == std::string::npos);

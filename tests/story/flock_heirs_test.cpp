@@ -88,7 +88,7 @@ TEST_CASE("flock heirs: a keeper renews for as long as they live, and releases t
   }
   CHECK(is_alive(estate.heir));
   ::kill(estate.heir, SIGKILL);
-  wait_until([&] { return !estate.held(); }, "the lock is free", 1500ms);
+  wait_until([&] { return !estate.held(); }, "the lock is free", 1s);
   wait_until_dead(estate.keeper);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("flock heirs: a daemon keeps the lock too, as with flock")
   std::this_thread::sleep_for(3s);
   CHECK(estate.held());
   ::kill(estate.heir, SIGKILL);
-  wait_until([&] { return !estate.held(); }, "the lock is free", 1500ms);
+  wait_until([&] { return !estate.held(); }, "the lock is free", 1s);
   wait_until_dead(estate.keeper);
 }
 

@@ -37,9 +37,9 @@ TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced"
                                 {.deadline = clock.now() + 5s, .stop = Stop::never()});
   REQUIRE(ear);
 
-  Process job = job_of(server, "7.5", "1500ms");
+  Process job = job_of(server, "20", "4s");
   wait_until([&] { return held(server); }, "the lock is taken");
-  std::int64_t least = 1500;
+  std::int64_t least = 4000;
   while (job.running()) {
     const std::int64_t left = pttl(server);
     if (held(server)) {  // the job may have ended in between
@@ -47,7 +47,7 @@ TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced"
     }
     std::this_thread::sleep_for(5ms);
   }
-  CHECK(least > 300);  // a third of it more on a machine that does not stand still
+  CHECK(least > 2000);
   CHECK(job.wait() == Exit{.code = 0, .signal = 0});
   CHECK_FALSE(held(server));
   CHECK(job.err() == "");

@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Renewed every 4 s, given up 3 s before its end: all states are gone through at once, on whatever machine there is.
+// Renewed every 4 s, given up a second before its end: all states are gone through at once, on whatever machine there is.
 constexpr Millis ttl = 12s;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -40,7 +40,7 @@ struct Act {
   // A job that holds the lock until `dir`/go is there.
   void hold(const Words& options)
   {
-    Words all = words({"--ttl", "12s", "--kill-after", "3s"});
+    Words all = words({"--ttl", "12s", "--kill-after", "1s"});
     all.insert(all.end(), options.begin(), options.end());
     all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
     rlock.emplace(rlock_argv(all));
@@ -125,7 +125,7 @@ TEST_CASE("states: what is held is kept through what passes")
   }
   for (Act& act : all) {
     CAPTURE(act.state.name);
-    wait_until([&] { return real_clock.now() > act.begun + ttl; }, "the lease that it met it with is over");
+    wait_until([&] { return real_clock.now() > act.begun + ttl; }, "the lease that it met it with is over", 2 * ttl);
     CHECK_MESSAGE(act.rlock->running(), act.rlock->err());
     act.finish_job();
     CHECK_MESSAGE(act.rlock->wait() == Exit{0}, act.rlock->err());
@@ -146,7 +146,7 @@ TEST_CASE("states: what is held is lost, and said to be, when it does not pass")
   }
   for (Act& act : all) {
     CAPTURE(act.state.name);
-    CHECK_MESSAGE(act.rlock->wait() == Exit{121}, act.rlock->err());
+    CHECK_MESSAGE(act.rlock->wait(2 * ttl) == Exit{121}, act.rlock->err());
     CHECK(real_clock.now() < act.begun + ttl);  // before it can be another's
     const std::string said = act.rlock->err();
     const bool warned = has(said, "(it is given up in ");
@@ -157,7 +157,7 @@ TEST_CASE("states: what is held is lost, and said to be, when it does not pass")
   }
   for (Act& act : all) {
     act.state.end(act.scene);
-    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over");
+    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
     check_nothing_left(act);
   }
 }
@@ -181,7 +181,7 @@ TEST_CASE("states: what cannot be released frees itself, which is said, and the 
     act.state.end(act.scene);
   }
   for (Act& act : all) {
-    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over");
+    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
     check_nothing_left(act);
   }
 }

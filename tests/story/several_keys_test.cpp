@@ -98,7 +98,10 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
   }
   for (Process& philosopher : philosophers) {
     CHECK(philosopher.wait(60s) == well);
-    CHECK(philosopher.err().find("lost") == std::string::npos);
+    std::istringstream said(philosopher.err());
+    for (std::string line; std::getline(said, line);) {
+      CHECK_MESSAGE(line.starts_with("rlock: waiting for "), line);  // where the machine takes long
+    }
   }
   CHECK_FALSE(std::filesystem::exists(table.dir / "quarrel"));
   for (int i = 0; i < 5; ++i) {

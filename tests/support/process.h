@@ -54,7 +54,7 @@ class Process {
   bool running();
 
   // Fails the test case, with the command and both streams, when it is not over in time.
-  Exit wait(Millis timeout = std::chrono::seconds(30));
+  Exit wait(Millis timeout = std::chrono::seconds(10));
 
   // What it has written so far. Empty on a terminal.
   [[nodiscard]] std::string out() const;

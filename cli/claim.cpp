@@ -7,8 +7,6 @@
 #include "cli/output.h"
 #include "runner/door.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 
 namespace rlock::cli {

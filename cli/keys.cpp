@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/keys.h"
 
-#include <CLI/CLI.hpp>
-
 namespace rlock::cli {
 
 void describe_prefix(Options& options, TypedKeys& typed)

@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

@@ -3,6 +3,7 @@
 #include "cli/dispatch.h"
 #include "cli/output.h"
 #include "cli/wipe.h"
+#include "job/signals.h"
 
 #include <exception>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/patience.h"
 
-#include <CLI/CLI.hpp>
-
 namespace rlock::cli {
 namespace {
 

@@ -3,8 +3,6 @@
 
 #include "base/password_file.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>

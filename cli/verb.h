@@ -3,13 +3,19 @@
 #pragma once
 
 #include "cli/environment.h"
-#include "runner/run.h"
+#include "base/exit_code.h"
+#include "base/result.h"
+#include "runner/run_end.h"
 
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace rlock {
+class Signals;
+}
 
 namespace rlock::cli {
 

@@ -6,8 +6,6 @@
 #include "cli/verbs.h"
 #include "lock/rights.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <memory>

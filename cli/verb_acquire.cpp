@@ -10,8 +10,6 @@
 #include "cli/output.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <climits>
 #include <utility>

@@ -6,8 +6,7 @@
 #include "cli/server.h"
 #include "cli/verbs.h"
 #include "doctor/bench.h"
-
-#include <CLI/CLI.hpp>
+#include "job/signals.h"
 
 #include <array>
 #include <cstdio>

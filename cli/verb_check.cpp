@@ -3,8 +3,6 @@
 #include "cli/claim.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

@@ -12,8 +12,6 @@
 #include "doctor/judge.h"
 #include "doctor/probe.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <csignal>

@@ -10,8 +10,6 @@
 #include "lock/denial.h"
 #include "lock/trail.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <map>

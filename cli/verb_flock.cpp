@@ -10,8 +10,6 @@
 #include "cli/version.h"
 #include "runner/become.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cctype>

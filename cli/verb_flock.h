@@ -5,6 +5,7 @@
 #include "cli/keys.h"
 #include "cli/server.h"
 #include "cli/verb.h"
+#include "runner/run.h"
 
 namespace rlock::cli {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_force_unlock.h"
 
+#include "base/log.h"
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/show.h"
 #include "cli/verbs.h"
 #include "runner/identity.h"
-
-#include <CLI/CLI.hpp>
 
 #include <array>
 

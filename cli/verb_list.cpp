@@ -9,8 +9,6 @@
 #include "cli/show.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 

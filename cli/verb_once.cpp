@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_run.h"
 #include "cli/verbs.h"
-
-#include <CLI/CLI.hpp>
+#include "runner/run.h"
 
 #include <array>
 

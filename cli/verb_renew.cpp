@@ -4,8 +4,6 @@
 #include "cli/limits.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

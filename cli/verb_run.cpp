@@ -5,8 +5,6 @@
 #include "cli/logging.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

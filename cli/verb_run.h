@@ -7,6 +7,7 @@
 #include "cli/patience.h"
 #include "cli/server.h"
 #include "cli/verb.h"
+#include "runner/run.h"
 
 namespace rlock::cli {
 

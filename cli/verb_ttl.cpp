@@ -6,8 +6,6 @@
 #include "cli/server.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

@@ -5,8 +5,6 @@
 #include "cli/verbs.h"
 #include "cli/version.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <memory>
 

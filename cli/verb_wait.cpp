@@ -8,8 +8,6 @@
 #include "cli/verbs.h"
 #include "lock/freedom.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 
 namespace rlock::cli {

@@ -10,8 +10,7 @@
 #include "cli/show.h"
 #include "cli/verbs.h"
 #include "cli/watch.h"
-
-#include <CLI/CLI.hpp>
+#include "job/signals.h"
 
 #include <array>
 #include <csignal>

@@ -7,11 +7,11 @@
 #include "base/rng.h"
 #include "job/job.h"
 #include "lock/open.h"
+#include "runner/run_end.h"
 
 #include <optional>
 #include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace rlock {
@@ -45,11 +45,6 @@ struct RunRequest {
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
 };
-
-// How rlock is to end: with a code of its own, the job's code, or the job's signal.
-struct ExitWith { int code; };
-struct DieOf { int signal; };
-using RunEnd = std::variant<ExitWith, DieOf>;
 
 // What the story needs of the world; all must outlive the call.
 struct World {

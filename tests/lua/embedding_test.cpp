@@ -2,6 +2,7 @@
 // What is sent to the server is what stands in lua/, byte for byte, under the server's own name.
 #include "lua/scripts.h"
 #include "support/redis_fixture.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

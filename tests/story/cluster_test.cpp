@@ -4,6 +4,7 @@
 #include "support/redis_cluster.h"
 #include "support/wait_until.h"
 #include "wire/slot.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

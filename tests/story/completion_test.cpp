@@ -8,6 +8,7 @@
 #include "support/terminal.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

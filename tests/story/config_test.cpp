@@ -3,6 +3,7 @@
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

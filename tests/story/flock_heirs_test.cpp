@@ -5,6 +5,7 @@
 #include "support/script.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

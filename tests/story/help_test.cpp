@@ -2,6 +2,7 @@
 // What a verb's help offers, the verb takes.
 #include "support/process.h"
 #include "support/temp_dir.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

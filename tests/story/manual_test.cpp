@@ -7,6 +7,7 @@
 #include "support/process.h"
 #include "support/skip.h"
 #include "support/text_file.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -2,6 +2,7 @@
 // What is let go of by hand under a lock that is held already: that hold and no other.
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -7,6 +7,7 @@
 #include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -5,6 +5,7 @@
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 #include "support/witness.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 #include "job/command.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "support/place.h"
 #include "support/temp_dir.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 #include "support/place.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
+#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may include whom: each module its own headers and those of the floors below it.
+#include "support/paths.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -38,11 +38,7 @@ local function expire(_, ttl)
 end
 
 local function extend(_, ttl)
-  local left = redis.call('PTTL', LOCK)
-  if left < tonumber(ttl) then
-    redis.call('PEXPIRE', LOCK, ttl)
-    return left
-  end
+  return at_least(LOCK, ttl)
 end
 
 local function remove()

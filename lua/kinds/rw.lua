@@ -66,14 +66,6 @@ local function admits(wish)
   return wish == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or redis.call('EXISTS', LOCK) == 0
 end
 
-local function at_least(key, ttl)
-  local left = redis.call('PTTL', key)
-  if left < tonumber(ttl) then
-    redis.call('PEXPIRE', key, ttl)
-    return left
-  end
-end
-
 -- Readers that were killed stay in the hash for as long as others keep it alive.
 local function drop_dead_readers()
   for _, field in ipairs(redis.call('HKEYS', LOCK)) do
@@ -118,23 +110,37 @@ end
 
 local function disagreement() end
 
--- ms that the longest living reader has left
+-- ms that the longest living reader has left; math.huge when the hold of one of them has lost its ttl (PERSIST)
 local function longest_read()
   local longest = 0
   local fields = redis.call('HGETALL', LOCK)
   for i = 1, #fields, 2 do
     for hold = 1, tonumber(fields[i + 1]) or 0 do
-      longest = math.max(longest, redis.call('PTTL', timeout_of(fields[i], hold)))
+      local left = redis.call('PTTL', timeout_of(fields[i], hold))
+      longest = left == -1 and math.huge or math.max(longest, left)
     end
   end
   return longest
+end
+
+-- The lock lasts as long as the longest of its readers. False when no reader is left.
+local function last_as_readers()
+  local longest = longest_read()
+  if longest > 0 and longest < math.huge then
+    redis.call('PEXPIRE', LOCK, longest)
+  end
+  return longest > 0
 end
 
 local function expire(owner, ttl)
   for hold = 1, reads(owner) or 0 do
     redis.call('PEXPIRE', timeout_of(owner, hold), ttl)
   end
-  redis.call('PEXPIRE', LOCK, writes(owner) and ttl or longest_read())
+  if writes(owner) then
+    redis.call('PEXPIRE', LOCK, ttl)
+  else
+    last_as_readers()
+  end
 end
 
 local function extend(owner, ttl)
@@ -150,10 +156,7 @@ local function settle(said)
   if redis.call('HGET', LOCK, 'mode') == 'write' then
     return
   end
-  local longest = longest_read()
-  if longest > 0 then
-    redis.call('PEXPIRE', LOCK, longest)
-  else
+  if not last_as_readers() then
     redis.call('DEL', LOCK)
     word = said
   end

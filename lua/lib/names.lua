@@ -60,6 +60,16 @@ local function more_listen(number)
   return redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] > number
 end
 
+-- Makes a key last `ttl` ms from now, which is more than 0; never shortens. nil when the key lasts as long anyway, else
+-- how many ms it had left. A key that has lost its ttl (PERSIST) gets one, and was not short of time.
+local function at_least(key, ttl)
+  local left = redis.call('PTTL', key)
+  if left < tonumber(ttl) then
+    redis.call('PEXPIRE', key, ttl)
+    return left < 0 and tonumber(ttl) or left
+  end
+end
+
 -- microseconds
 local function now()
   local time = redis.call('TIME')

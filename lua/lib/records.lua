@@ -9,7 +9,7 @@
 --   admits(wish)            whether somebody who wants that could come in now
 --   enter(owner, ttl, wish) the first hold
 --   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
---   extend(owner, ttl)      never shortens; nil, or how many ms were left. `expire(owner, ttl)` sets it
+--   extend(owner, ttl)      never shortens, ttl > 0; nil, or how many ms were left. `expire(owner, ttl)` sets it
 --   leave(owner)            takes one hold away; how many are left. `remove(owner)`: all of them
 --   next_change()           ms until it may change with no word said; -1: never
 --   say_free()              tells foreign clients; those that share look first whether there is anything to tell

@@ -12,12 +12,15 @@
 -- The time is the server's, in microseconds: the ttl runs out by that.
 --
 -- Never re-creates a key that is gone: somebody may have worked under it meanwhile. Never shortens: an outer
--- hold may count on more. PEXPIRE, because it is allowed when memory is full.
+-- hold may count on more. PEXPIRE, because it is allowed when memory is full. A question (ttl 0) changes nothing.
+local TTL = tonumber(ARGV[6])
 local time = string.format('%.0f', now())
 if not holds(OWNER) then
   local answer = lost()
   answer[6] = time
-  leave_it_to_the_next()
+  if TTL > 0 then
+    leave_it_to_the_next()
+  end
   return answer
 end
 
@@ -35,20 +38,22 @@ end
 
 -- Who renews every third of its lease has two thirds left.
 local function tell_if_late(left)
-  local info = left * 3 < tonumber(ARGV[6]) and redis.call('HGET', HOLDER, OWNER)
+  local info = left * 3 < TTL and redis.call('HGET', HOLDER, OWNER)
   local lease = info and string.find(info, 'auto=1$') and tonumber(string.match(info, 'lease=(%d+)'))
   if lease and left * 3 < lease then
     tell_trouble('renewed_late\0' .. OWNER .. '\0left\0' .. left)
   end
 end
 
-local left = extend(OWNER, ARGV[6])
-if left then
-  keep_records(ARGV[6])
-  tell_if_late(left)
-end
--- Who waits behind one that was killed hears nothing of that. Who shares the lock comes by anyway.
-if SHARES and redis.call('EXISTS', QUEUE) == 1 then
-  leave_it_to_the_next()
+if TTL > 0 then
+  local left = extend(OWNER, TTL)
+  if left then
+    keep_records(TTL)
+    tell_if_late(left)
+  end
+  -- A waiter behind one that was killed hears nothing of that. A holder that shares the lock renews it anyway.
+  if SHARES and redis.call('EXISTS', QUEUE) == 1 then
+    leave_it_to_the_next()
+  end
 end
 return {'kept', redis.call('HGET', FORCE, OWNER), time}

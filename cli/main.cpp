@@ -58,6 +58,7 @@ int main(int argc, char** argv)
   } catch (const std::exception& error) {
     end = cli::failed({Fault::internal, std::string("internal error: ") + error.what()});
   }
+  finish_log();
   if (const auto* death = std::get_if<DieOf>(&end)) {
     die_of(death->signal);
   }

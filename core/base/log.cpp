@@ -3,9 +3,13 @@
 
 #include "base/clock.h"
 #include "base/moment.h"
+#include "base/stderr.h"
+#include "base/stop.h"
 #include "base/text.h"
 
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include <unistd.h>
@@ -19,11 +23,75 @@ LogStyle& style()
   return the_style;
 }
 
+constexpr std::size_t backlog_limit = 32 * 1024;  // bytes
+constexpr Millis last_wait{1000};
+constexpr Millis look_every{10};
+
+// Lines that stderr has not taken yet, oldest first. Thread-safe.
+class Backlog {
+ public:
+  void add(std::string line)
+  {
+    const std::lock_guard guard(m_mutex);
+    if (m_process != ::getpid()) {  // forked: the parent writes its own
+      m_process = ::getpid();
+      m_lines.clear();
+      m_bytes = 0;
+    }
+    m_bytes += line.size();
+    m_lines.push_back(std::move(line));
+    drain();
+    shorten();
+  }
+
+  // True when nothing is left to write.
+  bool try_again()
+  {
+    const std::lock_guard guard(m_mutex);
+    drain();
+    return m_lines.empty();
+  }
+
+ private:
+  void drain()
+  {
+    while (!m_lines.empty()) {
+      std::string& line = m_lines.front();
+      const std::size_t written = write_stderr_at_once(line);
+      m_bytes -= written;
+      if (written < line.size()) {
+        line.erase(0, written);
+        return;
+      }
+      m_lines.pop_front();
+    }
+  }
+
+  // Drops the oldest lines, except the first, which may be half written.
+  void shorten()
+  {
+    while (m_bytes > backlog_limit && m_lines.size() > 2) {
+      m_bytes -= m_lines[1].size();
+      m_lines.erase(m_lines.begin() + 1);
+    }
+  }
+
+  std::mutex m_mutex;
+  std::deque<std::string> m_lines;
+  std::size_t m_bytes = 0;
+  pid_t m_process = ::getpid();
+};
+
+Backlog& backlog()
+{
+  static Backlog the_backlog;
+  return the_backlog;
+}
+
 void write_line(std::string_view level, std::string_view line, const About& about)
 {
   const bool is_json = style().format == LogFormat::json;
-  const std::string whole = (is_json ? json_line(level, line, about, wall_clock_ms()) : "rlock: " + std::string(line)) + "\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, whole.data(), whole.size());
+  backlog().add((is_json ? json_line(level, line, about, wall_clock_ms()) : "rlock: " + std::string(line)) + "\n");
 }
 
 std::string text_or_null(std::string_view text) { return text.empty() ? "null" : json_text(text); }
@@ -33,6 +101,15 @@ std::string text_or_null(std::string_view text) { return text.empty() ? "null" :
 void set_log_style(LogStyle new_style) { style() = std::move(new_style); }
 
 const LogStyle& log_style() { return style(); }
+
+void finish_log()
+{
+  const BootClock clock;
+  const Instant give_up = clock.now() + last_wait;
+  while (!backlog().try_again() && clock.now() < give_up) {
+    clock.sleep_until(clock.now() + look_every, Stop::never());
+  }
+}
 
 void Log::error(std::string_view line, const About& about) const { write_line("error", line, about); }
 

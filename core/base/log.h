@@ -25,8 +25,9 @@ struct LogStyle {
 void set_log_style(LogStyle style);  // while there is one thread
 const LogStyle& log_style();
 
-// Thread-safe. A line is one write(2), so that lines of several processes do not mix; a stderr that is
-// closed or full is no reason to fail.
+// Thread-safe. Never waits for the reader of stderr: a line that cannot be written at once is kept, and tried again with the
+// next line and by finish_log. When more than 32 KiB are kept the oldest lines are dropped. A line is one write(2), so
+// that lines of several processes do not mix. A closed stderr is no error.
 class Log {
  public:
   explicit Log(Verbosity verbosity) : m_verbosity(verbosity) {}
@@ -40,6 +41,9 @@ class Log {
  private:
   Verbosity m_verbosity;
 };
+
+// Writes the lines that are kept, for a second at most. To be called when all locks are released and the process ends.
+void finish_log();
 
 // One line of LogFormat::json, without its end: time, level, event, key, message; null for what is not known.
 std::string json_line(std::string_view level, std::string_view message, const About& about, std::int64_t time_ms);

@@ -247,6 +247,7 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
   guardian.guard();
   if (guardian.orphaned()) {
     Log(Verbosity::normal).error("killed: the job was stopped with it");
+    finish_log();
   }
 }
 

@@ -2,6 +2,7 @@
 #include "runner/waiting_line.h"
 
 #include "base/duration.h"
+#include "base/stderr.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,8 +27,7 @@ std::size_t terminal_width()
 
 void write_live(const std::string& text)
 {
-  const std::string line = "\r\x1b[K" + text;
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  write_stderr_at_once("\r\x1b[K" + text);  // the next one replaces what a stopped terminal does not take
 }
 
 // Cut between characters, not within one of several bytes.

@@ -40,9 +40,11 @@ struct JobSpec {
   Millis kill_after{5000};
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
-  // Before Lifeline::valid_until: when the stop signal is sent, and when KILL is.
+  // Before Lifeline::valid_until: when the stop signal is sent, when KILL is, and when the kernel kills a guardian that
+  // did not get that far.
   Millis signal_lead{5000};
   Millis kill_lead{500};
+  Millis last_resort_lead{0};
 };
 
 // Why the guardian stopped the job; none: it ended by itself.

@@ -95,7 +95,7 @@ void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved)
                                                      .owner = m_hold.owner,
                                                      .renews = renews,
                                                      .acquired_at = m_taken.sent_at,
-                                                     .kill_margin = signal_lead(m_request),
+                                                     .kill_margin = stop_leads(m_request).signal,
                                                      .listener = std::move(m_taken.listener),
                                                      .moved = std::move(moved)},
                                           m_world.clock, m_world.log);

@@ -18,12 +18,11 @@ bool warns_only(const RunRequest& request)
 
 }  // namespace
 
-Millis signal_lead(const RunRequest& request) { return std::min(request.kill_after, request.ttl / 6); }
-
-// The time a loaded machine needs to let a killed process die.
-Millis kill_lead(const RunRequest& request)
+StopLeads stop_leads(const RunRequest& request)
 {
-  return std::min(signal_lead(request), std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+  const Millis last_resort = std::min(request.ttl / 6, std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+  const Millis kill = last_resort * 3 / 2;
+  return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)), .kill = kill, .last_resort = last_resort};
 }
 
 Preparation::Preparation(const RunRequest& request, const World& world, std::string path)
@@ -33,6 +32,7 @@ Preparation::Preparation(const RunRequest& request, const World& world, std::str
 
 Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
 {
+  const StopLeads leads = stop_leads(m_request);
   const JobSpec spec{.path = m_path,
                      .argv = m_request.argv,
                      .environment = job_environment(
@@ -43,8 +43,9 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
                      .kill_after = m_request.kill_after,
                      .leftovers = m_request.leftovers,
                      .max_runtime = m_request.max_runtime,
-                     .signal_lead = signal_lead(m_request),
-                     .kill_lead = kill_lead(m_request)};
+                     .signal_lead = leads.signal,
+                     .kill_lead = leads.kill,
+                     .last_resort_lead = leads.last_resort};
   return Job::prepare(spec, m_world.signals, m_lifeline);
 }
 

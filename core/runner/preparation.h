@@ -41,8 +41,14 @@ class Preparation {
   std::optional<Job> m_job;  // uses m_lifeline: dies first
 };
 
-// Before the end of a lease: when its job is told to stop, and when it is killed.
-Millis signal_lead(const RunRequest& request);
-Millis kill_lead(const RunRequest& request);
+// How long before the end of a lease each step against its job is due.
+struct StopLeads {
+  Millis signal;       // the guardian sends the stop signal
+  Millis kill;         // the guardian sends KILL
+  // The runner kills a guardian that has not finished, and the job; the kernel does where the runner does not. A killed process
+  // needs that time to die on a loaded machine.
+  Millis last_resort;
+};
+StopLeads stop_leads(const RunRequest& request);
 
 }  // namespace rlock

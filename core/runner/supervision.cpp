@@ -142,7 +142,7 @@ class Supervision {
   [[nodiscard]] Instant overdue() const
   {
     const Instant end = m_tenure.preparation.lifeline().valid_until();
-    const Instant by_lease = end == far_future ? far_future : end - kill_lead(m_request) / 2;
+    const Instant by_lease = end == far_future ? far_future : end - stop_leads(m_request).last_resort;
     return std::min(by_lease, m_over_by);
   }
 
@@ -150,12 +150,21 @@ class Supervision {
   {
     const Instant now = m_world.clock.now();
     if (now >= overdue()) {
-      job.take_over();
-      m_ended = Ended{.wait_status = SIGKILL, .why = m_lost ? Stopped::order : Stopped::lifeline, .killed = true};
-      m_over = true;
+      take_over(job);
     } else if (now >= m_watch.due()) {
       m_watch.begin();
     }
+  }
+
+  // A guardian that is late or gone; the kernel ends one that is late, too (JobSpec::last_resort_lead).
+  void take_over(Job& job)
+  {
+    const Instant now = m_world.clock.now();
+    job.take_over();
+    if (now >= overdue()) {
+      m_ended = Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lifeline, .killed = true};
+    }
+    m_over = true;
   }
 
   void job_spoke(Job& job)
@@ -163,8 +172,7 @@ class Supervision {
     auto event = job.next();
     if (!event) {
       m_world.log.detail(event.error().text);
-      job.take_over();
-      m_over = true;
+      take_over(job);
     } else if (*event) {
       std::visit([&](const auto& happened) { on(job, happened); }, **event);
     }
@@ -224,11 +232,7 @@ class Supervision {
       keep_for_heirs(job);
     }
   }
-  void on(Job& job, const GuardianGone&)
-  {
-    job.take_over();
-    m_over = true;
-  }
+  void on(Job& job, const GuardianGone&) { take_over(job); }
 
   // From here on in a process of its own; in ours if there is none to be had.
   void keep_for_heirs(Job& job)

@@ -106,7 +106,7 @@ Result<Done> Vigil::settle()
 
 void Vigil::refresh(Holding& holding)
 {
-  const Instant give_up = holding.valid_until() - signal_lead(m_request);
+  const Instant give_up = holding.valid_until() - stop_leads(m_request).signal;
   const Stop stop = m_world.signals.stop();
   for (int i = 0; i < tries && !stop.requested(); ++i) {
     const Instant now = m_world.clock.now();

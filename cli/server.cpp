@@ -318,6 +318,7 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
     }
   }
   server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
+  server.local_name = environment.value("RLOCK_LOCAL_NAME");
   return server;
 }
 

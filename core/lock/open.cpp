@@ -5,7 +5,7 @@
 #include "lock/redis_store.h"
 #include "wire/cluster.h"
 #include "wire/direct.h"
-#include "wire/local_server.h"
+#include "wire/local.h"
 #include "wire/sentinel.h"
 
 #include <system_error>
@@ -48,6 +48,17 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
   }
 }
 
+Result<std::unique_ptr<Transport>> open_local(const ServerSpec& server, const Clock& clock, Stop stop)
+{
+  auto place = local_place(server.runtime_directory, server.local_name, ::geteuid());
+  if (!place) {
+    return place.error();
+  }
+  auto transport = std::make_unique<Local>(*std::move(place), clock);
+  const auto started = transport->connect({.deadline = clock.now() + server.timeout, .stop = stop});
+  return started ? Result(std::unique_ptr<Transport>(std::move(transport))) : Result<std::unique_ptr<Transport>>(started.error());
+}
+
 }  // namespace
 
 std::string ServerSpec::shown() const
@@ -62,12 +73,7 @@ std::string ServerSpec::shown() const
 Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
 {
   if (endpoint.kind == Endpoint::Kind::local) {
-    const Limit limit{.deadline = clock.now() + server.timeout, .stop = stop};
-    auto started = local_server(local_server_directories(server.runtime_directory, ::geteuid()), clock, limit);
-    if (!started) {
-      return started.error();
-    }
-    endpoint = *std::move(started);
+    return open_local(server, clock, stop);
   }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
     return std::unique_ptr<Transport>(std::make_unique<Sentinel>(endpoint, clock));

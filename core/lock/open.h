@@ -17,6 +17,7 @@ struct ServerSpec {
   std::vector<Endpoint> endpoints;  // one, or several independent ones of which a quorum has to agree
   Millis timeout{5000};             // bounds connecting and every answer
   std::string runtime_directory;    // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
+  std::string local_name;           // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;        // of several servers: one that was just started does not count
 

@@ -7,6 +7,7 @@
 #include "wire/wait.h"
 
 #include <cerrno>
+#include <string_view>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,13 +41,23 @@ Error unusable(const std::string& directory, const std::string& why)
 
 }  // namespace
 
-std::vector<std::string> local_server_directories(const std::string& xdg_runtime_dir, unsigned uid)
+Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid)
 {
-  const std::string of_session = "/run/user/" + std::to_string(uid);
-  if (!xdg_runtime_dir.empty() && xdg_runtime_dir != of_session) {
-    return {xdg_runtime_dir + "/rlock"};
+  constexpr std::size_t longest = 32;
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  if (name.size() > longest || name.find_first_not_of(allowed) != std::string::npos) {
+    return Error{Fault::config, "RLOCK_LOCAL_NAME: '" + printable(name) +
+                                    "' is no name (use at most 32 letters, digits, '-', '_' and '.')"};
   }
-  return {of_session + "/rlock", "/tmp/rlock-" + std::to_string(uid)};
+  const std::string user = std::to_string(uid);
+  const std::string suffix = name.empty() ? "" : "-" + name;
+  const std::string of_session = "/run/user/" + user;
+  LocalPlace place{.directories = {of_session + "/rlock" + suffix, "/tmp/rlock-" + user + suffix},
+                   .name = "rlock-local-" + user + suffix};
+  if (!xdg_runtime_dir.empty() && xdg_runtime_dir != of_session) {
+    place.directories = {xdg_runtime_dir + "/rlock" + suffix};
+  }
+  return place;
 }
 
 std::string local_socket(const std::string& directory) { return directory + "/redis.sock"; }

@@ -2,6 +2,7 @@
 #include "wire/local_launch.h"
 
 #include "wire/local_directory.h"
+#include "wire/local_name.h"
 #include "wire/socket_path.h"
 #include "wire/wait.h"
 
@@ -16,6 +17,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +35,7 @@ struct Plan {
   std::string directory;
   std::string log;
   sockaddr_un socket;
+  AbstractAddress name;
   int lock;
   int news;
 };
@@ -115,17 +118,33 @@ void take_default_signals()
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
+void tell(const Plan& plan, LaunchNews news)
+{
+  const char byte = static_cast<char>(news);
+  [[maybe_unused]] const auto written = ::write(plan.news, &byte, 1);
+}
+
+// The name is taken in the directory of the server, because whoever finds the name looks there for the socket.
 [[noreturn]] void become_server(const Plan& plan)
 {
+  constexpr int first = STDERR_FILENO + 1;
   constexpr int no_last = 0x7fffffff;
   constexpr std::string_view failed = "cannot execute the server\n";
   ::umask(077);
+  const bool is_there = ::chdir(plan.directory.c_str()) == 0;
+  const int held = hold_name(plan.name);
+  if (held < 0 && errno == EADDRINUSE) {
+    tell(plan, LaunchNews::name_taken);
+    ::_exit(0);
+  }
+  const int name = ::fcntl(held, F_DUPFD, first);  // `held` may be the number of a standard stream
   ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
   ::dup2(::open(plan.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600), STDOUT_FILENO);
   ::dup2(STDOUT_FILENO, STDERR_FILENO);
-  close_range_if_any(STDERR_FILENO + 1, no_last);
+  close_range_if_any(first, name - 1);
+  close_range_if_any(std::max(first, name + 1), no_last);
   take_default_signals();
-  if (::chdir(plan.directory.c_str()) == 0) {
+  if (is_there && name >= first) {
     ::execve(plan.argv[0], plan.argv.data(), plan.envp.data());
   }
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, failed.data(), failed.size());
@@ -150,13 +169,31 @@ void take_default_signals()
   }
   while (server > 0 && ::waitpid(server, nullptr, WNOHANG) == 0) {
     if (listens(plan.socket)) {
-      [[maybe_unused]] const auto written = ::write(plan.news, "L", 1);
+      tell(plan, LaunchNews::listens);
       break;
     }
     ::poll(nullptr, 0, pause_ms);  // nothing to wait on tells of a socket that begins to listen
   }
   ::_exit(0);
 }
+
+// A process whose parent ends becomes a child of the nearest subreaper: of the runner, which is one while its job runs and
+// would take the server for something that the job left behind. An orphan of the job in the same moment still has the guardian,
+// which is a nearer subreaper.
+class NoSubreaper {
+ public:
+  NoSubreaper()
+  {
+    ::prctl(PR_GET_CHILD_SUBREAPER, &m_was);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  ~NoSubreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, m_was); }
+  NoSubreaper(const NoSubreaper&) = delete;
+  NoSubreaper& operator=(const NoSubreaper&) = delete;
+
+ private:
+  int m_was = 0;
+};
 
 bool is_program(const std::string& path)
 {
@@ -192,7 +229,8 @@ bool somebody_listens(const std::string& socket_path)
   return fits_socket_address(socket_path) && listens(socket_address(socket_path));
 }
 
-Result<Fd> launch_server(const std::string& program, const std::string& directory, const Fd& lock)
+Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
+                         const Fd& lock)
 {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -207,12 +245,14 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
             .directory = directory,
             .log = local_log(directory),
             .socket = socket_address(local_socket(directory)),
+            .name = abstract_address(name),
             .lock = lock.get(),
             .news = told.get()};
   plan.argv = pointers_to(plan.words);
   plan.envp = pointers_to(plan.variables);
 
-  // Twice, so that neither of them is a child of ours: who waits for the job must not meet them.
+  // Twice, so that neither of them is a child of this process: it waits for its job and must not meet them.
+  const NoSubreaper while_it_is_orphaned;
   const pid_t between = ::fork();
   if (between < 0) {
     return Error{Fault::os, "local: cannot fork: " + os_text(errno)};

@@ -14,11 +14,15 @@ Result<std::string> find_server_program();
 
 bool somebody_listens(const std::string& socket_path);
 
-// A descriptor that gives one byte when the server listens, and the end when it ended before that.
+enum class LaunchNews : char { listens = 'L', name_taken = 'T' };
+
+// A descriptor that gives one LaunchNews, or the end when the server ended before that.
 //
-// `lock` is held on by the process that watches over the start, until one or the other: whoever
-// asked may be interrupted or killed meanwhile, and a second server beside a first that does not
-// listen yet would take its socket and its file away. The server itself does not inherit it.
-Result<Fd> launch_server(const std::string& program, const std::string& directory, const Fd& lock);
+// `lock` is held on by the process that watches over the start, until one or the other: the caller may be interrupted or
+// killed meanwhile, and a second server beside a first that does not listen yet would take its socket and its file away.
+// The server does not inherit the lock. It holds the abstract socket `name` for its life.
+//
+// May be called by a process with several threads and by a child subreaper: the server never becomes its child.
+Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name, const Fd& lock);
 
 }  // namespace rlock

@@ -7,18 +7,21 @@
 #include "wire/errors.h"
 #include "wire/local_directory.h"
 #include "wire/local_launch.h"
+#include "wire/local_name.h"
 #include "wire/wait.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 namespace rlock {
 namespace {
@@ -122,7 +125,15 @@ Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Li
   return file;
 }
 
-Result<Endpoint> start_in(const std::string& directory, const Clock& clock, const Limit& limit)
+Result<std::optional<Endpoint>> ready_in(const std::string& directory, const Clock& clock, const Limit& limit)
+{
+  auto ready = when_ready(directory, clock, limit);
+  return ready ? Result(std::optional(*std::move(ready))) : Result<std::optional<Endpoint>>(ready.error());
+}
+
+// nullopt: another process took the name at the same moment.
+Result<std::optional<Endpoint>> start_in(const std::string& directory, const std::string& name, const Clock& clock,
+                                         const Limit& limit)
 {
   const auto program = find_server_program();
   if (!program) {
@@ -132,11 +143,11 @@ Result<Endpoint> start_in(const std::string& directory, const Clock& clock, cons
   if (!lock) {
     return lock.error();
   }
-  if (somebody_listens(local_socket(directory))) {  // whoever had the lock before us started it
-    return when_ready(directory, clock, limit);
+  if (somebody_listens(local_socket(directory))) {  // the process that had the lock before started it
+    return ready_in(directory, clock, limit);
   }
   const Instant start = clock.now();
-  const auto news = launch_server(*program, directory, *lock);
+  const auto news = launch_server(*program, directory, name, *lock);
   if (!news) {
     return news.error();
   }
@@ -147,40 +158,90 @@ Result<Endpoint> start_in(const std::string& directory, const Clock& clock, cons
       return not_up(directory, "its server did not start within " + elapsed(clock, start, limit));
     case Waited::ready: break;
   }
-  char listens = 0;
-  if (::read(news->get(), &listens, 1) != 1) {
+  char told = 0;
+  if (::read(news->get(), &told, 1) != 1) {
     return ended(directory);
   }
-  return when_ready(directory, clock, limit);
+  return told == static_cast<char>(LaunchNews::listens) ? ready_in(directory, clock, limit)
+                                                        : Result(std::optional<Endpoint>{});
 }
 
-}  // namespace
-
-Result<Endpoint> local_server(const std::vector<std::string>& directories, const Clock& clock,
-                              const Limit& limit)
+// In the first directory that can be used.
+Result<std::optional<Endpoint>> start(const LocalPlace& place, const Clock& clock, const Limit& limit)
 {
-  for (const std::string& directory : directories) {
-    if (!is_private_directory(directory) || !somebody_listens(local_socket(directory))) {
-      continue;
-    }
-    auto ready = when_ready(directory, clock, limit);
-    if (ready || ready.error().fault == Fault::interrupted ||
-        somebody_listens(local_socket(directory))) {
-      return ready;
-    }  // else it died just now
-  }
-  for (const std::string& directory : directories) {
+  for (const std::string& directory : place.directories) {
     const auto usable = prepare_directory(directory);
     if (!usable) {
       return usable.error();
     }
     if (*usable) {
-      return start_in(directory, clock, limit);
+      return start_in(directory, place.name, clock, limit);
     }
   }
   return Error{Fault::config,
                "local: there is no directory for its socket (set "
                "XDG_RUNTIME_DIR to one of yours)"};
+}
+
+// nullopt: no server listens there.
+std::optional<Result<Endpoint>> found_in(const std::string& directory, const Clock& clock, const Limit& limit)
+{
+  const std::string socket = local_socket(directory);
+  if (!is_private_directory(directory) || !somebody_listens(socket)) {
+    return std::nullopt;
+  }
+  auto ready = when_ready(directory, clock, limit);
+  const bool died_just_now = !ready && ready.error().fault != Fault::interrupted && !somebody_listens(socket);
+  return died_just_now ? std::nullopt : std::optional(std::move(ready));
+}
+
+Error held_by_others(const std::string& name)
+{
+  return {Fault::unreachable, "local: another user or container holds the abstract socket '" + name +
+                                  "', which the server needs; see 'ss -xlp' or use another server (-S)"};
+}
+
+Error out_of_reach(const NameHolder& holder)
+{
+  const std::string pid = std::to_string(holder.pid);
+  return {Fault::unreachable, "local: the server is process " + pid + " and cannot be reached: " +
+                                  (holder.directory.empty() ? "its directory was removed" : "no answer at its socket") +
+                                  "; stop it with 'kill " + pid + "' when its jobs have ended"};
+}
+
+}  // namespace
+
+Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const Limit& limit)
+{
+  constexpr Millis pause_time{10};
+  for (;;) {
+    for (const std::string& directory : place.directories) {
+      if (auto found = found_in(directory, clock, limit)) {
+        return *std::move(found);
+      }
+    }
+    const auto holder = find_name_holder(place.name);
+    if (!holder) {
+      auto started = start(place, clock, limit);
+      if (!started || *started) {
+        return started ? Result(**std::move(started)) : Result<Endpoint>(started.error());
+      }
+    } else if (holder->pid != 0) {
+      if (holder->directory.empty()) {
+        return out_of_reach(*holder);
+      }
+      if (auto found = found_in(holder->directory, clock, limit)) {
+        return *std::move(found);
+      }
+    }
+    // It may be starting or ending.
+    if (clock.now() >= limit.deadline) {
+      return holder && holder->pid != 0 ? out_of_reach(*holder) : held_by_others(place.name);
+    }
+    if (!pause(pause_time, clock, limit)) {
+      return interrupted();
+    }
+  }
 }
 
 }  // namespace rlock

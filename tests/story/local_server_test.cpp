@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `local:` one private server for each user, started by whoever comes first.
-#include "support/redis_fixture.h"
+#include "support/runtime_dir.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <fstream>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,45 +16,6 @@
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-// A runtime directory of its own, and an end for the server that was started in it.
-class RuntimeDir {
- public:
-  RuntimeDir() : m_dir(make_temp_dir("xdg")) {}
-  ~RuntimeDir()
-  {
-    if (std::filesystem::exists(socket())) {
-      shut_down(socket());
-    }
-  }
-  RuntimeDir(const RuntimeDir&) = delete;
-  RuntimeDir& operator=(const RuntimeDir&) = delete;
-
-  [[nodiscard]] ProcessOptions options() const { return {.env = {{"XDG_RUNTIME_DIR", m_dir.string()}}}; }
-  [[nodiscard]] std::filesystem::path home() const { return m_dir / "rlock"; }
-  [[nodiscard]] std::filesystem::path socket() const { return home() / "redis.sock"; }
-
- private:
-  std::filesystem::path m_dir;
-};
-
-// Asks the server itself, through a job that needs nothing but redis-cli's protocol by hand.
-std::set<std::string> servers_in(const RuntimeDir& dir)
-{
-  std::set<std::string> pids;
-  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(process.path() / "cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
-    if (line.find(dir.socket().string()) != std::string::npos && line.find("-server") != std::string::npos) {
-      pids.insert(process.path().filename());
-    }
-  }
-  return pids;
-}
-
-}  // namespace
 
 TEST_CASE("local: starts one, private and detached, and the next finds it")
 {
@@ -68,10 +28,10 @@ TEST_CASE("local: starts one, private and detached, and the next finds it")
   REQUIRE(::stat(dir.home().c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0700);
 
-  const auto servers = servers_in(dir);
+  const auto servers = dir.servers();
   CHECK(servers.size() == 1);
   CHECK(run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options()).code == 0);
-  CHECK(servers_in(dir) == servers);
+  CHECK(dir.servers() == servers);
 }
 
 TEST_CASE("local: twelve that come at the same moment start one and exclude each other")
@@ -91,7 +51,7 @@ TEST_CASE("local: twelve that come at the same moment start one and exclude each
   int sum = 0;
   std::ifstream(count) >> sum;
   CHECK(sum == 12);
-  CHECK(servers_in(dir).size() == 1);
+  CHECK(dir.servers().size() == 1);
 }
 
 TEST_CASE("local: a crash of the server loses no lock")
@@ -100,10 +60,7 @@ TEST_CASE("local: a crash of the server loses no lock")
   Process holder(rlock_argv({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}), dir.options());
   wait_until([&] { return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0; },
              "the lock is taken");
-  for (const std::string& pid : servers_in(dir)) {
-    ::kill(std::stoi(pid), SIGKILL);
-  }
-  wait_until([&] { return servers_in(dir).empty(); }, "the server is gone");
+  dir.kill_servers();
   const Finished busy = run_rlock({"run", "-S", "local:", "-k", "k", "-n", "--", "true"}, dir.options());
   CHECK(busy.code == 75);
   holder.signal(SIGTERM);

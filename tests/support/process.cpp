@@ -272,6 +272,7 @@ std::map<std::string, std::string> clean_environment()
     }
   }
   variables["XDG_RUNTIME_DIR"] = home_dir();
+  variables["RLOCK_LOCAL_NAME"] = home_dir().parent_path().filename();
   variables["XDG_CONFIG_HOME"] = home_dir();
   variables.merge(environment_of_place());
   return variables;

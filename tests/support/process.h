@@ -80,8 +80,8 @@ struct Finished {
 Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options = {});
 std::vector<std::string> rlock_argv(std::vector<std::string> args);  // for a Process of one's own
 
-// Ours without all that steers rlock: no RLOCK_*, REDIS_URL, REDISCLI_AUTH; XDG_RUNTIME_DIR and
-// XDG_CONFIG_HOME are private, the same for all of one test case.
+// Ours without all that steers rlock: no RLOCK_*, REDIS_URL, REDISCLI_AUTH; XDG_RUNTIME_DIR,
+// XDG_CONFIG_HOME and RLOCK_LOCAL_NAME are private, the same for all of one test case.
 std::map<std::string, std::string> clean_environment();
 
 }  // namespace rlock::test

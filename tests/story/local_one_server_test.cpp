@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// `local:` is one server for each user and host, wherever its directory is, and comes back after a crash.
+#include "support/runtime_dir.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::vector<std::string> on_local(std::vector<std::string> words)
+{
+  words.insert(words.begin() + 1, {"-S", "local:"});
+  return words;
+}
+
+// Runs a job until `end`, a file, appears.
+Process hold(const RuntimeDir& dir, const std::filesystem::path& end, std::vector<std::string> options = {"-k", "k"})
+{
+  std::vector<std::string> words{"run", "--ttl", "3s"};
+  words.insert(words.end(), options.begin(), options.end());
+  const std::string begun = end.string() + ".begun";
+  const std::string job = "echo >> " + begun + "; until [ -e " + end.string() + " ]; do sleep 0.02; done";
+  words.insert(words.end(), {"--", "sh", "-c", job});
+  Process holder(rlock_argv(on_local(words)), dir.options());
+  wait_until([&] { return std::filesystem::exists(begun); }, "the job has begun", 30s);
+  return holder;
+}
+
+void touch(const std::filesystem::path& file) { ::close(::open(file.c_str(), O_CREAT | O_WRONLY, 0600)); }
+
+Finished try_once(const RuntimeDir& dir)
+{
+  return run_rlock(on_local({"run", "-k", "k", "-n", "--", "true"}), dir.options());
+}
+
+// Takes the abstract socket that the server of this test case would hold.
+int squat()
+{
+  const std::string name =
+      "rlock-local-" + std::to_string(::geteuid()) + "-" + clean_environment().at("RLOCK_LOCAL_NAME");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0);
+  return fd;
+}
+
+}  // namespace
+
+TEST_CASE("local: two runtime directories share one server")
+{
+  const RuntimeDir dir;
+  const RuntimeDir other;
+  const auto end = make_temp_dir("end") / "end";
+  Process holder = hold(dir, end);
+  CHECK(try_once(other).code == 75);
+  CHECK(dir.servers().size() == 1);
+  CHECK(other.servers().empty());
+  touch(end);
+  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(try_once(other).code == 0);
+}
+
+TEST_CASE("local: callers with different runtime directories that come at the same moment start one server")
+{
+  const RuntimeDir dirs[4];
+  std::vector<Process> crowd;
+  for (int i = 0; i < 12; ++i) {
+    crowd.emplace_back(rlock_argv(on_local({"run", "-k", "k" + std::to_string(i), "--", "true"})), dirs[i % 4].options());
+  }
+  for (Process& one : crowd) {
+    CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
+  }
+  std::size_t servers = 0;
+  for (const RuntimeDir& dir : dirs) {
+    servers += dir.servers().size();
+  }
+  CHECK(servers == 1);
+}
+
+TEST_CASE("local: a server whose directory was removed under a job is named, and no second one is started")
+{
+  const RuntimeDir dir;
+  const auto end = make_temp_dir("end") / "end";
+  Process holder = hold(dir, end);
+  const auto servers = dir.servers();
+  REQUIRE(servers.size() == 1);
+  std::filesystem::remove_all(dir.home());
+
+  for (const bool is_made_again : {false, true}) {
+    CAPTURE(is_made_again);
+    if (is_made_again) {
+      std::filesystem::create_directory(dir.home());
+      std::filesystem::permissions(dir.home(), std::filesystem::perms::owner_all);
+    }
+    const Finished end_of_other = try_once(dir);
+    CHECK(end_of_other.code == 69);
+    CHECK(end_of_other.err.find("process " + std::to_string(*servers.begin()) + " ") != std::string::npos);
+    CHECK(dir.servers() == servers);
+  }
+  touch(end);
+  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
+  dir.kill_servers();
+  CHECK(try_once(dir).code == 0);
+}
+
+TEST_CASE("local: the name taken by a process that is no server is named with 69")
+{
+  const RuntimeDir dir;
+  const int fd = squat();
+  const Finished end = run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options());
+  CHECK(end.code == 69);
+  CHECK(end.err.find("process " + std::to_string(::getpid()) + " ") != std::string::npos);
+  ::close(fd);
+}
+
+TEST_CASE("local: a name for a further server has to be one")
+{
+  const RuntimeDir dir;
+  ProcessOptions options = dir.options();
+  options.env["RLOCK_LOCAL_NAME"] = "../x";
+  const Finished end = run_rlock(on_local({"run", "-k", "k", "--", "true"}), options);
+  CHECK(end.code == 78);
+  CHECK(end.err.find("RLOCK_LOCAL_NAME") != std::string::npos);
+}
+
+TEST_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
+{
+  const RuntimeDir dir;
+  const auto end = make_temp_dir("end");
+  const std::vector<std::vector<std::string>> kinds = {
+      {"-k", "plain"}, {"-k", "rw", "-s"}, {"-k", "permits", "--permits", "1"}, {"-k", "string", "--format", "string"}};
+  std::vector<Process> holders;
+  for (const auto& kind : kinds) {
+    holders.push_back(hold(dir, end / kind[1], kind));
+  }
+  const auto before = dir.servers();
+  dir.kill_servers();
+  wait_until([&] { return !dir.servers().empty(); }, "a watchdog has started the server again", 30s);
+  const auto after = dir.servers();
+  CHECK(after.size() == 1);
+  CHECK(after != before);
+
+  std::this_thread::sleep_for(3s);  // the ttl: only a renewal on the new server keeps the locks for longer
+  for (auto kind : kinds) {
+    CAPTURE(kind[1]);
+    std::replace(kind.begin(), kind.end(), std::string("-s"), std::string("-x"));
+    kind.insert(kind.begin(), "run");
+    kind.insert(kind.end(), {"-n", "--", "true"});
+    CHECK(run_rlock(on_local(kind), dir.options()).code == 75);
+  }
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    touch(end / kinds[i][1]);
+    CHECK(holders[i].wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(holders[i].err().find("lost") == std::string::npos);
+  }
+  CHECK(dir.servers() == after);  // the server that a job's rlock started does not end with that job
+}
+
+TEST_CASE("local: a waiter starts the killed server again and waits on")
+{
+  const RuntimeDir dir;
+  REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
+  Process waiter(rlock_argv(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"})), dir.options());
+  wait_until([&] { return run_rlock(on_local({"status", "-k", "k"}), dir.options()).out.find("waiting") != std::string::npos; },
+             "the waiter is in line", 30s);
+  dir.kill_servers();
+  CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.out() == "ran\n");
+}
+
+TEST_CASE("local: a keeper starts the killed server again and keeps the lock")
+{
+  const RuntimeDir dir;
+  Process kept({"sleep", "60"});
+  REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(kept.pid())}), dir.options()).code == 0);
+  dir.kill_servers();
+  wait_until([&] { return !dir.servers().empty(); }, "the keeper has started the server again", 30s);
+  std::this_thread::sleep_for(3s);  // the ttl
+  CHECK(try_once(dir).code == 75);
+  CHECK(kept.running());
+  kept.signal(SIGKILL);
+  kept.wait();
+  wait_until([&] { return try_once(dir).code == 0; }, "the keeper has released the lock", 30s);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/runtime_dir.h"
+
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace rlock::test {
+
+RuntimeDir::RuntimeDir() : m_dir(make_temp_dir("xdg")) {}
+
+RuntimeDir::~RuntimeDir()
+{
+  for (const pid_t server : servers()) {
+    ::kill(server, SIGKILL);
+  }
+}
+
+std::filesystem::path RuntimeDir::home() const
+{
+  return m_dir / ("rlock-" + clean_environment().at("RLOCK_LOCAL_NAME"));
+}
+
+std::set<pid_t> RuntimeDir::servers() const
+{
+  std::set<pid_t> pids;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    if (line.find(socket().string()) != std::string::npos && line.find("-server") != std::string::npos) {
+      pids.insert(std::stoi(process.path().filename()));
+    }
+  }
+  return pids;
+}
+
+void RuntimeDir::kill_servers() const
+{
+  for (const pid_t server : servers()) {
+    ::kill(server, SIGKILL);
+  }
+  wait_until([&] { return servers().empty(); }, "the server is gone");
+}
+
+}  // namespace rlock::test

@@ -60,9 +60,17 @@ std::string join(std::string_view directory, const std::string& name)
   return (directory.empty() ? "." : std::string(directory)) + "/" + name;
 }
 
+std::string default_path()
+{
+  std::string path(::confstr(_CS_PATH, nullptr, 0), '\0');
+  ::confstr(_CS_PATH, path.data(), path.size());
+  path.resize(path.empty() ? 0 : path.size() - 1);  // without the final NUL
+  return path;
+}
+
 }  // namespace
 
-Result<std::string> find_command(const std::string& name, std::string_view path)
+Result<std::string> find_command(const std::string& name, std::optional<std::string_view> path_variable)
 {
   if (name.empty()) {
     return not_found("''", "an empty name is no command");
@@ -71,6 +79,7 @@ Result<std::string> find_command(const std::string& name, std::string_view path)
     return find_at(name);
   }
 
+  const std::string path = path_variable ? std::string(*path_variable) : default_path();
   // Like execvp(3), what may not be executed is passed over, but remembered as the better
   // explanation. A directory that we may not search explains nothing: it is in PATH for every name.
   Error failure = not_found(name, "not found in PATH");

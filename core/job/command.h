@@ -4,13 +4,15 @@
 
 #include "base/result.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace rlock {
 
 // The path that execvp(3) would execute: `name` itself if it has a slash, else the first executable file
-// of that name in `path` (the value of PATH). Errors: not_found (127), not_executable (126).
-Result<std::string> find_command(const std::string& name, std::string_view path);
+// of that name in `path` (the value of PATH; nullopt: PATH is not set, and the default of execvp(3) is used).
+// Errors: not_found (127), not_executable (126).
+Result<std::string> find_command(const std::string& name, std::optional<std::string_view> path);
 
 }  // namespace rlock

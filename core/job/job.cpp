@@ -74,7 +74,7 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
     return refused("pipe");
   }
   Terminal terminal;
-  if (terminal.is_ours()) {
+  if (terminal.is_shared()) {
     block_stops();
   }
   std::vector<pid_t> strangers = own_children();
@@ -85,7 +85,7 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
     return refused("fork");
   }
   if (guardian == 0) {
-    const Grouping grouping = terminal.is_ours() ? Grouping::shared : Grouping::own;
+    const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
     be_guardian({spec, signals, lifeline, grouping, std::move(theirs)});
   }
   return Job(std::move(ours), guardian, std::move(terminal), std::move(strangers), std::move(heirs));

@@ -52,7 +52,7 @@ enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
 struct NotExecuted { int error; };     // errno of execve, or of what comes before it: the job never ran
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
-struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z); only told in the foreground
+struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
 struct LivesOn { int wait_status; };   // Leftovers::heirs: the main process ended, and others of the job are there
 struct Ended {                         // all of it is dead and reaped, or left as asked
@@ -92,9 +92,9 @@ class Job {
   void leave();      // after LivesOn: who is left is let alone, and Ended comes next
   void hand_over();  // after a fork: the child is the runner now, and this only a copy; to the guardian nothing changes
 
-  // In the terminal's foreground the job shares our process group, so that Ctrl-C, Ctrl-Z, pagers and
-  // pipelines work as without us; elsewhere it leads a group of its own.
-  [[nodiscard]] bool in_foreground() const { return m_terminal.is_ours(); }
+  // On a terminal (terminal.h) the job shares the process group of rlock, so that Ctrl-C, Ctrl-Z, fg, pagers and
+  // pipelines work as without rlock; elsewhere it leads a group of its own.
+  [[nodiscard]] bool shares_group() const { return m_terminal.is_shared(); }
 
   // The guardian is gone or hangs: kills it, and with our own hands everything it guarded, and reaps that.
   void take_over();

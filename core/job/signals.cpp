@@ -59,6 +59,10 @@ std::optional<int> parse_number(std::string_view digits)
   return number;
 }
 
+// A terminal that goes away sends HUP to the leader of its session alone. The foreground group gets one when that leader
+// ends (disassociate_ctty in the kernel's tty_jobctrl.c).
+bool went_to_group(int signal) { return signal != SIGHUP || ::getsid(0) != ::getpid(); }
+
 }  // namespace
 
 Signals::Signals()
@@ -103,7 +107,8 @@ std::optional<Signals::Arrived> Signals::take()
   if (::read(m_fd.get(), &info, sizeof info) != sizeof info) {
     return std::nullopt;
   }
-  return Arrived{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  const int signal = static_cast<int>(info.ssi_signo);
+  return Arrived{signal, info.ssi_code == SI_KERNEL && went_to_group(signal)};
 }
 
 void Signals::restore() const

@@ -9,14 +9,25 @@
 
 namespace rlock {
 
+namespace {
+
+bool is_foreground(const Fd& tty) { return ::tcgetpgrp(tty.get()) == ::getpgrp(); }
+
+// tcgetsid(3) fails for any terminal but the controlling one.
+bool is_standard_input() { return ::tcgetsid(STDIN_FILENO) == ::getsid(0); }
+
+}  // namespace
+
 Terminal::Terminal() : m_tty(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))
 {
   if (!m_tty) {
     return;
   }
-  if (::tcgetpgrp(m_tty.get()) != ::getpgrp()) {
-    m_tty.reset();
-    return;
+  if (!is_foreground(m_tty)) {
+    if (!is_standard_input()) {
+      m_tty.reset();
+    }
+    return;  // its modes are the shell's
   }
   termios modes{};
   if (::tcgetattr(m_tty.get(), &modes) == 0) {
@@ -24,10 +35,10 @@ Terminal::Terminal() : m_tty(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))
   }
 }
 
-// From the background this would stop us, were TTOU not blocked for good (signals.h).
+// In the background tcsetpgrp(3) would stop rlock if TTOU were not blocked (signals.h).
 void Terminal::take_back() const
 {
-  if (!is_ours()) {
+  if (!is_shared()) {
     return;
   }
   const pid_t holder = ::tcgetpgrp(m_tty.get());
@@ -38,7 +49,7 @@ void Terminal::take_back() const
 
 void Terminal::restore_modes() const
 {
-  if (m_modes && ::tcgetpgrp(m_tty.get()) == ::getpgrp()) {
+  if (m_modes && is_foreground(m_tty)) {
     ::tcsetattr(m_tty.get(), TCSANOW, &*m_modes);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal that we were started in the foreground of, as it was then. A job that made groups of
-// its own (a shell) and was killed leaves it in the hands of the dead, with echo off perhaps.
+// The controlling terminal of a job that shares the process group of rlock, because a person may use the terminal to talk
+// to the job: rlock was started in the foreground, or in the background with the terminal as its standard input, so that
+// the shell's `fg` gives the terminal to both. A job that made groups of its own (a shell) and was killed leaves the
+// terminal to a group that is gone, with echo off perhaps.
 #pragma once
 
 #include "base/fd.h"
@@ -13,16 +15,16 @@ namespace rlock {
 
 class Terminal {
  public:
-  Terminal();  // the controlling terminal, if there is one and our group has it
+  Terminal();
 
-  [[nodiscard]] bool is_ours() const { return static_cast<bool>(m_tty); }
+  [[nodiscard]] bool is_shared() const { return static_cast<bool>(m_tty); }  // with the job
 
-  void take_back() const;      // only from a group that is gone: whoever lives keeps it
-  void restore_modes() const;  // only when it is ours again
+  void take_back() const;      // only from a group that is gone
+  void restore_modes() const;  // only in the foreground
 
  private:
   Fd m_tty;
-  std::optional<termios> m_modes;
+  std::optional<termios> m_modes;  // at the start, if that was in the foreground
 };
 
 }  // namespace rlock

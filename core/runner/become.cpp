@@ -14,7 +14,7 @@ namespace rlock {
 
 Error become(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const Signals& signals)
 {
-  const Result<std::string> path = find_command(argv.front(), environment_value(environment, "PATH"));
+  const Result<std::string> path = find_command(argv.front(), find_variable(environment, "PATH"));
   if (!path) {
     return path.error();
   }

@@ -27,14 +27,19 @@ void set(std::vector<std::string>& environment, std::string_view name, const std
 
 }  // namespace
 
-std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name)
+std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name)
 {
   for (const std::string& entry : environment) {
     if (is_assignment_of(entry, name)) {
       return std::string_view(entry).substr(name.size() + 1);
     }
   }
-  return {};
+  return std::nullopt;
+}
+
+std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name)
+{
+  return find_variable(environment, name).value_or("");
 }
 
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks)

@@ -37,7 +37,10 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 // is not told, and need not be: on any other the owner is unknown.
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
 
-// The value of `name` in a list of NAME=value; empty when it is not there.
+// The value of `name` in a list of NAME=value; nullopt when it is not there.
+std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name);
+
+// The same; empty when it is not there.
 std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name);
 
 }  // namespace rlock

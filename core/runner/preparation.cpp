@@ -51,7 +51,7 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
 
 void Preparation::get_ready(const std::vector<HeldLock>& locks)
 {
-  if (m_job || Terminal().is_ours()) {
+  if (m_job || Terminal().is_shared()) {
     return;
   }
   if (auto job = prepare(locks)) {

@@ -19,9 +19,9 @@ class Preparation {
  public:
   Preparation(const RunRequest& request, const World& world, std::string path);
 
-  // For who is first in line for the last lock that it needs, while we have one thread. In the terminal's foreground
-  // nothing is done yet: as long as we wait the keys that stop and end a job are for us. What fails now is tried
-  // again by start().
+  // For the first waiter in line for the last lock that it needs, while the process has one thread. On a terminal
+  // nothing is done yet: until the lock is granted the keys that stop and end a job are for the waiter. A failure is
+  // no error: start() tries again.
   void get_ready(const std::vector<HeldLock>& locks);
 
   // Lets it go, under the same locks, which are ours until then. Fault::os when it could not be forked.

@@ -143,7 +143,7 @@ class Story {
 
 RunEnd run(const RunRequest& request, World world)
 {
-  const auto path = find_command(request.argv.front(), environment_value(request.environment, "PATH"));
+  const auto path = find_command(request.argv.front(), find_variable(request.environment, "PATH"));
   if (!path) {
     return fail(request, world, path.error());
   }

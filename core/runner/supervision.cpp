@@ -288,7 +288,7 @@ class Supervision {
   void signal_came(Job& job)
   {
     while (const auto signal = m_world.signals.take()) {
-      const bool had_by_job = signal->from_terminal && job.in_foreground();
+      const bool had_by_job = signal->from_terminal && job.shares_group();
       if (!had_by_job) {
         job.forward(signal->number);
       }

@@ -56,14 +56,14 @@ TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it without us
     Stage stage(60s);
     Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
     const pid_t pid = pid_from(dir / "ready");
-    std::string events = job.in_foreground() ? "foreground; " : "background; ";
+    std::string events = job.shares_group() ? "shared; " : "not shared; ";
     events += ::getpgid(pid) == ::getpgrp() ? "one group; " : "its own group; ";
     keyboard.press(ctrl_c);
     events += follow(job);
     const auto taken = stage.signals.take();
     return events + (taken && taken->from_terminal ? "; so did we" : "");
   });
-  CHECK(story == "foreground; one group; died of INT; so did we");
+  CHECK(story == "shared; one group; died of INT; so did we");
 }
 
 TEST_CASE("terminal: Ctrl-Z is told, and stops us only if we mirror it")

@@ -16,6 +16,7 @@ class Terminal {
   [[nodiscard]] int process_side() const { return m_slave.get(); }  // for ProcessOptions::terminal
   void resize(unsigned short rows, unsigned short columns);         // the process in the foreground gets WINCH
   void type(std::string_view keys) const;
+  void hang_up() { m_master.reset(); }  // as a terminal window or an ssh connection that is closed
   const std::string& seen();  // all that was written since the beginning, control sequences among it
 
  private:

@@ -51,6 +51,21 @@ Error unconfirmed(const Holder& holder)
                " to take the lock from this holder, or --yes to take it from any");
 }
 
+// `state` is held.
+Result<Done> confirmed(const LockState& state, const MeantForce& meant)
+{
+  const Holder& holder = state.holders.front();
+  if (!meant.confirmed && state.proven) {
+    return unconfirmed(holder);
+  }
+  if (!meant.owner && !state.proven) {
+    return Error{Fault::config, "nothing proves that " + printable(meant.name.text()) +
+                                    " is a lock, its value may be data of another program: it is deleted only with --token " +
+                                    printable(holder.owner.text())};
+  }
+  return Done{};
+}
+
 Result<Millis> meant_grace(const TypedForce& typed)
 {
   Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
@@ -115,7 +130,8 @@ Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const
   for (const Holder& holder : state.holders) {
     Log(Verbosity::normal).notice(printable(meant.name.text()) + " is held by " + describe(holder));
   }
-  return meant.confirmed ? take(state, meant, opened) : unconfirmed(state.holders.front());
+  const Result<Done> may_take = confirmed(state, meant);
+  return may_take ? take(state, meant, opened) : Result<RunEnd>(may_take.error());
 }
 
 Result<RunEnd> act(const TypedForce& typed, const Call& call)
@@ -155,7 +171,7 @@ void describe_force(Options& options, TypedForce& typed)
   describe_keys(options, typed.keys);
   options.text("--token", typed.token, "T",
                "only if this is still the holder (status shows its token)");
-  options.flag("--yes", typed.yes, "whoever holds it");
+  options.flag("--yes", typed.yes, "any holder, if the key is provably a lock");
   options.text("--grace", typed.grace, "DUR",
                "how long the holder has to stop its job and release (10s)");
   options.flag("--now", typed.now, "without grace: its job may still be running");

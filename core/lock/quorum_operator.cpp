@@ -77,6 +77,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
     if (answer && *answer) {
       all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
       all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
+      all.proven = all.proven && (*answer)->proven;
     }
   }
   all.holders.clear();

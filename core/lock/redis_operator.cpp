@@ -56,7 +56,8 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .holders = std::move(holders),
           .waiting = waiters_in(answer.part(6)),
           .count = static_cast<std::uint64_t>(answer.integer(4)),
-          .agreed = answer.integer(7) == 1};
+          .agreed = answer.integer(7) == 1,
+          .proven = answer.integer(8) == 1};
 }
 
 constexpr std::string_view record_prefix = "rlock:holder:";
@@ -80,7 +81,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
       return reply.error();
     }
     const Answer answer(*reply);
-    if (answer.is("known") && answer.size() > 6) {
+    if (answer.is("known") && answer.size() > 8) {
       return state_of(name, mode, answer);
     }
     const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
@@ -128,7 +129,7 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   for (const std::string& key : all) {
     const auto name = LockName::parse(key);
     auto state = name ? inspect(*name, limit) : Result<LockState>(name.error());
-    if (state && state->held()) {
+    if (state && state->held() && state->proven) {
       locks.push_back(*std::move(state));
     } else if (!state && state.error().fault != Fault::config && state.error().fault != Fault::usage) {
       return state.error();

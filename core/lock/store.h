@@ -112,6 +112,7 @@ struct LockState {
   std::uint64_t count = holders.size();  // of the holders, also those that are not among them
   std::vector<Holder> partial = {};  // of several servers: those who have too few of them to hold it
   bool agreed = false;               // several servers have agreed on the number
+  bool proven = true;                // rlock's own record, or Redisson's layout, proves that the key is a lock; else it may be any data
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
   [[nodiscard]] bool has_room() const

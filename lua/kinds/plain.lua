@@ -54,6 +54,13 @@ local function leave(owner)
   return 0
 end
 
+-- UUID:THREAD, and of a transaction UUID:THREAD:ID
+local function is_redissons(owner)
+  local uuid, rest = string.match(owner, '^([%x-]+):%-?%d+(.*)$')
+  local has_name = uuid and #uuid == 36 and (rest == '' or string.sub(rest, 1, 1) == ':')
+  return has_name and string.find(redis.call('HGET', LOCK, owner), '^[1-9]%d*$')
+end
+
 local function next_change()
   return redis.call('PTTL', LOCK)
 end

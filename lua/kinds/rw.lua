@@ -204,6 +204,11 @@ local function remove(owner)
   end
 end
 
+-- No owner is found without the mode, and a reader not without its timeout.
+local function is_redissons()
+  return true
+end
+
 local function next_change()
   return redis.call('PTTL', LOCK)
 end

@@ -51,6 +51,10 @@ local function leave(owner)
   return 0
 end
 
+local function is_redissons()
+  return false
+end
+
 local function next_change()
   return redis.call('PTTL', LOCK)
 end

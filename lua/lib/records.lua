@@ -11,6 +11,7 @@
 --   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
 --   extend(owner, ttl)      never shortens, ttl > 0; nil, or how many ms were left. `expire(owner, ttl)` sets it
 --   leave(owner)            takes one hold away; how many are left. `remove(owner)`: all of them
+--   is_redissons(owner)     whether the hold of this owner is written as Redisson writes its own
 --   next_change()           ms until it may change with no word said; -1: never
 --   say_free()              tells foreign clients; those that share look first whether there is anything to tell
 --   refuses(no)             what a holder of this kind will need besides, by `no(command, key, …)`, the answer

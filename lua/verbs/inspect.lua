@@ -1,7 +1,7 @@
 -- inspect: what is known about a lock. Changes nothing.
 --
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
---             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}, agreed}
+--             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}, agreed, 1 if it is provably a lock}
 --               fence: of the holder, where there is one alone; else the last number given out
 --            {'other', what the key holds}
 --
@@ -35,6 +35,17 @@ for i = 1, #waiters, 2 do
   end
 end
 
+-- A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a record of its holder, one of
+-- Redisson its shape.
+local function is_proven()
+  for i = 1, #found, 3 do
+    if redis.call('HEXISTS', HOLDER, found[i]) == 0 and not is_redissons(found[i]) then
+      return 0
+    end
+  end
+  return 1
+end
+
 local most, count = room(found)
 local fence, agreed = number_of(#found == 3 and found[1] or '')
-return {'known', fence, #found > 0 and next_change() or 0, most, count, holding, waiting, agreed}
+return {'known', fence, #found > 0 and next_change() or 0, most, count, holding, waiting, agreed, is_proven()}

@@ -103,7 +103,7 @@ TEST_CASE("list: the locks among everything else")
   const RedisServer server;
   server.command({"SET", "a:string", "x"});
   server.command({"HSET", "a:hash", "name", "bob"});
-  server.command({"HSET", "a:java", "uuid:7", "1"});
+  server.command({"HSET", "a:java", "8743c9c0-0795-4907-87fd-6c719a6b4586:7", "1"});
   server.command({"PEXPIRE", "a:java", "20000"});
   Process holder = holding(server, {"-k", "a:ours"}, {"sleep", "60"});
   wait_for_lock(server, "a:ours");

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "lock/mode.h"
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -26,9 +27,10 @@ class LockName {
   std::string m_text;
 };
 
-// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's objects, the rest is
-// ours and may be lost without harm. All hash to the lock's own cluster slot. Each kind has a line of its own: who is
-// handed a lock of another kind than it waits for would take it for what it is not.
+// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's objects, as is `second`;
+// the rest is rlock's own and may be lost without harm. All hash to the lock's own cluster slot. Redisson's keys are the
+// same for "stock" and "{stock}", rlock's own differ: "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind
+// has a queue of its own, because a waiter that is handed a lock of another kind would take it for what it is not.
 struct LockKeys {
   explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 
@@ -47,6 +49,11 @@ struct LockKeys {
   std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
   std::string owner_channel;  // prefix; followed by an owner: what that one listens on
 };
+
+// The globs of the keys "rlock:PART:…" beside all locks whose name matches `glob`; and the lock's name in such a key, empty
+// where it is no such key.
+std::array<std::string, 2> globs_beside(std::string_view part, std::string_view glob);
+std::string lock_beside(std::string_view part, std::string_view key);
 
 // Who holds: what the server compares. Never used by two acquisitions, unless one is nested in the other.
 class Owner {

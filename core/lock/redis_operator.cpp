@@ -60,12 +60,10 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .proven = answer.integer(8) == 1};
 }
 
-constexpr std::string_view record_prefix = "rlock:holder:";
-
 // Our own hashes beside a lock look like one at times.
 bool is_bookkeeping(const std::string& key)
 {
-  return key.starts_with(record_prefix) || key.starts_with("rlock:waiters");
+  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
 }
 
 }  // namespace
@@ -119,7 +117,7 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     return keys.error();
   }
   std::erase_if(*keys, is_bookkeeping);
-  const auto beside = locks_beside(*m_transport, record_prefix, pattern, "hash", limit);
+  const auto beside = locks_beside(*m_transport, "holder", pattern, "hash", limit);
   if (!beside) {
     return beside.error();
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/scan.h"
 
+#include "lock/names.h"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -39,13 +41,6 @@ Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_v
   return keys;
 }
 
-// A name without a tag of its own got one.
-std::string untagged(std::string_view name)
-{
-  const bool was_tagged = name.size() > 2 && name.front() == '{' && name.find('}') == name.size() - 1;
-  return std::string(was_tagged ? name.substr(1, name.size() - 2) : name);
-}
-
 }  // namespace
 
 Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::string_view type, const Limit& limit)
@@ -66,17 +61,17 @@ Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::stri
   return keys;
 }
 
-Result<Keys> locks_beside(Transport& transport, std::string_view prefix, std::string_view pattern,
-                          std::string_view type, const Limit& limit)
+Result<Keys> locks_beside(Transport& transport, std::string_view part, std::string_view pattern, std::string_view type,
+                          const Limit& limit)
 {
   Keys locks;
-  for (const std::string& name : {"{" + std::string(pattern) + "}", std::string(pattern)}) {
-    const auto keys = keys_like(transport, std::string(prefix) + name, type, limit);
+  for (const std::string& glob : globs_beside(part, pattern)) {
+    const auto keys = keys_like(transport, glob, type, limit);
     if (!keys) {
       return keys.error();
     }
-    for (const std::string_view key : *keys) {
-      locks.push_back(untagged(key.substr(prefix.size())));
+    for (const std::string& key : *keys) {
+      locks.push_back(lock_beside(part, key));
     }
   }
   tidy(locks);

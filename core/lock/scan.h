@@ -15,8 +15,8 @@ namespace rlock {
 Result<std::vector<std::string>> keys_like(Transport& transport, std::string_view pattern, std::string_view type,
                                            const Limit& limit);
 
-// The locks whose name matches the glob and that have a key `prefix` + name beside them, sorted.
-Result<std::vector<std::string>> locks_beside(Transport& transport, std::string_view prefix, std::string_view pattern,
+// The locks whose name matches the glob and that have a key "rlock:PART:…" of this type beside them, sorted.
+Result<std::vector<std::string>> locks_beside(Transport& transport, std::string_view part, std::string_view pattern,
                                               std::string_view type, const Limit& limit);
 
 }  // namespace rlock

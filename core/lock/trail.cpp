@@ -11,8 +11,6 @@
 namespace rlock {
 namespace {
 
-constexpr std::string_view trail_prefix = "rlock:events:";
-
 std::uint64_t number(std::string_view digits)
 {
   std::uint64_t value = 0;
@@ -188,7 +186,7 @@ Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, s
 
 Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const Limit& limit)
 {
-  const auto locks = locks_beside(transport, trail_prefix, pattern, "list", limit);
+  const auto locks = locks_beside(transport, "events", pattern, "list", limit);
   if (!locks) {
     return locks.error();
   }

@@ -4,6 +4,7 @@ local YOUNG = 250000              -- us after arrival during which a waiter may 
 local WAITING = 30000             -- ms without a look from any waiter until the queue is forgotten
 local LONGEST_DEBT = 1000000      -- us for which we keep a lock from foreign clients that kept it from us
 local RESERVATION = 10            -- ms that a free lock is left to foreign clients
+local LEAVERS = 2000              -- bytes of owners that left the queue, which are remembered
 local LOOKS = 10000               -- ms after which any waiter looks again, whatever it was told
 
 -- Out of the line; what it wanted is the answer, where wishes differ.
@@ -126,16 +127,39 @@ local function hand_over(me, my_info, my_ttl)
   return let_in, my_fence
 end
 
--- Notes a moment that concerns us all.
-local function note(event)
-  redis.call('HSET', WAITERS, event, string.format('%.0f', now()))
+-- Notes something that concerns all who wait.
+local function note(what, text)
+  redis.call('HSET', WAITERS, what, text)
   redis.call('PEXPIRE', WAITERS, WAITING)
 end
 
--- Every third time a lock for which we queue is left to the foreign clients that wait for it, if there are
--- any: a queue that is never empty would starve them. But they starve us as well, for who has just unlocked
--- may lock again before any message arrives; so after such a spell we keep it for as long as they had it, a
--- second at most. `ears` is how many of those who listen on the lock's channel are ours.
+local function note_moment(event)
+  note(event, string.format('%.0f', now()))
+end
+
+-- When the lock was last left to foreign clients, and when a waiter had it again after that; 0: never.
+local function last_spell()
+  local moments = redis.call('HMGET', WAITERS, '#left', '#took')
+  return tonumber(moments[1]) or 0, tonumber(moments[2]) or 0
+end
+
+-- As hand_over, of a lock that was found free: a spell of foreign clients ends with the first time. What foreign clients
+-- take later, when the queue happens to be empty, is no part of the spell.
+local function hand_over_found(me, my_info, my_ttl)
+  local let_in, my_fence = hand_over(me, my_info, my_ttl)
+  if let_in > 0 then
+    local left, took = last_spell()
+    if left > took then
+      note_moment('#took')
+    end
+  end
+  return let_in, my_fence
+end
+
+-- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any: a queue that is never
+-- empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked may lock
+-- again before any message arrives. So after such a spell the queue keeps the lock for as long as the spell took,
+-- LONGEST_DEBT at most. `ears` is how many of those who listen on the lock's channel are rlock's.
 local function is_foreign_turn(ears)
   if CHANNEL == '' or not more_listen(ears) or redis.call('EXISTS', QUEUE) == 0
       or SHARES and not is_open() then
@@ -146,8 +170,7 @@ local function is_foreign_turn(ears)
   if turn % 3 ~= 0 then
     return false
   end
-  local left = tonumber(redis.call('HGET', WAITERS, '#left')) or 0
-  local took = tonumber(redis.call('HGET', WAITERS, '#took')) or 0
+  local left, took = last_spell()
   return left == 0 or now() - took >= math.min(took - left, LONGEST_DEBT)
 end
 
@@ -179,7 +202,7 @@ end
 local function pass_on(ears)
   if is_foreign_turn(ears) and tell_first('look ' .. RESERVATION) then
     tell_parting()
-    note('#left')
+    note_moment('#left')
     redis.call('SET', RESERVED, '1', 'PX', RESERVATION)
     say_free()
     return 0
@@ -206,13 +229,24 @@ end
 -- By whoever finds that the lock may be free: how many came in.
 local function advance()
   local open = redis.call('EXISTS', RESERVED) == 0 and (SHARES or admits(WISH))
-  return open and hand_over() or 0
+  return open and hand_over_found() or 0
 end
 
 -- By who came for something else: its own lock is gone, or renewed. What keeps the next out, such as a foreign type at
 -- one of our keys, is no answer to that.
 local function leave_it_to_the_next()
   pcall(advance)
+end
+
+-- Leaving the queue leaves a note, so that it has the same answer when it is sent twice. The last few are remembered.
+local function note_leaver()
+  local gone = redis.call('HGET', WAITERS, '#gone') or '\0'
+  note('#gone', string.sub(gone .. OWNER .. '\0', -LEAVERS))
+end
+
+local function has_left_the_line()
+  local gone = redis.pcall('HGET', WAITERS, '#gone')
+  return type(gone) == 'string' and string.find(gone, '\0' .. OWNER .. '\0', 1, true)
 end
 
 -- Takes OWNER out of the line; false when it was not in it.
@@ -223,6 +257,7 @@ local function leave_the_line()
   end
   redis.call('ZREM', QUEUE, OWNER)
   take_out(OWNER)
+  note_leaver()
   if advance() == 0 and place == 0 then
     appoint_first()
   end

@@ -5,14 +5,15 @@
 --   KEYS[2]  the last fencing number given out: string
 --   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; of a nested read,
 --            whatever its owner has besides, read:ID: owner; where the kind has no place for them, count:OWNER: holds,
---            permit:HEX: owner; where several hold it, fence:OWNER: its number; agreed:OWNER: the number that several
+--            permit:HEX: owner; fence:OWNER: its number; agreed:OWNER: the number that several
 --            servers have agreed on; keep:OWNER: until when, in ms, a hold that is gone wanted the lock to stay taken}
 --   KEYS[4]  who asked whom to let go: hash {owner: by}
 --   KEYS[5]  what happened lately: list of texts whose words a NUL parts: when (the fencing number, or SECONDS.MICROSECONDS),
 --            one of acquired OWNER, released HOLD, forced OWNER, lost OWNER, renewed_late OWNER, asked OWNER, then pairs
 --   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
 --   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its WISH}; of us all: "#turn",
---            hand-overs so far, "#left" and "#took", when we last left the lock to foreign clients and had it again
+--            hand-overs so far; "#left" and "#took", when the lock was last left to foreign clients and when a waiter
+--            first had it again; "#gone", the owners that left the queue lately, each between two NULs
 --   KEYS[8]  there while a free lock is left to foreign clients for a moment: string
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   KEYS[10] a second key of some kinds

@@ -89,12 +89,11 @@ local function clear_records()
   end
 end
 
--- The fencing number of who holds it, and 1 if it is what several servers have agreed on. Where one alone can hold it,
--- it is the last that was given out.
+-- The fencing number of a holder, and 1 if it is what several servers have agreed on. If the holder's record was lost it
+-- is the last number that was given out.
 local function number_of(owner)
-  local agreed = redis.call('HGET', HOLDER, 'agreed:' .. owner)
-  local own = not agreed and SHARES and redis.call('HGET', HOLDER, 'fence:' .. owner)
-  return agreed or own or redis.call('GET', FENCE) or '0', agreed and 1 or 0
+  local numbers = redis.call('HMGET', HOLDER, 'agreed:' .. owner, 'fence:' .. owner)
+  return numbers[1] or numbers[2] or redis.call('GET', FENCE) or '0', numbers[1] and 1 or 0
 end
 
 -- Lets an owner in and answers its fencing number.
@@ -112,7 +111,7 @@ local function grant(owner, info, ttl, wish)
   else
     redis.call('DEL', HOLDER)
   end
-  redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner, unpack(SHARES and {'fence:' .. owner, fence} or {}))
+  redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner, 'fence:' .. owner, fence)
   keep_records(ttl)
   tell_grant(owner, fence, info, wish)
   enter(owner, ttl, wish)

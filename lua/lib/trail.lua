@@ -45,7 +45,7 @@ local function says(entry, word, value)
   return string.find(entry .. '\0', '\0' .. word .. '\0' .. value .. '\0', 1, true)
 end
 
--- Whether by the trail we have the lock still.
+-- Whether by the trail OWNER has the lock still; nil: the trail does not name it.
 local function had()
   local trail = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #trail, 1, -1 do

@@ -32,20 +32,20 @@ local function again(held)
     end
     held = nest(OWNER)
     redis.call('HSET', HOLDER, 'hold:' .. HOLD, OWNER, unpack(WISH == 'read' and {'read:' .. HOLD, OWNER} or {}))
-  elseif HOLD == OWNER then
-    redis.call('HSET', HOLDER, OWNER, INFO)
+  elseif HOLD == OWNER and redis.call('HSET', HOLDER, OWNER, INFO) == 1 then
+    redis.call('HSET', HOLDER, 'hold:' .. OWNER, OWNER)  -- the record was lost, and this request is the outer hold's
   end
   if extend(OWNER, TTL) then
     keep_records(TTL)
     announce_next()  -- only now: who prepares for its turn should not take our time
   elseif redis.call('PTTL', HOLDER) < 0 then
-    keep_records(TTL)  -- it was lost, and we have just made it anew
+    keep_records(TTL)  -- the record was lost, and this request has made it anew
   end
   local fence, agreed = number_of(OWNER)
   return {'granted', fence, held, agreed}
 end
 
--- place, ticket
+-- place, ticket. The stored ticket counts: an answer that was lost told it, too.
 local function stand_in_line()
   local ticket = tonumber(TICKET)
   redis.call('PEXPIRE', QUEUE, WAITING)
@@ -57,6 +57,8 @@ local function stand_in_line()
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, WAITING)  -- at once, for HSET may be refused
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, WISH)
+  else
+    ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
   end
   redis.call('PEXPIRE', WAITERS, WAITING)
   return redis.call('ZRANK', QUEUE, OWNER), ticket
@@ -134,10 +136,7 @@ end
 local fence
 if redis.call('EXISTS', QUEUE) == 1 then
   local let_in
-  let_in, fence = hand_over(OWNER, INFO, TTL)
-  if let_in > 0 then
-    note('#took')
-  end
+  let_in, fence = hand_over_found(OWNER, INFO, TTL)
 end
 if not fence and redis.call('EXISTS', QUEUE) == 0 and admits(WISH) then
   fence = grant(OWNER, INFO, TTL, WISH)

@@ -11,22 +11,23 @@
 --            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who wanted it from us or
 --             false}
 --
--- Sent twice it answers the same: the first time takes the hold off the record and leaves a note in the
--- trail, the second finds the one gone or the other there. The first write is HDEL, which a full memory
--- allows, and after one write it allows the others too.
+-- Sent twice it answers the same: the first request takes the hold off the record and leaves a note in the
+-- trail, or a note about who left the queue; the second request finds the note. The first write is HDEL, which a full
+-- memory allows, and after one write it allows the others too.
 local HOLD, EARS, KEEP, REMEMBER = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local function moment_in(ms)
   return math.floor(now() / 1000) + ms
 end
 
-local function was_released()
+-- The answer to an earlier release of a hold, by its note in the trail; nil: there is none.
+local function earlier_answer(hold)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
-    if says(entry, 'released', HOLD) then
-      return true
+    if says(entry, 'released', hold) then
+      local left = string.match(entry, '%zleft%z(%d+)$')
+      return left and {'still_held', tonumber(left)} or {'released', string.find(entry, '\0to\0', 1, true) and 1 or 0}
     end
   end
-  return false
 end
 
 -- For as long as anybody may have waited meanwhile, if that is longer: they share it.
@@ -57,8 +58,12 @@ local held = holds(OWNER)
 if not held then
   if leave_the_line() then
     return {'left'}
-  elseif was_released() then
-    return {'released'}
+  end
+  local earlier = earlier_answer(HOLD)
+  if earlier then
+    return earlier
+  elseif has_left_the_line() and had() == nil then
+    return {'left'}
   end
   local answer = lost()
   if EARS >= 0 then
@@ -66,10 +71,14 @@ if not held then
   end
   return answer
 end
--- Where the record was lost the owner may let go of what is its own; a nested hold that nobody knows may never
--- have been, and must not take the outer one with it.
-if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 and (HOLD ~= OWNER or redis.call('EXISTS', HOLDER) == 1) then
-  return {'still_held', held}
+-- A hold that the record does not name was released before, or was never granted, if the owner has a record. If the
+-- owner's record was lost the hold is believed; but a nested hold takes the last one only if the outer one was released.
+if redis.call('HDEL', HOLDER, 'hold:' .. HOLD) == 0 then
+  local earlier = earlier_answer(HOLD)
+  local only_outer_left = HOLD ~= OWNER and held == 1 and not earlier_answer(OWNER)
+  if earlier or only_outer_left or redis.call('HEXISTS', HOLDER, OWNER) == 1 then
+    return earlier or {'still_held', held}
+  end
 end
 if SHARES and redis.call('HDEL', HOLDER, 'read:' .. HOLD) == 1 then
   WISH = 'read'  -- whatever its owner has: who lets go by a token may not know

@@ -49,6 +49,7 @@ if TTL > 0 then
   local left = extend(OWNER, TTL)
   if left then
     keep_records(TTL)
+    redis.call('PEXPIRE', FENCE, FENCE_MEMORY)
     tell_if_late(left)
   end
   -- A waiter behind one that was killed hears nothing of that. A holder that shares the lock renews it anyway.

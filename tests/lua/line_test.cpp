@@ -354,6 +354,45 @@ TEST_CASE("line: every third hand-over is left to foreign clients that wait")
   }
 }
 
+TEST_CASE("line: what foreign clients take from an empty queue does not count against their turns")
+{
+  struct Row { Mode mode; const char* waiters; };
+  for (const Row& row : {Row{Plain{}, "rlock:waiters:{k}"}, Row{Writer{}, "rlock:waiters-rw:{k}"}}) {
+    CAPTURE(row.waiters);
+    const ScriptedLock lock(row.mode);
+    const Ear java(lock.server, LockKeys(*LockName::parse("k"), row.mode).channel);
+    const Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
+    lock.acquire("o0");
+    lock.wait("o1"), lock.wait("o2");
+    // A spell of 24 ms that was over five seconds ago.
+    const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
+    lock.server.command({"HSET", row.waiters, "#left", std::to_string((seconds - 6) * 1'000'000), "#took",
+                         std::to_string((seconds - 6) * 1'000'000 + 24'000)});
+    // Found free, as after a foreign client that came when the queue was empty.
+    lock.server.command({"DEL", "k"});
+    CHECK(word(lock.wait("o1")) == "granted");
+    lock.server.command({"HSET", row.waiters, "#turn", "2"});
+    CHECK(word(lock.release("o1")) == "released");
+    CHECK(lock.exists(reserved) == 1);
+  }
+}
+
+TEST_CASE("line: after a spell of foreign clients the queue keeps the lock for as long as that took")
+{
+  const ScriptedLock lock;
+  const Ear java(lock.server, "redisson_lock__channel:{k}");
+  const Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
+  lock.acquire("o0");
+  lock.wait("o1"), lock.wait("o2");
+  const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
+  lock.server.command({"HSET", "rlock:waiters:{k}", "#turn", "2", "#left", std::to_string((seconds - 1000) * 1'000'000)});
+  lock.server.command({"DEL", "k"});  // the spell is over now, after a thousand seconds: LONGEST_DEBT counts
+  CHECK(word(lock.wait("o1")) == "granted");
+  CHECK(lock.hash("rlock:waiters:{k}").count("#took") == 1);
+  lock.release("o1");
+  CHECK(lock.exists(reserved) == 0);
+}
+
 TEST_CASE("line: a lock that is not free yet is left to nobody")
 {
   const ReadWriteLock lock;

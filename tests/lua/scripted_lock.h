@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lock `k` on a server of its own, asked through its scripts alone.
+// One lock on a server of its own, asked through its scripts alone: `k`, unless another name is set.
 #pragma once
 
 #include "lock/kinds.h"
@@ -30,7 +30,7 @@ class ScriptedLock {
   }
   Reply eval_as(const Mode& mode, const Script& script, const std::string& owner, const Words& args) const
   {
-    const LockKeys keys(*LockName::parse("k"), mode);
+    const LockKeys keys(*LockName::parse(name), mode);
     Words words{"EVAL",        script.source(), "11",          keys.lock,    keys.fence,    keys.holder,
                 keys.force,    keys.events,     keys.queue,    keys.waiters, keys.reserved, keys.fair_queue,
                 keys.second,   keys.done, owner,           keys.channel,  keys.owner_channel, wish_of(mode), ""};
@@ -108,6 +108,7 @@ class ScriptedLock {
   }
 
   RedisServer server;
+  std::string name = "k";
 
  private:
   Mode m_mode;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,36 @@ TEST_CASE("lock keys: Redisson's names, byte for byte, and ours beside them")
 
   const LockKeys tagged(*LockName::parse("a{b}c"));
   CHECK(tagged.channel == "redisson_lock__channel:a{b}c");
-  CHECK(tagged.owner_channel == "rlock:owner:a{b}c:");
+  CHECK(tagged.fence == "redisson_lock_token:a{b}c");
+  CHECK(tagged.owner_channel == "rlock:owner:tagged:a{b}c:");
+}
+
+TEST_CASE("lock keys: rlock's own keys differ for a name and the same name in braces")
+{
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{2}), Mode(PlainString{})}) {
+    const LockKeys bare(*LockName::parse("stock"), mode);
+    const LockKeys braced(*LockName::parse("{stock}"), mode);
+    for (const auto key : {&LockKeys::holder, &LockKeys::force, &LockKeys::events, &LockKeys::queue, &LockKeys::waiters,
+                           &LockKeys::reserved, &LockKeys::done, &LockKeys::owner_channel}) {
+      CHECK((bare.*key).starts_with("rlock:"));
+      CHECK(bare.*key != braced.*key);
+    }
+    CHECK(bare.fence == braced.fence);  // as Redisson has it
+    CHECK(bare.channel == braced.channel);
+  }
+}
+
+TEST_CASE("lock keys: the lock is told from a key beside it")
+{
+  for (const std::string text : {"stock", "{stock}", "a{b}c", "tagged:x", "{stock}{}", "a b"}) {
+    CAPTURE(text);
+    const LockKeys keys(*LockName::parse(text));
+    CHECK(lock_beside("holder", keys.holder) == text);
+    CHECK(lock_beside("events", keys.events) == text);
+    CHECK(lock_beside("events", keys.holder).empty());
+  }
+  CHECK(globs_beside("events", "app:*") ==
+        std::array<std::string, 2>{"rlock:events:{app:*}", "rlock:events:tagged:app:*"});
 }
 
 TEST_CASE("hold: its token is the owner, or names a nested one, and comes back as it was")

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request whose answer was lost is sent again: same answer, same state.
+#include "lua/scripted_lock.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{1}, PlainString{}};
+
+// Another owner holds it in a way that keeps waiters of this mode out.
+struct HeldByAnother : ScriptedLock {
+  explicit HeldByAnother(const Mode& mode) : ScriptedLock(mode)
+  {
+    acquire_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "holder");
+  }
+};
+
+std::string everything(const ScriptedLock& lock)
+{
+  std::string all;
+  for (const char* key : {"k", "{k}:timeout", "rlock:holder:{k}"}) {
+    const Reply dump = lock.server.command({"DUMP", key});
+    all += dump.kind == Reply::Kind::nil ? "-" : dump.text;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("sent twice: a release that leaves the lock taken for --min-hold")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const ScriptedLock lock(mode);
+    lock.acquire("a");
+    CHECK(word(lock.release("a", "a", 4000)) == "released");
+    const std::string before = everything(lock);
+    CHECK(word(lock.release("a", "a", 4000)) == "released");
+    CHECK(everything(lock) == before);
+  }
+}
+
+TEST_CASE("sent twice: the releases of nested holds, in any order, with --min-hold or without")
+{
+  for (const Mode& mode : modes) {
+    for (const int keep : {0, 4000}) {
+      for (const Words& order : {Words{"a", "inner"}, Words{"inner", "a"}}) {
+        CAPTURE(mode.index());
+        CAPTURE(keep);
+        CAPTURE(order.front());
+        const ScriptedLock lock(mode);
+        lock.acquire("a");
+        lock.acquire("a", "inner");
+        const Reply first = lock.release("a", order[0], keep);
+        CHECK(show(lock.release("a", order[0], keep)) == show(first));
+        CHECK(word(lock.release("a", order[1], keep)) == "released");
+        CHECK(word(lock.release("a", order[1], keep)) == "released");
+        CHECK(show(lock.release("a", order[0], keep)) == show(first));
+      }
+    }
+  }
+}
+
+TEST_CASE("sent twice: a release that hands the lock over")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const ScriptedLock lock(mode);
+    lock.acquire_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "a");
+    const Ear waiter = alive(lock, "b");
+    CHECK(word(lock.wait("b")) == "busy");
+    const Reply first = lock.release("a");
+    CHECK(first.elements.at(1).integer == 1);
+    CHECK(show(lock.release("a")) == show(first));
+    CHECK(word(lock.wait("b")) == "granted");
+  }
+}
+
+TEST_CASE("sent twice: leaving the queue")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const HeldByAnother lock(mode);
+    const Ear last = alive(lock, "d");
+    for (const std::string waiter : {"b", "c", "d"}) {
+      CHECK(word(lock.wait(waiter)) == "busy");
+    }
+    CHECK(word(lock.release("c")) == "left");
+    CHECK(word(lock.release("b")) == "left");
+    CHECK(word(lock.release("c")) == "left");
+    CHECK(word(lock.release("b")) == "left");
+    CHECK(word(lock.release("never came")) == "lost");
+    const auto waiting = lock.inspect().elements.at(6).elements;
+    REQUIRE(waiting.size() == 3);
+    CHECK(waiting[0].text == "d");
+  }
+}
+
+TEST_CASE("sent twice: that it left the queue once does not hide that an owner lost the lock later")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const HeldByAnother lock(mode);
+    CHECK(word(lock.wait("b")) == "busy");
+    CHECK(word(lock.release("b")) == "left");
+    lock.server.command({"DEL", "k", "{k}:timeout"});
+    CHECK(word(lock.acquire("b")) == "granted");
+    lock.server.command({"DEL", "k", "{k}:timeout"});
+    CHECK(word(lock.release("b")) == "lost");
+    CHECK(word(lock.release("b")) == "lost");
+  }
+}
+
+TEST_CASE("sent twice: an acquire that gets in line has the same ticket and place")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const HeldByAnother lock(mode);
+    const Reply first = lock.wait("b");
+    CHECK(word(lock.wait("c")) == "busy");
+    const Reply again = lock.wait("b");
+    CHECK(again.elements.at(5).integer == first.elements.at(5).integer);
+    CHECK(again.elements.at(6).text == first.elements.at(6).text);
+    const std::string stored = as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), mode).queue, "b"}));
+    CHECK(stored == first.elements.at(6).text);
+  }
+}

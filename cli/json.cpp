@@ -2,6 +2,9 @@
 #include "cli/json.h"
 
 #include "base/moment.h"
+#include "base/text.h"
+
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
@@ -10,9 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // the order of the contract is the order people read in
 
+// The library leaves DEL and C1 as they are; outside of strings there are none.
 std::string one_line(const Json& json)
 {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string dumped = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string line;
+  line.reserve(dumped.size() + 1);
+  for (std::string_view rest = dumped; !rest.empty();) {
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(utf8_length(rest), 1));
+    line += begins_with_control(character) ? json_escape(character) : std::string(character);
+    rest.remove_prefix(character.size());
+  }
+  return line + "\n";
 }
 
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/prometheus.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -60,29 +62,14 @@ constexpr Family families[] = {
     {"rlock_age_seconds", "For how long the lock has been held.", age},
 };
 
-// Bytes that are no UTF-8 would make a collector refuse the whole file: each becomes U+FFFD.
-std::size_t sequence_at(std::string_view text)
-{
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  const std::size_t size = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0U) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) {
-      return 0;
-    }
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : size;
-}
-
+// A collector refuses the whole file when a byte in it is no valid UTF-8. Such bytes and control characters become U+FFFD.
 std::string label_value(std::string_view text)
 {
   std::string value;
   while (!text.empty()) {
-    const std::size_t size = sequence_at(text);
+    const std::size_t size = utf8_length(text);
     const char c = text.front();
-    if (size == 0) {
+    if (size == 0 || (c != '\n' && begins_with_control(text))) {
       value += "\xef\xbf\xbd";
     } else if (c == '\\' || c == '"') {
       value += {'\\', c};

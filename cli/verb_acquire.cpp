@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/export.h"
 #include "cli/json.h"
+#include "cli/label.h"
 #include "cli/limits.h"
 #include "cli/logging.h"
 #include "cli/output.h"
@@ -176,7 +177,7 @@ void describe_acquire(Options& options, TypedAcquire& typed)
   describe_mode(options, typed.mode);
   describe_patience(options, typed.patience);
   options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
-  options.text("--label", typed.label, "TEXT", "shown to operators");
+  describe_label(options, typed.label);
   options.flag("--export", typed.exports,
                "print export lines for eval, with the names that a job finds in its environment");
   options.flag("--json", typed.json, "print one JSON object");
@@ -216,6 +217,10 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   if (typed.exports && typed.json) {
     return usage("--export and --json exclude each other (try --export alone)");
   }
+  Result<std::string> label = meant_label(typed.label);
+  if (!label) {
+    return label.error();
+  }
   Result<ServerSpec> server = meant_server(typed.server, environment);
   if (!server) {
     return server.error();
@@ -226,7 +231,7 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
                         .ttl = *ttl,
                         .wait = *wait,
                         .busy_code = *busy_code,
-                        .label = typed.label.value_or(""),
+                        .label = *std::move(label),
                         .ward = *ward,
                         .environment = environment.all()};
 }

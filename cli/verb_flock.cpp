@@ -3,6 +3,7 @@
 #include "cli/verb_flock.h"
 
 #include "cli/claim.h"
+#include "cli/label.h"
 #include "cli/limits.h"
 #include "cli/logging.h"
 #include "cli/output.h"
@@ -191,7 +192,7 @@ void describe_flock(Options& options, TypedFlock& typed)
   options.flag("-V,--version", typed.wants_version, "print the version and exit");
   describe_prefix(options, typed.keys);
   options.text("--ttl", typed.ttl, "DUR", "how long the lock outlives a dead rlock (30s)");
-  options.text("--label", typed.label, "TEXT", "shown to operators");
+  describe_label(options, typed.label);
   describe_log_format(options, typed.log_format);
   describe_server(options, typed.server);
   describe_unfit(options, typed);
@@ -225,6 +226,10 @@ Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::s
   if (!ttl) {
     return ttl.error();
   }
+  Result<std::string> label = meant_label(typed.label);
+  if (!label) {
+    return label.error();
+  }
   Result<ServerSpec> server = meant_server(typed.server, environment);
   if (!server) {
     return server.error();
@@ -236,7 +241,7 @@ Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::s
                     .ttl = *ttl,
                     .wait = *wait,
                     .busy_code = *busy_code,
-                    .label = typed.label.value_or(""),
+                    .label = *std::move(label),
                     .manners = Manners::flock,
                     .argv = *std::move(command),
                     .environment = environment.all(),

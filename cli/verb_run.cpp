@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_run.h"
 
+#include "cli/label.h"
 #include "cli/limits.h"
 #include "cli/logging.h"
 #include "cli/verbs.h"
@@ -62,7 +63,7 @@ void describe_lease(Options& options, TypedRun& typed)
   options.text("--sync", typed.sync, "N",
                "acquired only once N replicas have the lock, else given back; renewals do not wait "
                "for them (0)");
-  options.text("--label", typed.label, "TEXT", "shown to operators");
+  describe_label(options, typed.label);
 }
 
 void describe_job(Options& options, TypedRun& typed)
@@ -90,6 +91,16 @@ Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
     }
     request.busy_code = *code;
   }
+  return Done{};
+}
+
+Result<Done> mean_label(const TypedRun& typed, RunRequest& request)
+{
+  Result<std::string> label = meant_label(typed.label);
+  if (!label) {
+    return label.error();
+  }
+  request.label = *std::move(label);
   return Done{};
 }
 
@@ -299,12 +310,12 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
       .names = {names->begin(), names->end()},
       .shards = {},
       .wait = std::nullopt,
-      .label = typed.label.value_or(""),
+      .label = {},
       .argv = command,
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean : {mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
+  for (const auto mean : {mean_label, mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
     const Result<Done> meant = mean(typed, request);
     if (!meant) {
       return meant.error();

@@ -17,6 +17,8 @@
 namespace rlock {
 namespace {
 
+constexpr std::size_t longest_message = 2000;  // bytes
+
 LogStyle& style()
 {
   static LogStyle the_style;
@@ -91,7 +93,8 @@ Backlog& backlog()
 void write_line(std::string_view level, std::string_view line, const About& about)
 {
   const bool is_json = style().format == LogFormat::json;
-  backlog().add((is_json ? json_line(level, line, about, wall_clock_ms()) : "rlock: " + std::string(line)) + "\n");
+  const std::string message = shortened(line, longest_message);
+  backlog().add((is_json ? json_line(level, message, about, wall_clock_ms()) : "rlock: " + without_controls(message)) + "\n");
 }
 
 std::string text_or_null(std::string_view text) { return text.empty() ? "null" : json_text(text); }

@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that comes from elsewhere, made safe to print.
+// Text of servers, keys, labels and files, made safe to print. Pure functions, any thread may call them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace rlock {
 
-// Control characters (C0, DEL and, in UTF-8, C1) as \n, \t or \xNN, a backslash doubled, so that a lock's name cannot
-// move the cursor or forge a log line.
+// The bytes of the character that the text begins with; 0: the bytes are no valid UTF-8 (Unicode 15, table 3-7) or the text
+// is empty. The only definition of valid UTF-8.
+std::size_t utf8_length(std::string_view text);
+
+// Whether the text begins with a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F).
+bool begins_with_control(std::string_view text);
+
+// Control characters as \n, \t or \xNN, bytes that are no valid UTF-8 as \xNN, a backslash doubled, so that a lock's name
+// cannot move the cursor or forge a log line.
 std::string printable(std::string_view text);
 
-// User and password of every URL in the text, and sentinel_password among its parameters, as "***": what is shown or stored of other people's words.
-std::string without_secrets(std::string_view text);
+// As printable(), but a backslash stays one: for a line that may have printable text in it already.
+std::string without_controls(std::string_view text);
 
-// As JSON writes it, in its quotes; what is no UTF-8 becomes U+FFFD.
+// The first `most` bytes, or fewer: a character of several bytes is not divided.
+std::string_view cut_to(std::string_view text, std::size_t most);
+
+// A text of more than `most` bytes is cut there and ends with "...".
+std::string shortened(std::string_view text, std::size_t most);
+
+// A control character as JSON writes it: "\\u009b".
+std::string json_escape(std::string_view control);
+
+// As JSON writes it, in its quotes: control characters as \u00NN, invalid UTF-8 as U+FFFD.
 std::string json_text(std::string_view text);
 
 }  // namespace rlock

@@ -113,13 +113,13 @@ bool has_children()
 
 }  // namespace
 
-std::string command_line(pid_t pid)
+std::vector<std::string> command_of(pid_t pid)
 {
-  std::string words = read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
-  while (words.ends_with('\0')) {
-    words.pop_back();
+  const std::string text = read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size(); at += words.back().size() + 1) {
+    words.push_back(text.substr(at, text.find('\0', at) - at));
   }
-  std::replace(words.begin(), words.end(), '\0', ' ');
   return words;
 }
 

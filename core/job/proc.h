@@ -26,8 +26,8 @@ struct Process {
 // included.
 std::optional<Process> parse_stat(std::string_view line);
 
-// The words a process was started with, joined by spaces; empty where they cannot be read.
-std::string command_line(pid_t pid);
+// The words that a process was started with; none where they cannot be read.
+std::vector<std::string> command_of(pid_t pid);
 
 // The entries of a directory that are numbers: processes, threads, descriptors. Empty if
 // unreadable.

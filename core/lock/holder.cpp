@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/holder.h"
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "lock/store.h"
 
@@ -11,6 +12,7 @@ namespace rlock {
 namespace {
 
 constexpr std::size_t longest_command = 200;
+constexpr std::size_t longest_name = 256;  // of a host or a user: HOST_NAME_MAX is 64, LOGIN_NAME_MAX 256
 
 std::string escape(std::string_view value)
 {
@@ -53,19 +55,22 @@ std::int64_t number(std::string_view text)
   return value;
 }
 
-// True when the name is one of ours.
+// A record of another version may have secrets in it, and may be of any length.
+std::string shown_text(std::string_view value, std::size_t most) { return std::string(cut_to(unescape(value), most)); }
+
+// True when rlock writes a field of that name.
 bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
 {
   if (name == "host") {
-    info.host = unescape(value);
+    info.host = shown_text(value, longest_name);
   } else if (name == "pid") {
     info.pid = number(value);
   } else if (name == "user") {
-    info.user = unescape(value);
+    info.user = shown_text(value, longest_name);
   } else if (name == "command") {
-    info.command = unescape(value);
+    info.command = cut_to(without_secrets(unescape(value)), longest_command);
   } else if (name == "label") {
-    info.label = unescape(value);
+    info.label = shown_text(value, longest_label);
   } else if (name == "since") {
     info.since_ms = number(value);
   } else if (name == "lease") {
@@ -84,8 +89,8 @@ std::string encode(const HolderInfo& info)
 {
   return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) +
          "\nuser=" + escape(info.user) +
-         "\ncommand=" + escape(std::string_view(info.command).substr(0, longest_command)) +
-         "\nlabel=" + escape(info.label) + "\nsince=" + std::to_string(info.since_ms) +
+         "\ncommand=" + escape(cut_to(info.command, longest_command)) +
+         "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
          "\nlease=" + std::to_string(info.lease.count()) + "\nauto=" + (info.automatic ? "1" : "0");
 }
 

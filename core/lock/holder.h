@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,12 +12,14 @@
 
 namespace rlock {
 
+inline constexpr std::size_t longest_label = 256;  // bytes
+
 struct HolderInfo {
   std::string host;
   std::int64_t pid = 0;
   std::string user;
-  std::string command;        // cut to 200 bytes
-  std::string label;
+  std::string command;        // without secrets; cut to 200 bytes
+  std::string label;          // cut to longest_label
   std::int64_t since_ms = 0;  // wall clock of the holder's host, for people
   Millis lease{0};
   bool automatic = false;     // renewed until the job is over
@@ -24,7 +27,7 @@ struct HolderInfo {
 
 // "name=value" lines, values percent-escaped: legible in redis-cli, and no JSON is needed in core.
 std::string encode(const HolderInfo& info);
-// What is missing or unreadable stays at its default; nullopt when nothing at all is legible.
+// A field that is missing or unreadable keeps its default, secrets in the command are masked; nullopt when no field is legible.
 std::optional<HolderInfo> decode_holder(std::string_view text);
 
 }  // namespace rlock

@@ -2,6 +2,7 @@
 #include "runner/acquire.h"
 
 #include "base/duration.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "job/proc.h"
 #include "lock/nesting.h"
@@ -66,7 +67,7 @@ LockSpec spec_of(const AcquireRequest& request)
           .who = {.host = host_name(),
                   .pid = holder,
                   .user = user_name(),
-                  .command = without_secrets(command_line(holder)),
+                  .command = shown_command(command_of(holder)),
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,

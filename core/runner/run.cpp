@@ -2,6 +2,7 @@
 #include "runner/run.h"
 
 #include "base/duration.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "job/command.h"
 #include "runner/environment.h"
@@ -103,7 +104,7 @@ class Story {
       m_world.log.detail(printable(holding.name().text()) + " is ours after " + show(waited),
                          {.event = "acquired", .key = holding.name().text()});
     }
-    m_world.log.detail("running " + printable(without_secrets(joined(m_request.argv))), {.event = "started"});
+    m_world.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
   }
 
   std::optional<RunEnd> begin_again(const GivenBack& given_back)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/tenure.h"
 
-#include "base/text.h"
+#include "base/secrets.h"
 #include "runner/identity.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ HolderInfo who_asks(const RunRequest& request)
   return {.host = host_name(),
           .pid = ::getpid(),
           .user = user_name(),
-          .command = without_secrets(joined(request.argv)),
+          .command = shown_command(request.argv),
           .label = request.label,
           .since_ms = wall_clock_ms(),
           .lease = request.ttl,
@@ -27,15 +27,6 @@ HolderInfo who_asks(const RunRequest& request)
 bool kept_earlier(const Holding& a, const Holding& b) { return a.kept_at() < b.kept_at(); }
 
 }  // namespace
-
-std::string joined(const std::vector<std::string>& words)
-{
-  std::string text;
-  for (const std::string& word : words) {
-    text += (text.empty() ? "" : " ") + word;
-  }
-  return text;
-}
 
 Tenure::Tenure(const RunRequest& request, const World& world, const std::string& path)
     : preparation(request, world, path)

@@ -10,8 +10,6 @@
 
 namespace rlock {
 
-std::string joined(const std::vector<std::string>& words);  // by spaces
-
 // Everything it refers to must outlive it. An owner is for one tenure: what an earlier one could not release is left to
 // its ttl, for an answer that comes late must not let go of what is held now.
 struct Tenure {

@@ -55,7 +55,7 @@ std::optional<Ending> lost(const Aftermath& after)
     return lost_for(*fate.verdict, fate, std::holds_alternative<Wanted>(*fate.verdict));
   }
   if (fate.release) {
-    const std::string why = fate.release->forced ? "force-unlocked by " + fate.release->forced->by : fate.release->what;
+    const std::string why = fate.release->forced ? "force-unlocked by " + printable(fate.release->forced->by) : fate.release->what;
     return lost_for(Gone{why}, fate, fate.release->forced.has_value());
   }
   const bool over = after.job && after.job->why == Stopped::lifeline;
@@ -72,7 +72,7 @@ bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_s
 std::string words_for(const Verdict& verdict, const std::string& lock)
 {
   if (const auto* wanted = std::get_if<Wanted>(&verdict)) {
-    return "the lock " + lock + " was force-unlocked by " + wanted->by;
+    return "the lock " + lock + " was force-unlocked by " + printable(wanted->by);
   }
   if (const auto* gone = std::get_if<Gone>(&verdict)) {
     return "the lock " + lock + " was lost: " + gone->why;

@@ -20,7 +20,7 @@ constexpr Millis listen_again_after{1000};
 std::optional<Verdict> verdict_on(const Renewal& renewal)
 {
   if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
-    return lost->forced ? Gone{"force-unlocked by " + lost->forced->by} : Gone{lost->what};
+    return lost->forced ? Gone{"force-unlocked by " + printable(lost->forced->by)} : Gone{lost->what};
   }
   const auto& forced = std::get<Kept>(renewal).forced;
   return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;

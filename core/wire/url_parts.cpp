@@ -12,6 +12,7 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view secret_parameter = "sentinel_password=";
+constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
 
 // Up to the last '@', for a password may have an unescaped '/' or '@' in it; and from a password among the parameters on.
 std::string quotable(std::string_view url)
@@ -65,7 +66,7 @@ bool is_host_name(std::string_view host)
 
 Error bad_url(std::string_view url, std::string_view why)
 {
-  return {Fault::usage, "bad server URL '" + quotable(url) + "': " + std::string(why)};
+  return {Fault::usage, "bad server URL '" + shortened(quotable(url), longest_quoted) + "': " + std::string(why)};
 }
 
 std::optional<unsigned> parse_db(std::string_view text)

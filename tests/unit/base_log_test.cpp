@@ -18,6 +18,7 @@ TEST_CASE("log: JSON text escapes what it must, and repairs what is no UTF-8")
 {
   CHECK(json_text("") == "\"\"");
   CHECK(json_text("a\"b\\c\n\x1b\x7f") == R"("a\"b\\c\u000a\u001b\u007f")");
+  CHECK(json_text("\xc2\x9b\xc2\xa0") == "\"\\u009b\xc2\xa0\"");
   CHECK(json_text("é€🔒") == "\"é€🔒\"");
   for (const char* bad : {"\xff", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"}) {
     CAPTURE(bad);

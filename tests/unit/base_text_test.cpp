@@ -15,13 +15,33 @@ TEST_CASE("printable: nothing that comes from a server moves the cursor")
   CHECK(printable("\xc2\x9b" "31m") == "\\xc2\\x9b31m");  // C1: CSI in one character
 }
 
-TEST_CASE("without_secrets: what stands before the @ of a URL is nobody's business")
+TEST_CASE("printable: bytes that are no valid UTF-8 are escaped, a C1 control among them")
 {
-  CHECK(without_secrets("./job.sh --db redis://u:geheim@h/0 -x") == "./job.sh --db redis://***@h/0 -x");
-  CHECK(without_secrets("a://p@h b://q@h") == "a://***@h b://***@h");
-  CHECK(without_secrets("a://u:p@ss@h") == "a://***@h");
-  CHECK(without_secrets("x a://u:p@h,i/m?sentinel_password=q&sentinel_tls=no y") ==
-        "x a://***@h,i/m?sentinel_password=***&sentinel_tls=no y");
-  CHECK(without_secrets("mail bob@h http://h/a@b") == "mail bob@h http://h/a@b");
-  CHECK(without_secrets("") == "");
+  CHECK(printable("a\x9b" "31m") == "a\\x9b31m");  // CSI to a terminal of 8 bits
+  CHECK(printable("\xc2\x80\xc2\x9f\xc2\xa0") == "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
+  CHECK(printable("\xff") == "\\xff");
+  CHECK(printable("gr\xc3") == "gr\\xc3");
+  CHECK(printable("\xc0\x80") == "\\xc0\\x80");          // longer than needed
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+  CHECK(printable("\xe2\x82\xac\xf0\x9f\x94\x92") == "\xe2\x82\xac\xf0\x9f\x94\x92");
+}
+
+TEST_CASE("without_controls: text that is escaped already stays as it is")
+{
+  for (const char* text : {"a\nb\\", "\x9b[2J", "\xc2\x9b", "\x1b\x7f", "plain \xe2\x82\xac"}) {
+    CHECK(without_controls(printable(text)) == printable(text));
+  }
+  CHECK(without_controls("a\n\x9b\\") == "a\\n\\x9b\\");
+}
+
+TEST_CASE("cut_to: a character of several bytes is not divided")
+{
+  CHECK(cut_to("stock", 9) == "stock");
+  CHECK(cut_to("stock", 3) == "sto");
+  CHECK(cut_to("a\xe2\x82\xac", 3) == "a");
+  CHECK(cut_to("a\xe2\x82\xac", 4) == "a\xe2\x82\xac");
+  CHECK(cut_to("", 0) == "");
+  CHECK(shortened("stock", 3) == "sto...");
+  CHECK(shortened("stock", 5) == "stock");
 }

@@ -51,6 +51,24 @@ TEST_CASE("holder info: a long command is cut, not refused")
   CHECK(decode_holder(encode(info))->command.size() == 200);
 }
 
+TEST_CASE("holder info: secrets that another version wrote are masked, and long texts are cut")
+{
+  const auto old = decode_holder("command=job --password=S3cret redis://u:p@h\nlabel=" + std::string(1000, 'l') + "\nhost=" +
+                                 std::string(1000, 'h') + "\nuser=" + std::string(1000, 'u'));
+  REQUIRE(old);
+  CHECK(old->command == "job --password=*** redis://***@h");
+  CHECK(old->label.size() == longest_label);
+  CHECK(old->host.size() == 256);
+  CHECK(old->user.size() == 256);
+}
+
+TEST_CASE("holder info: a cut does not divide a character")
+{
+  HolderInfo info = everything;
+  info.command = std::string(199, 'x') + "\xe2\x82\xac";
+  CHECK(decode_holder(encode(info))->command == std::string(199, 'x'));
+}
+
 TEST_CASE("describe: in words, and safe to print")
 {
   const Holder ours{.owner = Owner::of("u:1"), .count = 1, .info = everything};

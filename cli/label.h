@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// --label.
+#pragma once
+
+#include "cli/options.h"
+
+#include <string>
+
+namespace rlock::cli {
+
+void describe_label(Options& options, Text& typed);
+
+// Fault::usage for a label that is longer than longest_label.
+Result<std::string> meant_label(const Text& typed);
+
+}  // namespace rlock::cli

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets in command lines stay off the server and out of every output; text of servers, keys and labels is escaped.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::string secret = "S3cretValue";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The values of all keys, as the server dumps them. What a dump compresses is read as it is.
+std::string stored(const RedisServer& server)
+{
+  std::string all;
+  for (const std::string& key : as_texts(server.command({"KEYS", "*"}))) {
+    for (const Words& read : std::vector<Words>{{"HVALS", key}, {"LRANGE", key, "0", "-1"}, {"GET", key}}) {
+      all += show(server.command(read));
+    }
+  }
+  return all;
+}
+
+std::string outputs(const RedisServer& server)
+{
+  std::string all;
+  for (const Words& words : std::vector<Words>{{"status", "k"}, {"status", "--json", "k"}, {"list"}, {"list", "--json"},
+                                               {"list", "--format", "prometheus"}, {"events"}, {"events", "--json"},
+                                               {"run", "-n", "-k", "k", "--", "true"}, {"force-unlock", "k"}}) {
+    Words all_words = words;
+    all_words.insert(all_words.begin() + 1, {"-S", server.url()});
+    const Finished end = run_rlock(all_words);
+    all += end.out + end.err;
+  }
+  return all;
+}
+
+// A job that waits for the file `go`, with secrets in its words.
+Words secretive_job(const std::filesystem::path& go)
+{
+  return {"sh", "-c", "TOKEN='" + secret + "'; until test -e \"$0\"; do sleep 0.05; done", go.string(),
+          "--password=" + secret, "--api-key", secret, "redis://u:" + secret + "@h"};
+}
+
+bool is_clean(char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); }
+
+// No control character but the end of a line, no byte that is no valid UTF-8, no C1.
+bool is_clean(const std::string& text)
+{
+  const bool has_c1 = has(text, "\xc2\x9b");
+  return !has_c1 && !has(text, "\xff") && std::all_of(text.begin(), text.end(), [](char c) { return is_clean(c); }) &&
+         text.find("a\x9b") == std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("masking: no secret of a command line is stored, shown or logged, whichever verb runs it")
+{
+  for (const Words& front : std::vector<Words>{{"run", "-v", "-k", "k"}, {"run", "-v", "-s", "-k", "k"},
+                                               {"run", "-v", "--permits", "1", "-k", "k"},
+                                               {"run", "-v", "--format", "string", "-k", "k"},
+                                               {"once", "-v", "-k", "k", "--for", "1h"}, {"flock", "--verbose", "k"}}) {
+    CAPTURE(front.front());
+    const RedisServer server;
+    const auto go = make_temp_dir("masking") / "go";
+    Words words = front;
+    words.insert(words.begin() + 1, {"-S", server.url()});
+    const Words job = secretive_job(go);
+    words.insert(words.end(), job.begin(), job.end());
+    Process holder(rlock_argv(words));
+    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it holds the lock");
+    CHECK(has(stored(server), "--password=***"));
+    CHECK_FALSE(has(stored(server), secret));
+
+    if (front.front() == "run" && front.size() == 4) {
+      Process waiter(rlock_argv(words));
+      wait_until([&] { return as_int(server.command({"EXISTS", "rlock:waiters:{k}"})) == 1; }, "a second one waits");
+      CHECK_FALSE(has(stored(server), secret));
+      const std::string shown = outputs(server);
+      CHECK(has(shown, "--api-key ***"));
+      CHECK_FALSE(has(shown, secret));
+      waiter.signal(SIGTERM);
+      waiter.wait();
+      CHECK_FALSE(has(waiter.err(), secret));
+    }
+    std::ofstream(go).close();
+    CHECK_MESSAGE(holder.wait() == Exit{0}, holder.err());
+    CHECK_FALSE(has(holder.err(), secret));
+    CHECK_FALSE(has(stored(server), secret));
+  }
+}
+
+TEST_CASE("masking: a lock that is acquired for a script stores its command line without secrets")
+{
+  const RedisServer server;
+  Process script({"sh", "-c", "sleep 60; :", "--password=" + secret, "--token", secret});
+  const Finished acquired = run_rlock({"acquire", "-S", server.url(), "-k", "k", "--pid", std::to_string(script.pid())});
+  REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
+  CHECK(has(stored(server), "--token ***"));
+  CHECK_FALSE(has(stored(server), secret));
+  script.signal(SIGKILL);
+  script.wait();
+}
+
+TEST_CASE("masking: secrets in records of older versions are masked when they are shown")
+{
+  const RedisServer server;
+  const std::string record = "host=web1\npid=71\nuser=bob\ncommand=job --password=" + secret + " --token " + secret +
+                             " redis://u:" + secret + "@h\nlabel=\nsince=1790000000000\nlease=30000\nauto=1";
+  server.command({"HSET", "k", "old:1", "1"});
+  server.command({"PEXPIRE", "k", "60000"});
+  server.command({"HSET", "rlock:holder:{k}", "old:1", record, "hold:old:1", "old:1"});
+  server.command({"PEXPIRE", "rlock:holder:{k}", "60000"});
+  const std::string event("1790000000000000\0acquired\0old:1\0info\0", 40);
+  server.command({"RPUSH", "rlock:events:{k}", event + record});
+  const std::string shown = outputs(server);
+  CHECK(has(shown, "job --password=*** --token ***"));
+  CHECK_FALSE(has(shown, secret));
+}
+
+TEST_CASE("escaping: text of servers, keys and labels is shown without control characters")
+{
+  const RedisServer server;
+  const std::string nasty = "a\x9b" "31m\xc2\x9b" "2J\x1b[1m\x7f\xff";
+  const std::string key = "a\x9b" "31m\xc2\x9b" "2J\xff";
+  const std::string record = "host=" + nasty + "\npid=71\nuser=" + nasty + "\ncommand=" + nasty + "\nlabel=" + nasty +
+                             "\nsince=1790000000000\nlease=30000\nauto=1";
+  for (const std::string& lock : {std::string("k"), key}) {
+    server.command({"HSET", lock, nasty, "1"});
+    server.command({"PEXPIRE", lock, "60000"});
+    server.command({"HSET", "rlock:holder:{" + lock + "}", nasty, record, "hold:" + nasty, nasty});
+    server.command({"PEXPIRE", "rlock:holder:{" + lock + "}", "60000"});
+    const std::string event("1790000000000000\0acquired\0", 26);
+    server.command({"RPUSH", "rlock:events:{" + lock + "}", event + nasty + std::string("\0info\0", 6) + record,
+                    std::string("1790000001.5\0forced\0", 20) + nasty + std::string("\0by\0", 4) + nasty});
+  }
+  CHECK(is_clean(outputs(server)));
+  Words words{"run", "-n", "-v", "-S", server.url(), "-k", key, "--", "true"};
+  const Finished busy = run_rlock(words);
+  CHECK(busy.code == 75);
+  CHECK_MESSAGE(is_clean(busy.err), busy.err);
+  words.insert(words.begin() + 1, "--log-format=json");
+  CHECK(is_clean(run_rlock(words).err));
+  CHECK(is_clean(run_rlock({"status", "--json", "-S", server.url(), key}).out));
+}
+
+TEST_CASE("escaping: who forces a lock is named without control characters")
+{
+  const RedisServer server;
+  const auto go = make_temp_dir("escaping") / "go";
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c",
+                             "touch " + go.string() + "; exec sleep 60"}));
+  wait_until([&] { return std::filesystem::exists(go); }, "the job runs");
+  const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
+  server.command({"HSET", "rlock:force:{k}", owner, "eve\x9b" "2J\n\x1b[1m"});
+  server.command({"PEXPIRE", "rlock:force:{k}", "60000"});
+  CHECK(holder.wait(Millis{30'000}).code == 121);
+  CHECK_MESSAGE(has(holder.err(), "force-unlocked by eve\\x9b2J\\n\\x1b[1m"), holder.err());
+}
+
+TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a server is cut")
+{
+  const RedisServer server;
+  const std::string fits(256, 'l');
+  for (const Words& front : std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {
+    Words words = front;
+    words.insert(words.begin() + 1, {"-S", server.url(), "--label", fits + "l"});
+    words.insert(words.end(), "true");
+    const Finished refused = run_rlock(words);
+    CHECK(refused.code == 64);
+    CHECK_MESSAGE(has(refused.err, "--label: the text has 257 bytes, at most 256"), refused.err);
+    words[4] = fits;
+    CHECK(run_rlock(words).code == 0);
+  }
+  CHECK(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "1m", "--label", fits + "l"}).code == 64);
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+
+  server.command({"HSET", "k", "old:1", "1"});
+  server.command({"PEXPIRE", "k", "60000"});
+  server.command({"HSET", "rlock:holder:{k}", "old:1", "host=web1\nlabel=" + std::string(100'000, 'x'), "hold:old:1", "old:1"});
+  const Finished shown = run_rlock({"status", "--json", "-S", server.url(), "k"});
+  CHECK(has(shown.out, "\"label\":\"" + std::string(256, 'x') + "\""));
+}

@@ -243,6 +243,9 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
   if (std::holds_alternative<NotStarted>(launched)) {
     return say(task, NotStarted{});
   }
+  if (std::holds_alternative<GateKilled>(launched)) {
+    return say(task, GateKilled{});
+  }
   Guardian guardian(task, senses, std::get<Launched>(launched).pid);
   guardian.guard();
   if (guardian.orphaned()) {

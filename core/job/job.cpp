@@ -116,7 +116,8 @@ void Job::note(const JobEvent& event)
     return;
   }
   const bool never_ran =
-      std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event);
+      std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event) ||
+      std::holds_alternative<GateKilled>(event);
   if (never_ran) {
     part(std::nullopt);
   }
@@ -129,6 +130,12 @@ void Job::part(std::optional<int> wait_status)
   if (wait_status && WIFSIGNALED(*wait_status)) {
     m_terminal.restore_modes();
   }
+}
+
+bool Job::is_ready()
+{
+  const auto event = next();
+  return m_channel && event && !*event;
 }
 
 void Job::go(std::string_view late_value) { send_message(m_channel.get(), Command(Go{LateValue(late_value)})); }

@@ -52,6 +52,7 @@ enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
 struct NotExecuted { int error; };     // errno of execve, or of what comes before it: the job never ran
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
+struct GateKilled {};                  // somebody killed the prepared process before it became the job: call Job::take_over, and prepare another
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
 struct LivesOn { int wait_status; };   // Leftovers::heirs: the main process ended, and others of the job are there
@@ -61,7 +62,7 @@ struct Ended {                         // all of it is dead and reaped, or left 
   bool killed;                         // KILL was needed
 };
 struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
-using JobEvent = std::variant<NotExecuted, NotStarted, Paused, LeftBehind, LivesOn, Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, LivesOn, Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
@@ -74,12 +75,15 @@ class Job {
   // Lets it go, if the lifeline allows; else NotStarted is next. The value of late_variable: 31 bytes at most.
   void go(std::string_view late_value = {});
 
+  // False: the guardian or the prepared process was killed before go(). Call take_over, and prepare another.
+  bool is_ready();
+
   // A job that is not over is killed and reaped: closing the channel is how the guardian hears of it.
   ~Job();
   Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;
 
-  // Readable: next() has something. -1 after the last event: NotExecuted, NotStarted, Ended, GuardianGone.
+  // Readable: next() has something. -1 after the last event: NotExecuted, NotStarted, GateKilled, Ended, GuardianGone.
   [[nodiscard]] int fd() const { return m_channel.get(); }
   Result<std::optional<JobEvent>> next();  // nullopt: nothing now
 

@@ -73,7 +73,7 @@ struct Launchpad {
   Gate& gate;
   pid_t group;
   pid_t parent;
-  std::variant<Launched, NotStarted, NotExecuted> end;  // as long as it is Launched, execve did not return
+  Launch end;  // GateKilled until the gate is passed; Launched until execve returns
 };
 
 // The new process from its beginning to execve. Only what signal-safety(7) allows: the memory is the parent's.
@@ -92,6 +92,7 @@ int become_the_job(void* shared)
     std::memcpy(pad.image.late.data() + pad.late_at, value->c_str(), LateValue::size);
   }
   pad.signals.restore();
+  pad.end = Launched{};
   ::execve(pad.image.path, pad.image.argv.data(), pad.image.environment.data());
   if (errno == ENOEXEC) {
     ::execve(shell, pad.image.shell_argv.data(), pad.image.environment.data());
@@ -110,7 +111,7 @@ Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& ga
                 .gate = gate,
                 .group = group,
                 .parent = ::getpid(),
-                .end = Launched{}};
+                .end = GateKilled{}};
   make_room_for_late(pad.image, spec);
 
   alignas(std::max_align_t) std::array<char, stack_size> stack;  // NOLINT(*-member-init)

@@ -39,7 +39,7 @@ class Gate {
 };
 
 struct Launched { pid_t pid; };  // it runs, and dies with us (PR_SET_PDEATHSIG)
-using Launch = std::variant<Launched, NotStarted, NotExecuted>;
+using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
 // Returns when the gate was passed and the job runs, or will not. Until then the new process has our memory, as
 // with vfork(2): neither the one that waits nor execve pays for a copy. `group` as setpgid(2) takes it.

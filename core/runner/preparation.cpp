@@ -49,8 +49,17 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
   return Job::prepare(spec, m_world.signals, m_lifeline);
 }
 
+void Preparation::discard_killed()
+{
+  if (m_job && !m_job->is_ready()) {
+    m_job->take_over();
+    m_job.reset();
+  }
+}
+
 void Preparation::get_ready(const std::vector<HeldLock>& locks)
 {
+  discard_killed();
   if (m_job || Terminal().is_shared()) {
     return;
   }
@@ -62,6 +71,7 @@ void Preparation::get_ready(const std::vector<HeldLock>& locks)
 Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
 {
   move_lifeline(valid_until);
+  discard_killed();
   if (!m_job) {
     auto job = prepare(locks);
     if (!job) {

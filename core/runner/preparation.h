@@ -32,6 +32,7 @@ class Preparation {
   void move_lifeline(Instant valid_until);
 
  private:
+  void discard_killed();
   [[nodiscard]] Result<Job> prepare(const std::vector<HeldLock>& locks);
 
   const RunRequest& m_request;

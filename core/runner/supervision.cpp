@@ -50,16 +50,20 @@ class Supervision {
 
   RunEnd run()
   {
-    auto job = m_tenure.preparation.start(m_tenure.locks(), m_tenure.first_to_end().valid_until(),
-                                           m_tenure.holdings.front().fence());
-    if (!job) {
-      release();
-      m_world.log.error(job.error().text, {.event = "failed"});
-      return failure(job.error().fault, m_request.manners);
-    }
-    while (!m_early_end && !m_over) {
-      turn(*job);
-    }
+    Instant valid_until = m_tenure.first_to_end().valid_until();
+    do {
+      auto job = m_tenure.preparation.start(m_tenure.locks(), valid_until, m_tenure.holdings.front().fence());
+      if (!job) {
+        release();
+        m_world.log.error(job.error().text, {.event = "failed"});
+        return failure(job.error().fault, m_request.manners);
+      }
+      m_gate_killed = false;
+      while (!m_early_end && !m_over && !m_gate_killed) {
+        turn(*job);
+      }
+      valid_until = m_tenure.preparation.lifeline().valid_until();
+    } while (m_gate_killed);
     const bool all_done = m_let_go || m_role == Role::relieved;
     const auto found = all_done ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
     if (m_role == Role::keeper) {
@@ -191,6 +195,11 @@ class Supervision {
                       " ran out before the job could start (give a longer --ttl or --lease)",
                       {.event = "lost"});
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
+  }
+  void on(Job& job, const GateKilled&)
+  {
+    job.take_over();
+    m_gate_killed = true;
   }
   // As if we were the job: the shell that waits for us sees us stop, and `fg` continues both.
   void on(Job& job, const Paused&)
@@ -333,6 +342,7 @@ class Supervision {
   std::int64_t m_lost_at_ms = 0;      // by the wall clock; 0: not before it was to be released
   bool m_let_go = false;
   bool m_over = false;
+  bool m_gate_killed = false;  // the process that was to become the job: another one is started
   Role m_role = Role::runner;
   bool m_is_guarded = true;
   bool m_has_heirs = false;  // the command has ended, and some of its processes have what it left them

@@ -91,6 +91,7 @@ std::string show(const JobEvent& event)
       return "errno " + std::to_string(e.error);
     }
     std::string operator()(const NotStarted&) const { return "not started"; }
+    std::string operator()(const GateKilled&) const { return "gate killed"; }
     std::string operator()(const Paused& e) const { return "paused by " + signal_name(e.signal); }
     std::string operator()(const LeftBehind& e) const { return "left " + std::to_string(e.count); }
     std::string operator()(const LivesOn& e) const { return "lives on after " + std::to_string(e.wait_status); }

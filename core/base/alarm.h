@@ -5,7 +5,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+#include <ctime>
+
 namespace rlock {
+
+// For timers on CLOCK_BOOTTIME. Never zero, which would disarm them.
+timespec to_timespec(Instant when);
 
 class Alarm {
  public:

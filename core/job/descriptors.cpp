@@ -25,12 +25,12 @@ std::vector<int> open_descriptors()
 
 }  // namespace
 
-std::vector<int> close_own_descriptors(int keep)
+std::vector<int> close_own_descriptors(std::span<const int> keep)
 {
   std::vector<int> inherited;
   for (const int fd : open_descriptors()) {
     const int flags = ::fcntl(fd, F_GETFD);
-    if (flags < 0 || fd == keep) {
+    if (flags < 0 || std::ranges::count(keep, fd) > 0) {
       continue;
     }
     if ((flags & FD_CLOEXEC) != 0) {

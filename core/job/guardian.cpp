@@ -7,9 +7,11 @@
 #include "job/channel.h"
 #include "job/descriptors.h"
 #include "job/detach.h"
+#include "job/last_resort.h"
 #include "job/stopping.h"
 #include "job/tree.h"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -44,8 +46,8 @@ struct Senses {
 
 class Guardian {
  public:
-  Guardian(const GuardianTask& task, Senses& senses, pid_t job)
-      : m_task(task), m_senses(senses), m_tree(job, task.grouping), m_state(started(task.spec, m_clock.now()))
+  Guardian(const GuardianTask& task, Senses& senses, LastResort& last_resort, pid_t job)
+      : m_task(task), m_senses(senses), m_last_resort(last_resort), m_tree(job, task.grouping), m_state(started(task.spec, m_clock.now()))
   {
   }
 
@@ -63,6 +65,7 @@ class Guardian {
 
   const GuardianTask& m_task;
   Senses& m_senses;
+  LastResort& m_last_resort;
   BootClock m_clock;
   Tree m_tree;
   StopState m_state;
@@ -82,10 +85,17 @@ void Guardian::guard()
 
 void Guardian::wait()
 {
-  m_senses.alarm.set(next_look(m_task.spec, m_state, m_task.lifeline.valid_until()));
-  pollfd sources[] = {
-      {m_task.channel.get(), POLLIN, 0}, {m_senses.deaths.get(), POLLIN, 0}, {m_senses.alarm.fd(), POLLIN, 0}};
+  const Instant valid_until = m_task.lifeline.valid_until();
+  m_senses.alarm.set(next_look(m_task.spec, m_state, valid_until));
+  m_last_resort.set_due(valid_until == far_future ? far_future : valid_until - m_task.spec.last_resort_lead);
+  pollfd sources[] = {{m_task.channel.get(), POLLIN, 0},
+                      {m_senses.deaths.get(), POLLIN, 0},
+                      {m_senses.alarm.fd(), POLLIN, 0},
+                      {m_task.lifeline.moved_fd(), POLLIN, 0}};
   ::poll(sources, std::size(sources), m_main_ended ? look_again_ms : -1);
+  if (sources[3].revents != 0) {
+    m_task.lifeline.note_move();
+  }
 }
 
 void Guardian::look_after_children()
@@ -165,6 +175,7 @@ void Guardian::act(Act what)
       advance(TreeEmpty{});
       return;
     case Act::finish:
+      m_last_resort.call_off();
       tell(Ended{m_tree.main_status().value_or(0), m_state.why, m_state.killed});
       return;
   }
@@ -203,18 +214,24 @@ bool is_gone(int channel)
 // The word of the runner, while it lives, on a lease that does.
 class StartGate final : public Gate {
  public:
-  explicit StartGate(const GuardianTask& task) : m_task(task) {}
+  StartGate(const GuardianTask& task, const LastResort& last_resort) : m_task(task), m_last_resort(last_resort) {}
 
   std::optional<LateValue> pass() override
   {
     auto value = await_go(m_task.channel.get());
     const bool allowed = value && !is_gone(m_task.channel.get()) &&
                          may_start(m_task.spec, m_clock.now(), m_task.lifeline.valid_until());
-    return allowed ? value : std::nullopt;
+    if (!allowed) {
+      return std::nullopt;
+    }
+    m_task.lifeline.main_process_is(::getpid());
+    m_last_resort.cover_this_process(m_task.grouping);
+    return value;
   }
 
  private:
   const GuardianTask& m_task;
+  const LastResort& m_last_resort;
   BootClock m_clock;
 };
 
@@ -234,7 +251,8 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
   if (!senses.complete()) {
     return say(task, NotExecuted{errno});
   }
-  StartGate gate(task);
+  LastResort last_resort;
+  StartGate gate(task, last_resort);
   const Launch launched = launch(task.spec, task.signals, group, gate);
   close_all(inherited);
   if (const auto* failure = std::get_if<NotExecuted>(&launched)) {
@@ -246,7 +264,7 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
   if (std::holds_alternative<GateKilled>(launched)) {
     return say(task, GateKilled{});
   }
-  Guardian guardian(task, senses, std::get<Launched>(launched).pid);
+  Guardian guardian(task, senses, last_resort, std::get<Launched>(launched).pid);
   guardian.guard();
   if (guardian.orphaned()) {
     Log(Verbosity::normal).error("killed: the job was stopped with it");
@@ -261,7 +279,7 @@ void be_guardian(GuardianTask task)
   block_everything();
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::vector<int> inherited = close_own_descriptors(task.channel.get());
+  const std::vector<int> inherited = close_own_descriptors(std::array{task.channel.get(), task.lifeline.moved_fd()});
   const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
   ::setpgid(0, 0);  // out of the runner's group
 

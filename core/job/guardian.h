@@ -15,7 +15,7 @@ namespace rlock {
 struct GuardianTask {
   const JobSpec& spec;
   const Signals& signals;
-  const Lifeline& lifeline;
+  Lifeline& lifeline;
   Grouping grouping;
   Fd channel;
 };

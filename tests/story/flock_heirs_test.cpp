@@ -145,6 +145,18 @@ TEST_CASE("flock heirs: killed with their guardian's KILL, for want of anybody w
   wait_until([&] { return !estate.held(); }, "the lock is free", 5s);
 }
 
+TEST_CASE("flock heirs: killed by the kernel when keeper and guardian are killed together")
+{
+  Estate estate;
+  const std::string stat = contents("/proc/" + std::to_string(estate.heir) + "/stat");
+  const pid_t guardian = std::stoi(stat.substr(stat.rfind(") ") + 4));
+  REQUIRE(guardian > 1);
+  ::kill(guardian, SIGKILL);
+  ::kill(estate.keeper, SIGKILL);
+  wait_until_dead(estate.heir, 30s);
+  CHECK(estate.held());
+}
+
 TEST_CASE("flock heirs: force-unlock reaches them")
 {
   Estate estate;

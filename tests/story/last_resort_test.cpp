@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// When runner and guardian can do nothing any more, because both were killed or stopped, the kernel ends the job.
+#include "support/job_runner.h"
+#include "support/process.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The words that begin a call, and the lock that it takes first.
+struct Front {
+  Words words;
+  std::string key;
+};
+
+std::vector<Front> fronts(const std::string& suffix = "")
+{
+  return {{{"run", "-k", "plain" + suffix}, "plain" + suffix},
+          {{"run", "-x", "-k", "rw" + suffix}, "rw" + suffix},
+          {{"run", "-k", "a" + suffix, "-k", "b" + suffix, "-k", "c" + suffix}, "a" + suffix},
+          {{"flock", "file" + suffix}, "file" + suffix}};
+}
+
+// rlock with a job that has a worker in the background. The worker ignores what a stop sends.
+class Holder {
+ public:
+  Holder(const RedisServer& server, const Front& front, const Words& options)
+      : m_dir(make_temp_dir("job")), m_key(front.key), m_process(argv(server, front, options, m_dir))
+  {
+  }
+
+  void await_job()
+  {
+    m_main = pid_from(m_dir / "main");
+    m_worker = pid_from(m_dir / "worker");
+    REQUIRE(is_alive(m_worker));
+    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >>
+        m_guardian;
+    REQUIRE(m_guardian > 0);
+  }
+
+  ~Holder()
+  {
+    for (const pid_t process : {m_main, m_worker}) {
+      if (process > 0 && is_alive(process)) {
+        ::kill(process, SIGKILL);
+      }
+    }
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  [[nodiscard]] pid_t runner() const { return m_process.pid(); }
+  [[nodiscard]] pid_t guardian() const { return m_guardian; }
+  [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
+  [[nodiscard]] const std::string& key() const { return m_key; }
+  Process& process() { return m_process; }
+
+ private:
+  static Words argv(const RedisServer& server, const Front& front, const Words& options,
+                    const std::filesystem::path& dir)
+  {
+    Words words = front.words;
+    const std::size_t before_key = front.words.front() == "flock" ? 1 : words.size();
+    Words more{"-S", server.url()};
+    more.insert(more.end(), options.begin(), options.end());
+    words.insert(words.begin() + static_cast<std::ptrdiff_t>(before_key), more.begin(), more.end());
+    if (front.words.front() != "flock") {
+      words.emplace_back("--");
+    }
+    const Words job{"sh", "-c",
+                    "sh -c 'trap \"\" TERM HUP INT; echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "
+                    "echo $$ >$0/main; wait",
+                    dir};
+    words.insert(words.end(), job.begin(), job.end());
+    return rlock_argv(words);
+  }
+
+  std::filesystem::path m_dir;
+  std::string m_key;
+  Process m_process;
+  pid_t m_main = 0;
+  pid_t m_worker = 0;
+  pid_t m_guardian = 0;
+};
+
+bool is_held(const RedisServer& server, const Holder& holder)
+{
+  return as_int(server.command({"EXISTS", holder.key()})) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("last resort: the job dies with runner and guardian when both are killed")
+{
+  const RedisServer server;
+  for (int round = 0; round < 3; ++round) {
+    for (const Front& front : fronts(std::to_string(round))) {
+      CAPTURE(front.key);
+      CAPTURE(round);
+      Holder holder(server, front, {"--ttl", "60s"});
+      holder.await_job();
+      const bool guardian_first = round % 2 == 0;
+      ::kill(guardian_first ? holder.guardian() : holder.runner(), SIGKILL);
+      ::kill(guardian_first ? holder.runner() : holder.guardian(), SIGKILL);
+      wait_until([&] { return holder.job_is_dead(); }, "the job is dead", 30s);
+    }
+  }
+}
+
+TEST_CASE("last resort: the job is dead before its lock expires, whichever of runner and guardian is stopped")
+{
+  const RedisServer server;
+  std::vector<std::unique_ptr<Holder>> holders;
+  const Words who{"runner", "guardian", "both"};
+  for (const std::string& stopped : who) {
+    for (const Front& front : fronts("-" + stopped)) {
+      holders.push_back(std::make_unique<Holder>(server, front, Words{"--ttl", "5s"}));
+    }
+  }
+  for (auto& holder : holders) {
+    holder->await_job();
+  }
+  for (auto& holder : holders) {
+    if (!holder->key().ends_with("guardian")) {
+      holder->process().signal(SIGSTOP);
+    }
+    if (!holder->key().ends_with("runner")) {
+      ::kill(holder->guardian(), SIGSTOP);
+    }
+  }
+  std::vector<Holder*> alive;
+  for (auto& holder : holders) {
+    alive.push_back(holder.get());
+  }
+  while (!alive.empty()) {
+    std::erase_if(alive, [&](Holder* holder) {
+      const bool was_held = is_held(server, *holder);
+      CAPTURE(holder->key());
+      REQUIRE((holder->job_is_dead() || was_held));
+      return holder->job_is_dead();
+    });
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+TEST_CASE("last resort: what --leftovers leave leaves lives on when rlock has ended")
+{
+  const RedisServer server;
+  const auto dir = make_temp_dir("job");
+  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--leftovers", "leave", "--", "sh", "-c",
+                            "sleep 300 & echo $! >$0/left; ps -o ppid= -p $$ >$0/guardian", dir}));
+  CHECK(rlock.wait() == Exit{.code = 0, .signal = 0});
+  const pid_t left = pid_from(dir / "left");
+  const pid_t guardian = pid_from(dir / "guardian");
+  wait_until([&] { return !is_alive(guardian); }, "the guardian has ended");
+  CHECK(is_alive(left));
+  ::kill(left, SIGKILL);
+}
+
+TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
+{
+  const RedisServer server;
+  const auto dir = make_temp_dir("job");
+  const Instant started = BootClock().now();
+  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "3s", "--kill-after", "0", "--", "sh",
+                            "-c", "trap '' TERM; echo $$ >$0/main; while :; do sleep 0.01; done", dir}));
+  const pid_t job = pid_from(dir / "main");
+  const Instant running = BootClock().now();
+  while (is_alive(job)) {
+    REQUIRE(BootClock().now() < running + 3s - 150ms);  // a twentieth of the ttl is the least that is left to die
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(BootClock().now() > started + 2s);
+  CHECK(rlock.wait() == Exit{.code = 124, .signal = 0});
+}
+
+TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and its line")
+{
+  const RedisServer server;
+  Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--lease", "3s"});
+  holder.await_job();
+  ::kill(holder.guardian(), SIGSTOP);
+  CHECK(holder.process().wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(holder.job_is_dead());
+  CHECK(holder.process().err() == "rlock: the job was stopped: its lease of stock was over\n");
+}

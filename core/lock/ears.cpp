@@ -17,6 +17,7 @@ void Ears::open(const Limit& limit)
       return;
     }
     m_listener = *std::move(listener);
+    m_listens_for = m_owner;
   }
   const Instant now = m_clock.now();
   for (Place& place : m_places) {

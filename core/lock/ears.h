@@ -6,6 +6,7 @@
 #include "lock/places.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace rlock {
@@ -29,7 +30,11 @@ class Ears {
   // Takes what has arrived. True: we are first in one of the lines now.
   bool hear();
 
-  std::unique_ptr<Listener> hand_on() { return std::move(m_listener); }
+  // What goes on hearing what is said to the owner. Null: there is none, or it listens for an earlier owner.
+  std::unique_ptr<Listener> hand_on()
+  {
+    return m_listens_for == m_owner ? std::move(m_listener) : nullptr;
+  }
 
  private:
   void make_sure(Place& place, const Limit& limit);
@@ -41,6 +46,7 @@ class Ears {
   Places& m_places;
   const Clock& m_clock;
   std::unique_ptr<Listener> m_listener;  // for all of m_specs
+  std::optional<Owner> m_listens_for;    // the owner when the listener was opened
 };
 
 }  // namespace rlock

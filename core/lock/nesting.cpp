@@ -61,8 +61,13 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
     if (const auto* done = std::get_if<AlreadyDone>(&*answer)) {
       return Nesting{*done};
     }
+    const auto replicated = store.await_replicas(spec, {.deadline = sent_at + server_timeout, .stop = stop});
+    if (!replicated) {
+      take_back(store, spec, hold, server_timeout, clock);
+      return failed(replicated.error());
+    }
     if (leaves_enough(sent_at, spec.ttl, clock.now())) {
-      return Nesting{Taken{.which = 0, .grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
+      return Nesting{Taken{.which = 0, .owner = hold.owner, .grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
     }
   }
   take_back(store, spec, hold, server_timeout, clock);
@@ -87,7 +92,12 @@ Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Own
     }
   }
   auto outcome = wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, onlooker);
-  return outcome ? Result(entry_of(*std::move(outcome), fresh)) : Result<Entry>(outcome.error());
+  if (!outcome) {
+    return outcome.error();
+  }
+  const auto* taken = std::get_if<Taken>(&*outcome);
+  const Hold hold(taken != nullptr ? taken->owner : fresh);
+  return entry_of(*std::move(outcome), hold);
 }
 
 Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,

@@ -17,8 +17,16 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace rlock {
+
+// A hold whose release got no answer.
+struct Unreleased {
+  LockSpec spec;
+  Hold hold;
+  Instant over;  // when the lock has ended by itself
+};
 
 struct QuorumServer {
   std::string shown;  // for people
@@ -27,6 +35,7 @@ struct QuorumServer {
   std::function<Result<Millis>(const Limit&)> uptime;
   // No later than that it was started; missing: to be asked, as it is for each new connection.
   std::optional<Instant> started = std::nullopt;
+  std::vector<Unreleased> unreleased = {};  // released before anything else is acquired there
 };
 
 // The thread is started by the first request. Its methods are for one other thread.

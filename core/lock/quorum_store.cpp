@@ -54,7 +54,11 @@ void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const H
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& server, Stop stop) {
     const Parting parting{.keep = Millis{0}, .succeeded = false, .announced = announced};
     const Limit limit{.deadline = clock.now() + within, .stop = stop};
-    return static_cast<bool>(server.store->release(spec, hold, parting, limit));
+    const auto released = server.store->release(spec, hold, parting, limit);
+    if (!released) {
+      server.unreleased.push_back({.spec = spec, .hold = hold, .over = clock.now() + spec.ttl});
+    }
+    return static_cast<bool>(released);
   };
   m_members[member]->post(topic_of(spec.name, hold), QuorumMember::Word::last, task);
 }

@@ -3,9 +3,10 @@
 //
 // Everybody is asked at the same time, each on a thread of its own, and the answer is there as soon as further answers
 // cannot change it; servers that are down, slow, read-only or hung are a no, and delay nothing unless they are needed.
-// An attempt that fails is taken back everywhere, also where no answer came. When several took a part of the servers
-// each and nobody won, they try again after a random pause, within the limit. There is no line, for N queues have no
-// common order: who is refused waits for a word from any server (Busy::again_in says for how long at most).
+// An attempt that is not granted is released everywhere, also where no answer came, and its owner is never used again: a
+// release that is delivered late must not end a later grant. When several clients got a part of the servers each, the
+// attempt is tied (Busy::tied): the caller asks again after a random pause. There is no line, because N queues have no
+// common order: a waiter waits for a word from any server (Busy::again_in says for how long at most).
 //
 // The fencing number. Each server gives out max(last + 1, its time); ours is the greatest of those that were granted,
 // and it is written back to a quorum before the lock counts as taken. Without that it would not grow: the greatest may
@@ -50,6 +51,7 @@ class QuorumStore final : public LockStore {
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                           const Limit& limit) override;
+  [[nodiscard]] bool takes_back() const override { return true; }
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
@@ -85,18 +87,13 @@ class QuorumStore final : public LockStore {
   template <typename T, typename Request, typename Enough>
   Answers<T> consult_all(const Subject& subject, const Limit& limit, Request request, Enough enough);
 
-  struct Try {
-    Result<Attempt> attempt;
-    bool tied = false;  // Busy, but nobody has it
-  };
-  Try try_once(const LockSpec& spec, const Owner& owner, const Limit& limit);
   Answers<Attempt> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit);
   Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted, Instant asked_at,
                          const Limit& limit);
   void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
   void post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
-  Try refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took);
+  Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took);
   Result<LockState> merged(const LockName& name, Answers<LockState> answers) const;
 
   [[nodiscard]] std::size_t size() const { return m_members.size(); }

@@ -82,6 +82,22 @@ Result<Done> ready(QuorumServer& server, Millis least, const Clock& clock, const
                                  " (--no-restart-guard if it keeps its data)"};
 }
 
+// What could not be taken back earlier, of attempts that were made under other owners. It would refuse the lock to this one.
+Result<Done> settle_unreleased(QuorumServer& server, const Clock& clock, const Limit& limit)
+{
+  while (!server.unreleased.empty()) {
+    const Unreleased& first = server.unreleased.front();
+    if (clock.now() < first.over) {
+      const auto released = server.store->release(first.spec, first.hold, {.announced = false}, limit);
+      if (!released) {
+        return released.error();
+      }
+    }
+    server.unreleased.erase(server.unreleased.begin());
+  }
+  return Done{};
+}
+
 // Who has the lock where we were refused, and on how many servers.
 struct Other {
   const Busy* shown;
@@ -120,23 +136,7 @@ Millis ttl_of_quorum(const Answers<Attempt>& answers, std::size_t quorum)
 
 }  // namespace
 
-// A tie is tried again only for as long as the lease that comes of it is not much older than its grant.
 Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, const Manner&, const Limit& limit)
-{
-  const Instant give_up = std::min(limit.deadline, m_clock.now() + spec.ttl / 4);
-  for (;;) {
-    Try tried = try_once(spec, owner, limit);
-    const Instant again = tried.tied ? m_clock.now() + *std::get<Busy>(*tried.attempt).again_in : far_future;
-    if (again >= give_up) {
-      return tried.attempt;
-    }
-    if (m_clock.sleep_until(again, limit.stop) == Wake::stopped) {
-      return Error{Fault::interrupted, "interrupted"};
-    }
-  }
-}
-
-QuorumStore::Try QuorumStore::try_once(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const Instant asked_at = m_clock.now();
@@ -149,17 +149,17 @@ QuorumStore::Try QuorumStore::try_once(const LockSpec& spec, const Owner& owner,
     if (!settled) {
       take_back(spec, owner, answers, true, within);
     }
-    return {std::move(settled)};
+    return settled;
   }
   take_back(spec, owner, answers, decision == Decision::carried, within);
   if (done != nullptr) {
-    return {Attempt{*done}};
+    return Attempt{*done};
   }
   if (limit.stop.requested()) {
-    return {Error{Fault::interrupted, "interrupted"}};
+    return Error{Fault::interrupted, "interrupted"};
   }
   if (decision != Decision::refused) {
-    return {no_quorum(answers, quorum)};
+    return no_quorum(answers, quorum);
   }
   return refused(spec, answers, quorum, std::chrono::ceil<Millis>(m_clock.now() - asked_at));
 }
@@ -170,7 +170,8 @@ Answers<Attempt> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, 
   const auto least = m_policy.least_uptime ? std::optional{std::max(*m_policy.least_uptime, spec.ttl)} : std::nullopt;
   const auto request = [spec, owner, least, &clock = m_clock](QuorumServer& server,
                                                               const Limit& within) -> Result<Attempt> {
-    const auto fit = least && server.uptime ? ready(server, *least, clock, within) : Result<Done>(Done{});
+    auto fit = least && server.uptime ? ready(server, *least, clock, within) : Result<Done>(Done{});
+    fit = fit ? settle_unreleased(server, clock, within) : fit;
     return fit ? server.store->acquire(spec, owner, {}, within) : Result<Attempt>(fit.error());
   };
   return consult<Attempt>(Subject{topic_of(spec.name, owner)}, limit, request, [&](const auto& so_far) {
@@ -195,8 +196,8 @@ Result<Attempt> QuorumStore::settle(const LockSpec& spec, const Owner& owner, co
   return Attempt{granted};
 }
 
-// Everywhere but where somebody else has it: also where no answer came, for that is no no. Nobody waits for it: the
-// next attempt, or who gives up, has the last word. Less than a quorum is no news for those who wait.
+// Everywhere but where another owner has it: also where no answer came, because the request may have been granted. Not
+// waited for. Less than a quorum is no news for waiters.
 void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                             Millis within)
 {
@@ -211,8 +212,7 @@ void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answ
 // Held by one on a quorum: until that one says so, or its ttl is over. Else nobody won, and chance decides who is first
 // next. Of a lock that several hold at once each server may name another; it is taken for held where it is so on all.
 // The place is not the first: nobody prepares for a turn that is not promised.
-QuorumStore::Try QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum,
-                                      Millis took)
+Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took)
 {
   const auto other = most_common(answers);
   const bool silent = std::holds_alternative<PlainString>(spec.mode);
@@ -226,12 +226,13 @@ QuorumStore::Try QuorumStore::refused(const LockSpec& spec, const Answers<Attemp
   }
   const Millis ttl = ttl_of_quorum(answers, quorum);
   const Millis pause = tied ? Millis{0} : silent ? std::min(ttl, silent_pause) : clear ? ttl : std::min(ttl, shared_pause);
-  Busy busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
+  const Busy busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
             .holder = other ? other->shown->holder : std::nullopt,
             .place = 1,
-            .silent = silent};
-  busy.again_in = pause + m_backoff->draw();
-  return {Attempt{std::move(busy)}, tied};
+            .silent = silent,
+            .again_in = pause + m_backoff->draw(),
+            .tied = tied};
+  return busy;
 }
 
 // Counts once more wherever the owner holds it. Its number is the outer hold's, which was agreed on: a server that was

@@ -97,31 +97,12 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
 
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
-// What was granted, if the replicas have it; else it is given back.
-template <typename T>
-Result<T> RedisStore::once_replicated(Result<T> answer, const LockSpec& spec, const Hold& hold, const Limit& limit)
-{
-  if (!answer || !std::holds_alternative<Granted>(*answer) || spec.sync.replicas == 0) {
-    return answer;
-  }
-  const auto replicated = see_it_replicated(spec, limit);
-  if (replicated) {
-    return answer;
-  }
-  [[maybe_unused]] const auto given_back = release(spec, hold, {}, limit);
-  return replicated.error();
-}
-
-// A lock that was handed to us is confirmed here, and waits for the replicas as well.
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                                    const Limit& limit)
-{
-  return once_replicated(try_once(spec, owner, manner, limit), spec, owner, limit);
-}
-
 // On the connection of the acquire: WAIT means what was written on its own.
-Result<Done> RedisStore::see_it_replicated(const LockSpec& spec, const Limit& limit)
+Result<Done> RedisStore::await_replicas(const LockSpec& spec, const Limit& limit)
 {
+  if (spec.sync.replicas == 0) {
+    return Done{};
+  }
   const std::string wanted = std::to_string(spec.sync.replicas);
   const std::string within = text_of(spec.sync.within);
   const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
@@ -137,8 +118,8 @@ Result<Done> RedisStore::see_it_replicated(const LockSpec& spec, const Limit& li
                                  ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-Result<Attempt> RedisStore::try_once(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                                     const Limit& limit)
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
+                                    const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
@@ -168,11 +149,6 @@ Result<Attempt> RedisStore::try_once(const LockSpec& spec, const Owner& owner, c
 }
 
 Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
-{
-  return once_replicated(reenter_once(spec, hold, limit), spec, hold, limit);
-}
-
-Result<Reentry> RedisStore::reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, hold.owner,

@@ -17,6 +17,7 @@ class RedisStore final : public LockStore {
 
   Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                           const Limit& limit) override;
+  Result<Done> await_replicas(const LockSpec& spec, const Limit& limit) override;
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
@@ -41,11 +42,6 @@ class RedisStore final : public LockStore {
 
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const Limit& limit);
-  Result<Reentry> reenter_once(const LockSpec& spec, const Hold& hold, const Limit& limit);
-  Result<Attempt> try_once(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit);
-  template <typename T>
-  Result<T> once_replicated(Result<T> answer, const LockSpec& spec, const Hold& hold, const Limit& limit);
-  Result<Done> see_it_replicated(const LockSpec& spec, const Limit& limit);
   [[nodiscard]] std::string_view among() const;  // what the scripts call AMONG
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const Limit& limit);

@@ -3,6 +3,9 @@
 //
 // An Error means "unknown": the request may have happened. Every request is safe to send again (same answer,
 // same state), and a failed acquire or reenter is followed by a release with the same hold.
+//
+// An owner, or a nested hold, that was released is never used for another attempt: its release may be delivered late, and
+// would end the later grant. The note that the release leaves would also pass for a release of the later grant.
 #pragma once
 
 #include "base/result.h"
@@ -67,6 +70,7 @@ struct Busy {
   std::uint64_t ticket = 0;      // our arrival; 0: we are not in line
   bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, where the store knows better than the ttl tells
+  bool tied = false;  // no client holds it: several got a part of the servers each; with `again_in`
 };
 struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
@@ -158,6 +162,11 @@ class LockStore {
 
   virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
                                   const Limit& limit) = 0;
+  // Whether acquire releases each attempt that is not granted by itself: then the next one needs a fresh owner.
+  [[nodiscard]] virtual bool takes_back() const { return false; }
+  // To be called right after a grant: whether as many replicas as LockSpec::sync asks for have it. The caller releases a lock
+  // for which the answer is an Error.
+  virtual Result<Done> await_replicas(const LockSpec&, const Limit&) { return Done{}; }
   // For a nested hold: counts once more, if its owner holds the lock at this moment. Never takes it anew, for the
   // outer hold would then not notice that it was lost.
   virtual Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) = 0;

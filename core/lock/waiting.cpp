@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <unistd.h>
 
 namespace rlock {
 namespace {
@@ -67,20 +68,16 @@ class Approach {
 
   Step attempt(Place& place)
   {
-    LockSpec asked = place.spec;
-    asked.who.since_ms = wall_clock_ms();
     const Manner manner{.queues = m_to_scout == 0, .ticket = place.ticket};
-    const Instant sent_at = m_clock.now();
-    const auto tried =
-        m_store.acquire(asked, m_owner, manner, {.deadline = answer_by(sent_at), .stop = m_stop});
+    const auto [tried, sent_at] = ask(place, manner);
     if (!tried) {
       return failed(place, tried.error());
     }
-    m_server_was_there = true;
-    m_failures = 0;
     if (const auto* granted = std::get_if<Granted>(&*tried)) {
       return taken(place, *granted, sent_at);
     }
+    m_server_was_there = true;
+    m_failures = 0;
     if (const auto* done = std::get_if<AlreadyDone>(&*tried)) {
       place.to_leave = false;
       return std::optional<WaitOutcome>{*done};
@@ -92,17 +89,62 @@ class Approach {
     return refused(place, sent_at);
   }
 
+  struct Asked {
+    Result<Attempt> answer;
+    Instant sent_at;
+  };
+
+  // Tied attempts are repeated within the time of one answer, but only for as long as a lease that comes of it is not much
+  // older than its grant.
+  Asked ask(const Place& place, const Manner& manner)
+  {
+    LockSpec asked = place.spec;
+    const Instant first = m_clock.now();
+    const Limit limit{.deadline = answer_by(first), .stop = m_stop};
+    const Instant give_up = std::min(limit.deadline, first + asked.ttl / 4);
+    for (Instant sent_at = first;; sent_at = m_clock.now()) {
+      if (std::exchange(m_owner_is_spent, false)) {
+        m_owner = Owner::fresh(m_rng, ::getpid());
+      }
+      asked.who.since_ms = wall_clock_ms();
+      auto answer = m_store.acquire(asked, m_owner, manner, limit);
+      m_owner_is_spent = m_store.takes_back() && !(answer && std::holds_alternative<Granted>(*answer));
+      const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;
+      const Instant again = busy != nullptr && busy->tied ? m_clock.now() + *busy->again_in : far_future;
+      if (again >= give_up) {
+        return {std::move(answer), sent_at};
+      }
+      m_server_was_there = true;
+      if (m_clock.sleep_until(again, m_stop) == Wake::stopped) {
+        return {Error{Fault::interrupted, "interrupted"}, sent_at};
+      }
+    }
+  }
+
   // Never two: all other lines are left before we say that one is ours. A grant that is old by then, half the lease or
-  // more, is asked for again: the same request only renews it.
+  // more, is asked for again: where no line was left the same request only renews it.
   Step taken(Place& place, const Granted& granted, Instant sent_at)
   {
     place.to_leave = true;
+    const auto replicated = m_store.await_replicas(place.spec, {.deadline = answer_by(sent_at), .stop = m_stop});
+    if (!replicated) {
+      give_all_back();
+      return failed(place, replicated.error());
+    }
+    m_server_was_there = true;
+    m_failures = 0;
     leave_others(place);
     if (valid_until(sent_at, place.spec.ttl) - m_clock.now() > place.spec.ttl / 2) {
-      return std::optional<WaitOutcome>{Taken{
-          .which = place.which, .grant = granted, .sent_at = sent_at, .listener = m_ears.hand_on()}};
+      return std::optional<WaitOutcome>{Taken{.which = place.which,
+                                              .owner = m_owner,
+                                              .grant = granted,
+                                              .sent_at = sent_at,
+                                              .listener = m_ears.hand_on()}};
     }
     if (++m_stale_grants < stale_grants) {
+      if (m_places.size() > 1) {
+        give_all_back();
+      }
       place.look_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
@@ -228,7 +270,14 @@ class Approach {
     }
   }
 
-  // One request for both: it leaves the line, or passes on what was handed to us there.
+  void give_all_back()
+  {
+    m_ears.close();
+    leave_all_but(nullptr);
+  }
+
+  // One request for both: it leaves the line, or passes on what was handed to us there. The owner is not used again unless
+  // the servers say that nothing happened.
   void leave_all_but(const Place* kept)
   {
     std::vector<Place*> leaving;
@@ -245,6 +294,7 @@ class Approach {
     const Instant by = m_clock.now() + std::min(farewell, m_policy.server_timeout);
     const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = Stop::never()});
     for (std::size_t i = 0; i < leaving.size(); ++i) {
+      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().fault != Fault::unfit;
       if (answers[i]) {
         leaving[i]->left(m_clock.now());
       }
@@ -252,7 +302,8 @@ class Approach {
   }
 
   LockStore& m_store;
-  const Owner& m_owner;
+  Owner m_owner;
+  bool m_owner_is_spent = false;  // the next attempt needs a fresh one
   const WaitPolicy& m_policy;
   const Clock& m_clock;
   Rng& m_rng;

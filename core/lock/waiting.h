@@ -31,6 +31,7 @@ struct TimedOut { Busy last; };  // busy for as long as we were told to wait: th
 struct Interrupted {};           // our stop became readable
 struct Taken {
   std::size_t which;                   // of the locks that were wanted
+  Owner owner;                         // of the lock; another one than was given where an attempt had to be taken back
   Granted grant;
   Instant sent_at;                     // read before the granted request was sent: the lease counts from here
   std::unique_ptr<Listener> listener;  // of who had to wait for one lock; it goes on hearing what is said to the owner
@@ -50,7 +51,8 @@ class Onlooker {
 // Asks until one of the locks (one at least) is granted, time is over or `stop` is readable. Without patience each is
 // asked for once. Whatever ends it, nothing of ours is left on the server but the lock that was Taken: we leave
 // the lines, and what an unanswered request may have taken is released (where the server does not answer that either,
-// the ttl frees it). One owner stands in all the lines, and never holds two of the locks when this returns.
+// the ttl frees it). One owner stands in all the lines, and never holds two of the locks when this returns. `owner` is the
+// first to be used; each attempt after a release has a fresh one (Taken::owner).
 // A server that goes away while we wait is asked again until the time is over (then the Error is returned);
 // one that was never there is an Error at once. It was there when it has spoken to us, in the handshake for one.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,

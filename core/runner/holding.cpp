@@ -16,7 +16,7 @@ constexpr Millis unwatched{200};
 }  // namespace
 
 Holding::Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner)
-    : m_request(request), m_world(world), m_any_of(std::move(any_of)), m_hold(std::move(owner))
+    : m_request(request), m_world(world), m_any_of(std::move(any_of)), m_hold(std::move(owner)), m_taken{.which = 0, .owner = m_hold.owner, .grant = {}, .sent_at = {}, .listener = nullptr}
 {
 }
 

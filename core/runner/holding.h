@@ -22,8 +22,8 @@ namespace rlock {
 // Used from the main thread. Its destructor ends the watchdog, and releases nothing: let_go does.
 class Holding {
  public:
-  // `request` and `world` must outlive it. `owner` is used unless an ancestor of ours holds the lock already, or one of
-  // them.
+  // `request` and `world` must outlive it. `owner` is the one that asks first: an ancestor's is used where that holds the lock
+  // already, and a fresh one after each attempt that had to be taken back.
   Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner);
 
   // Done: it is ours. AlreadyDone: and need not be, as RunRequest::once has it. Otherwise nothing of ours is left on the server, as with wait_and_acquire.
@@ -36,7 +36,6 @@ class Holding {
   // Of a lock that is ours.
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // which one it is, where any of several would have done
-  [[nodiscard]] const Owner& owner() const { return m_hold.owner; }
   [[nodiscard]] const Hold& hold() const { return m_hold; }
   [[nodiscard]] std::uint64_t fence() const { return m_taken.grant.fence; }
   [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_taken.grant.count, 1); }  // 1: not nested
@@ -82,7 +81,7 @@ class Holding {
   std::size_t m_which = 0;
   Hold m_hold;
   std::unique_ptr<LockStore> m_store;  // the watchdog's while there is one
-  Taken m_taken{};
+  Taken m_taken;
   std::unique_ptr<Watchdog> m_watchdog;
   bool m_renews = false;  // the watchdog does
   std::optional<Verdict> m_verdict;

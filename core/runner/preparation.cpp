@@ -10,6 +10,11 @@ namespace {
 
 constexpr Instant dead{};  // nothing starts on it
 
+bool are_same(const HeldLock& one, const HeldLock& other)
+{
+  return one.name == other.name && one.hold.token() == other.hold.token();
+}
+
 // A lost lock leaves the job alone if asked to; the end of a fixed lease does not.
 bool warns_only(const RunRequest& request)
 {
@@ -65,6 +70,7 @@ void Preparation::get_ready(const std::vector<HeldLock>& locks)
   }
   if (auto job = prepare(locks)) {
     m_job.emplace(*std::move(job));
+    m_prepared_under = locks;
   }
 }
 
@@ -72,6 +78,9 @@ Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid
 {
   move_lifeline(valid_until);
   discard_killed();
+  if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
+    m_job.reset();
+  }
   if (!m_job) {
     auto job = prepare(locks);
     if (!job) {

@@ -24,7 +24,8 @@ class Preparation {
   // no error: start() tries again.
   void get_ready(const std::vector<HeldLock>& locks);
 
-  // Lets it go, under the same locks, which are ours until then. Fault::os when it could not be forked.
+  // Lets it go, under locks that are held until then. A job that was prepared under others, because an attempt had to be taken
+  // back since, is prepared anew. Fault::os when it could not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence);
 
   // Far in the future when a lost lock is to leave the job alone.
@@ -39,6 +40,7 @@ class Preparation {
   const World& m_world;
   std::string m_path;
   Lifeline m_lifeline;
+  std::vector<HeldLock> m_prepared_under;  // what the environment of m_job tells
   std::optional<Job> m_job;  // uses m_lifeline: dies first
 };
 

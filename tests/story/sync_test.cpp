@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --sync: a lock counts only once replicas have it.
+#include "lock/names.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -91,4 +92,29 @@ TEST_CASE("sync: a lock that is handed over waits for the replica as well")
   pair.replica.cont();
   CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
   CHECK(std::filesystem::exists(dir / "ran"));
+}
+
+TEST_CASE("sync: a lock that was given back once and is lost later is not taken for released")
+{
+  not_on({Place::cluster}, "a replica is told its master another way there");
+  Pair pair;
+  const auto dir = make_temp_dir("sync");
+  const std::string go = (dir / "go").string();
+  const std::string end = (dir / "end").string();
+  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
+                             "until test -e " + go + "; do sleep 0.01; done"}));
+  wait_until([&] { return pair.held(); }, "the lock is taken");
+  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--", "sh", "-c",
+                          "echo on; until test -e " + end + "; do sleep 0.01; done"}));
+  wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
+  pair.replica.stop_signal();
+  Process({"touch", go}).wait();
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  const std::string events = LockKeys(*LockName::parse("k")).events;
+  wait_until([&] { return as_int(pair.master.command({"LLEN", events})) >= 3; }, "it was taken and given back", 30s);
+  pair.replica.cont();
+  wait_until([&] { return job.out() == "on\n"; }, "the job runs", 30s);
+  pair.master.command({"DEL", "k"});
+  Process({"touch", end}).wait();
+  CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
 }

@@ -66,6 +66,30 @@ void Relay::lose_answers()
   m_loses = true;
 }
 
+void Relay::hold_next(const std::string& part)
+{
+  const std::lock_guard guard(m_mutex);
+  m_to_hold = part;
+}
+
+bool Relay::holds() const
+{
+  const std::lock_guard guard(m_mutex);
+  return !m_held.empty();
+}
+
+void Relay::deliver()
+{
+  const std::lock_guard guard(m_mutex);
+  for (const Held& held : m_held) {
+    REQUIRE(send_all(held.server, held.request));
+    std::array<char, 4096> reply;  // NOLINT(*-member-init): recv fills it
+    REQUIRE(::recv(held.server.get(), reply.data(), reply.size(), 0) > 0);
+    CHECK_MESSAGE(reply[0] != '-', std::string(reply.data(), 20));
+  }
+  m_held.clear();
+}
+
 void Relay::run()
 {
   while (!m_over) {
@@ -95,7 +119,7 @@ void Relay::accept_one()
   }
 }
 
-bool Relay::pass(const Pair& pair, bool from_client)
+bool Relay::pass(Pair& pair, bool from_client)
 {
   std::array<char, 65536> bytes;  // NOLINT(*-member-init): recv fills it
   const auto count = ::recv((from_client ? pair.client : pair.server).get(), bytes.data(), bytes.size(), 0);
@@ -104,6 +128,11 @@ bool Relay::pass(const Pair& pair, bool from_client)
   }
   const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
   const std::lock_guard guard(m_mutex);
+  if (from_client && !m_to_hold.empty() && text.find(m_to_hold) != std::string_view::npos) {
+    m_to_hold.clear();
+    m_held.push_back({.server = std::move(pair.server), .request = std::string(text)});
+    return true;  // poll(2) passes over the descriptor that is gone
+  }
   if (from_client) {
     return m_reply.empty() ? send_all(pair.server, text) : send_all(pair.client, m_reply);
   }

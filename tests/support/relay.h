@@ -26,6 +26,9 @@ class Relay {
   void forward();                          // at first
   void answer(const std::string& reply);   // to all that is asked, and the server hears nothing
   void lose_answers();                     // the server does what is asked; then the connection is gone
+  void hold_next(const std::string& part);  // the next request with that in it is kept: no answer, until deliver()
+  [[nodiscard]] bool holds() const;
+  void deliver();                          // to the server, which has answered it when this returns
 
  private:
   struct Pair {
@@ -34,15 +37,21 @@ class Relay {
   };
   void run();
   void accept_one();
-  bool pass(const Pair& pair, bool from_client);  // false: it is over
+  bool pass(Pair& pair, bool from_client);  // false: it is over
+  struct Held {
+    Fd server;
+    std::string request;
+  };
 
   const std::filesystem::path m_server;
   const std::filesystem::path m_path;
   Fd m_listener;
   std::list<Pair> m_pairs;  // the thread's own
 
-  std::mutex m_mutex;
+  mutable std::mutex m_mutex;
   std::string m_reply;    // empty: forward; guarded by m_mutex
+  std::string m_to_hold;  // empty: nothing; guarded by m_mutex
+  std::list<Held> m_held; // guarded by m_mutex
   bool m_loses = false;   // guarded by m_mutex
   std::atomic<bool> m_over = false;
   std::thread m_thread;

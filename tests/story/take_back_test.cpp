@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was taken back: its release may be delivered late, and leaves a note. Neither may touch a later grant.
+#include "lock/names.h"
+#include "support/redis_fixture.h"
+#include "support/relay.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The last words of a release that nobody is to hear of.
+const std::string unannounced = "$2\r\n-1\r\n$1\r\n0\r\n$1\r\n0\r\n";
+
+const std::string events = LockKeys(*LockName::parse("k")).events;
+
+// Three servers, each behind a relay.
+struct Three {
+  std::deque<RedisServer> servers;
+  std::deque<Relay> relays;
+  bool is_written;  // the others have it as writers of a read-write lock
+
+  explicit Three(bool written = false) : is_written(written)
+  {
+    not_on({Place::tcp, Place::tls, Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+           "each server is reached through a relay");
+    for (int i = 0; i < 3; ++i) {
+      servers.emplace_back();
+      relays.emplace_back(servers.back());
+    }
+    CHECK(run_rlock(words({"run", "-k", "other", "--", "true"})).code == 0);  // every server knows the scripts
+  }
+  [[nodiscard]] Words words(const Words& call, const Words& more = {}) const
+  {
+    Words all{call.front(), "--no-restart-guard"};
+    for (const Relay& relay : relays) {
+      all.insert(all.end(), {"-S", relay.url()});
+    }
+    all.insert(all.end(), more.begin(), more.end());
+    all.insert(all.end(), call.begin() + 1, call.end());
+    return all;
+  }
+  [[nodiscard]] bool is_shown_everywhere() const
+  {
+    return std::all_of(servers.begin(), servers.end(), [](const RedisServer& server) {
+      return run_rlock({"status", "-S", server.url(), "k"}).code == 0;
+    });
+  }
+  // By another client, as soon as it is free there.
+  void take_as(const std::string& owner, std::size_t server) const
+  {
+    const std::string script = "if redis.call('EXISTS', 'k') == 1 then return 0 end "
+                               "redis.call('HSET', 'k', unpack(ARGV)) redis.call('PEXPIRE', 'k', 60000) return 1";
+    Words call{"EVAL", script, "0", is_written ? owner + ":write" : owner, "1"};
+    if (is_written) {
+      call.insert(call.end(), {"mode", "write"});
+    }
+    wait_until([&] { return as_int(servers[server].command(call)) == 1; }, "another has it", 30s);
+  }
+  void free(std::size_t server) const { servers[server].command({"DEL", "k"}); }
+  void wait_for_take_back(std::size_t server) const
+  {
+    wait_until([&] { return has_note(servers[server]); }, "an attempt was taken back", 30s);
+  }
+  // Between two other clients, who have one server each.
+  void split() const
+  {
+    take_as("x:1", 1);
+    take_as("y:1", 2);
+  }
+  // The call that waits for it has taken a part twice, a quorum in all, and given it back, before it has the lock.
+  template <typename IsTaken>
+  void let_win_after_take_backs(IsTaken is_taken) const
+  {
+    wait_for_take_back(0);
+    take_as("z:1", 0);
+    free(1);
+    wait_for_take_back(1);
+    free(0);
+    free(2);
+    wait_until(is_taken, "a later attempt has it", 30s);
+  }
+  void lose() const
+  {
+    for (const std::size_t server : {0, 1, 2}) {
+      free(server);
+    }
+  }
+  static bool has_note(const RedisServer& server)
+  {
+    for (const std::string& entry : as_texts(server.command({"LRANGE", events, "0", "-1"}))) {
+      if (entry.find(std::string("\0released\0", 10)) != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("take back: a release that is delivered late does not end the later grant, on a quorum")
+{
+  for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
+    CAPTURE(kind.empty() ? "plain" : kind.back());
+    Three three;
+    CHECK(run_rlock(three.words({"run", "-k", "other2", "--", "true"}, kind)).code == 0);
+    for (const RedisServer& server : three.servers) {
+      Words other{"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"};
+      other.insert(other.end(), kind.begin(), kind.end());
+      CHECK(run_rlock(other).code == 0);
+    }
+    Process job(rlock_argv(three.words({"run", "-k", "k", "--quorum", "all", "--", "sh", "-c", "echo on; exec sleep 60"}, kind)));
+    wait_until([&] { return job.err().find("waiting for") != std::string::npos; }, "the job waits", 30s);
+    three.relays[0].hold_next(unannounced);
+    three.relays[1].hold_next(unannounced);
+    three.servers[0].command({"FLUSHALL"});
+    three.servers[1].command({"FLUSHALL"});
+    wait_until([&] { return three.relays[0].holds() && three.relays[1].holds(); }, "an attempt is taken back", 30s);
+    three.servers[2].command({"FLUSHALL"});
+    wait_until([&] { return job.out() == "on\n"; }, "a later attempt has it", 30s);
+    CHECK(three.is_shown_everywhere());
+    three.relays[0].deliver();
+    three.relays[1].deliver();
+    CHECK(three.is_shown_everywhere());
+    job.signal(SIGTERM);
+    CHECK(job.wait() == Exit{.code = -1, .signal = SIGTERM});
+  }
+}
+
+TEST_CASE("take back: its note is not taken for the release of a lock that is lost later, on a quorum")
+{
+  {
+    const Three three;
+    three.split();
+    const std::string end = make_temp_dir("take_back") / "end";
+    Process run(rlock_argv(three.words({"run", "-k", "k", "--", "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"})));
+    three.let_win_after_take_backs([&] { return run.out() == "on\n"; });
+    three.lose();
+    Process({"touch", end}).wait();
+    CHECK(run.wait() == Exit{.code = 121, .signal = 0});
+  }
+  {
+    const Three three(true);
+    three.split();
+    Process flock(rlock_argv(three.words({"flock", "--ttl", "3s", "k", "sh", "-c", "echo on; exec sleep 60"})));
+    three.let_win_after_take_backs([&] { return flock.out() == "on\n"; });
+    three.lose();
+    CHECK(flock.wait(30s) == Exit{.code = 121, .signal = 0});
+  }
+  const Three three;
+  three.split();
+  Process ward({"sleep", "60"});
+  Process acquire(rlock_argv(three.words({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())})));
+  three.let_win_after_take_backs([&] { return !acquire.running(); });
+  CHECK(acquire.wait() == Exit{.code = 0, .signal = 0});
+  three.lose();
+  CHECK(ward.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+}

@@ -45,8 +45,9 @@ RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
   return ExitWith{request.busy_code};
 }
 
-// One run, which may take several tenures to begin. The connections of the last end with the process: a server that sees
-// them closed before has that to do while the next holder waits for its answer.
+// One run, which may take several tenures to begin. The connections of the last stay open until the process ends: a server
+// that sees them closed earlier is busy with that while the next holder waits for its answer. So its Tenure is never
+// destroyed; its threads are stopped.
 class Story {
  public:
   Story(const RunRequest& request, const World& world, std::string path)
@@ -76,6 +77,9 @@ class Story {
     if (std::holds_alternative<AllTaken>(*taking)) {
       tell_taken(tenure);
       const RunEnd end = supervise(m_request, m_world, tenure);
+      for (Holding& holding : tenure.holdings) {
+        holding.rest();  // no thread may run on: what it uses ends with our caller
+      }
       [[maybe_unused]] const Tenure* const connected_to_the_end = owned.release();
       return end;
     }

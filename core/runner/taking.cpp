@@ -88,7 +88,8 @@ class Taker {
     return settle();
   }
 
-  // Nobody watches while the job is forked, for there must be one thread.
+  // The job must be forked from a process with one thread. The store that the last lock is waited for with has none: a quorum,
+  // which has, promises nobody its turn.
   void get_ready()
   {
     m_vigil.rest();
@@ -101,7 +102,13 @@ class Taker {
     if (!settled) {
       return settled.error();
     }
-    return m_vigil.loss() ? interrupted() : Taking{AllTaken{}};
+    if (m_vigil.loss()) {
+      return interrupted();
+    }
+    for (Holding& holding : m_tenure.holdings) {
+      holding.rest();  // the job is forked next
+    }
+    return Taking{AllTaken{}};
   }
 
   // By a signal, or because something was lost.

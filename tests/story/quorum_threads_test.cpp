@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quorum asks each server on a thread. None of them runs when rlock forks, or ends: a child has one thread only, and what a
+// thread uses is gone when main returns.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Three servers, one of which hangs.
+struct Three {
+  std::deque<RedisServer> servers;
+
+  Three()
+  {
+    not_on({Place::cluster}, "a cluster is no part of a quorum");
+    for (int i = 0; i < 3; ++i) {
+      servers.emplace_back();
+    }
+    servers[1].stop_signal();
+  }
+  ~Three() { servers[1].cont(); }
+  Three(const Three&) = delete;
+  Three& operator=(const Three&) = delete;
+  [[nodiscard]] Words words(const Words& call) const
+  {
+    Words all{call.front(), "--no-restart-guard"};
+    for (const RedisServer& server : servers) {
+      all.insert(all.end(), {"-S", server.url()});
+    }
+    all.insert(all.end(), call.begin() + 1, call.end());
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
+{
+#ifdef __SANITIZE_ADDRESS__
+  MESSAGE("skipped here: nothing can be loaded before the sanitizer");
+#else
+  const Three three;
+  Process ward({"sleep", "60"});
+  const Words calls[] = {{"run", "-k", "k", "--", "true"},
+                         {"run", "-k", "a", "-k", "b", "--", "sleep", "0.4"},
+                         {"run", "-k", "k", "--shards", "2", "--", "true"},
+                         {"once", "-k", "once", "--for", "1m", "--", "true"},
+                         {"flock", "f", "true"},
+                         {"acquire", "-k", "w", "--pid", std::to_string(ward.pid())}};
+  const auto dir = make_temp_dir("threads");
+  for (const Words& call : calls) {
+    CAPTURE(call[0] + " " + call[1]);
+    const auto file = dir / call[2];
+    const Finished run = run_rlock(
+        three.words(call), {.env = {{"LD_PRELOAD", RLOCK_TEST_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
+    CHECK_MESSAGE(run.code == 0, run.err);
+    const std::string seen = contents(file);
+    CHECK(seen.find("fork") != std::string::npos);
+    CHECK(seen.find("exit") != std::string::npos);
+    for (const char* several : {" 2", " 3", " 4", " 5"}) {
+      CHECK_MESSAGE(seen.find(several) == std::string::npos, seen);
+    }
+  }
+#endif
+}

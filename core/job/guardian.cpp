@@ -15,6 +15,8 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <poll.h>
@@ -53,6 +55,7 @@ class Guardian {
 
   void guard();
   [[nodiscard]] bool orphaned() const { return m_orphaned; }
+  [[nodiscard]] bool still_runs() const { return !m_still_run.empty(); }
 
  private:
   void wait();
@@ -61,6 +64,7 @@ class Guardian {
   void obey();
   void advance(const StopEvent& event);
   void act(Act what);
+  void name(const std::vector<pid_t>& refused);
   void tell(const JobEvent& event) const { send_message(m_task.channel.get(), event); }
 
   const GuardianTask& m_task;
@@ -69,6 +73,8 @@ class Guardian {
   BootClock m_clock;
   Tree m_tree;
   StopState m_state;
+  std::set<pid_t> m_named;         // the processes that may not be signalled, and were told of
+  std::vector<pid_t> m_still_run;  // those of them that were there at the end
   bool m_main_ended = false;
   bool m_orphaned = false;  // the runner went away before all was over
 };
@@ -141,7 +147,7 @@ void Guardian::obey()
     } else if (const auto* leave = std::get_if<Leave>(command)) {
       advance(*leave);
     } else if (const auto* forward = std::get_if<Forward>(command)) {
-      m_tree.forward(forward->signal);
+      name(m_tree.forward(forward->signal));
     }
   }
 }
@@ -169,15 +175,30 @@ void Guardian::act(Act what)
         return;
       }
       [[fallthrough]];
-    case Act::signal: m_tree.stop(m_task.spec.stop_signal); return;
+    case Act::signal: name(m_tree.stop(m_task.spec.stop_signal)); return;
     case Act::kill:
-      m_tree.kill_all();
+      m_still_run = m_tree.kill_all();
+      name(m_still_run);
       advance(TreeEmpty{});
       return;
     case Act::finish:
       m_last_resort.call_off();
-      tell(Ended{m_tree.main_status().value_or(0), m_state.why, m_state.killed});
+      tell(Ended{m_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
       return;
+  }
+}
+
+void Guardian::name(const std::vector<pid_t>& refused)
+{
+  for (const pid_t pid : refused) {
+    if (!m_named.insert(pid).second) {
+      continue;
+    }
+    if (m_orphaned) {
+      Log(Verbosity::normal).error(words_for_refused(pid), {.event = "not_signalled"});
+    } else {
+      tell(NotSignalled{pid});
+    }
   }
 }
 
@@ -244,6 +265,19 @@ void close_all(const std::vector<int>& descriptors)
   }
 }
 
+// The runner was killed. Daemons that have the descriptor of the heirs are not touched, and keep the lock.
+void end_for_runner(const GuardianTask& task, bool still_runs, Instant started)
+{
+  const bool may_release = !still_runs && !task.heirs.any() && task.spec.release_for_runner;
+  const bool released = may_release && task.spec.release_for_runner(started);
+  Log(Verbosity::normal)
+      .error(std::string("rlock was killed: ") +
+                 (still_runs ? "a process of its job still runs" : "its job was stopped") +
+                 (released ? " and its lock released" : ", and its lock is left to its ttl"),
+             {.event = "killed"});
+  finish_log();
+}
+
 // From the start of the job to its end. `inherited` is the job's, not ours.
 void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
@@ -264,11 +298,11 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
   if (std::holds_alternative<GateKilled>(launched)) {
     return say(task, GateKilled{});
   }
+  const Instant started = BootClock().now();
   Guardian guardian(task, senses, last_resort, std::get<Launched>(launched).pid);
   guardian.guard();
   if (guardian.orphaned()) {
-    Log(Verbosity::normal).error("killed: the job was stopped with it");
-    finish_log();
+    end_for_runner(task, guardian.still_runs(), started);
   }
 }
 
@@ -279,7 +313,8 @@ void be_guardian(GuardianTask task)
   block_everything();
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::vector<int> inherited = close_own_descriptors(std::array{task.channel.get(), task.lifeline.moved_fd()});
+  const std::vector<int> inherited = close_own_descriptors(
+      std::array{task.channel.get(), task.lifeline.moved_fd(), task.heirs.fd()});
   const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
   ::setpgid(0, 0);  // out of the runner's group
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/fd.h"
+#include "job/heirs.h"
 #include "job/job.h"
 #include "job/launch.h"
 #include "job/lifeline.h"
@@ -16,6 +17,7 @@ struct GuardianTask {
   const JobSpec& spec;
   const Signals& signals;
   Lifeline& lifeline;
+  const Heirs& heirs;
   Grouping grouping;
   Fd channel;
 };

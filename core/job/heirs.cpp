@@ -4,6 +4,7 @@
 #include "job/pidfd.h"
 #include "job/proc.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <ctime>
@@ -38,10 +39,10 @@ bool has_open(pid_t pid, const struct stat& pipe)
 }
 
 // Held first and looked at then, so that it cannot be another that has come to the number.
-bool kill_if_heir(pid_t pid, const struct stat& pipe, pid_t session)
+bool kill_if_heir(pid_t pid, const struct stat& pipe, const std::array<pid_t, 2>& sessions)
 {
   const auto process = PidFd::open(pid);
-  if (!process || ::getsid(pid) != session || !has_open(pid, pipe)) {
+  if (!process || std::ranges::count(sessions, ::getsid(pid)) == 0 || !has_open(pid, pipe)) {
     return false;
   }
   process->signal(SIGKILL);
@@ -68,7 +69,7 @@ bool Heirs::any() const
   return m_pipe && ::poll(&pipe, 1, 0) == 0;
 }
 
-void Heirs::kill_all() const
+void Heirs::kill_all(pid_t main) const
 {
   struct stat pipe {};
   if (::fstat(m_pipe.get(), &pipe) != 0) {
@@ -78,7 +79,7 @@ void Heirs::kill_all() const
   while (found && any()) {
     found = false;
     for (const pid_t pid : numbers_in("/proc")) {
-      found = (pid != ::getpid() && kill_if_heir(pid, pipe, m_session)) || found;
+      found = (pid != ::getpid() && kill_if_heir(pid, pipe, {m_session, main})) || found;
     }
     const timespec a_little{0, 2'000'000};
     ::nanosleep(&a_little, nullptr);

@@ -19,9 +19,9 @@ class Heirs {
   [[nodiscard]] int fd() const { return m_pipe.get(); }  // POLLHUP: there are none; -1: was not opened
   [[nodiscard]] bool any() const;
 
-  // KILL to all that are of the session in which this was opened, until none of those is left. Others, who called
-  // setsid(2), are daemons and not touched.
-  void kill_all() const;
+  // KILL to all that are of the session in which this was opened, or of the one that the job's main process may have made,
+  // until none of those is left. Others, which called setsid(2), are daemons and not touched.
+  void kill_all(pid_t main) const;
 
  private:
   Fd m_pipe;

@@ -35,9 +35,11 @@ void block_stops()
 
 }  // namespace
 
-Job::Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs)
+Job::Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers,
+         Heirs heirs)
     : m_channel(std::move(channel)),
       m_guardian(guardian),
+      m_lifeline(&lifeline),
       m_terminal(std::move(terminal)),
       m_strangers(std::move(strangers)),
       m_heirs(std::move(heirs))
@@ -47,6 +49,7 @@ Job::Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> stran
 Job::Job(Job&& other) noexcept
     : m_channel(std::move(other.m_channel)),
       m_guardian(std::exchange(other.m_guardian, 0)),
+      m_lifeline(other.m_lifeline),
       m_terminal(std::move(other.m_terminal)),
       m_strangers(std::move(other.m_strangers)),
       m_heirs(std::move(other.m_heirs))
@@ -86,9 +89,9 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
   }
   if (guardian == 0) {
     const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
-    be_guardian({spec, signals, lifeline, grouping, std::move(theirs)});
+    be_guardian({spec, signals, lifeline, heirs, grouping, std::move(theirs)});
   }
-  return Job(std::move(ours), guardian, std::move(terminal), std::move(strangers), std::move(heirs));
+  return Job(std::move(ours), guardian, lifeline, std::move(terminal), std::move(strangers), std::move(heirs));
 }
 
 Result<std::optional<JobEvent>> Job::next()
@@ -152,15 +155,17 @@ void Job::hand_over()
   part(std::nullopt);
 }
 
-void Job::take_over()
+std::vector<pid_t> Job::take_over()
 {
   if (m_channel) {  // else it is gone already, and in a process that it is no child of its number may be another's
     ::kill(m_guardian, SIGKILL);
   }
   reap_guardian();
-  Tree(m_strangers).kill_all();
-  m_heirs.kill_all();  // orphans whose ancestor we are not
-  part(SIGKILL);  // a wait status: died of it
+  const pid_t main = m_lifeline->main_process();
+  std::vector<pid_t> still_run = Tree(m_strangers, main).kill_all();
+  m_heirs.kill_all(main);  // orphans whose ancestor we are not
+  part(SIGKILL);           // a wait status: died of it
+  return still_run;
 }
 
 // 0 when that was done before.

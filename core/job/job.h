@@ -16,6 +16,7 @@
 #include "job/signals.h"
 #include "job/terminal.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct JobSpec {
   Millis signal_lead{5000};
   Millis kill_lead{500};
   Millis last_resort_lead{0};
+  // Called by the guardian when the runner was killed, once the job is dead. Whether all locks are released.
+  std::function<bool(Instant started)> release_for_runner;
 };
 
 // Why the guardian stopped the job; none: it ended by itself.
@@ -55,14 +58,16 @@ struct NotStarted {};                  // the gate stayed shut: the lifeline had
 struct GateKilled {};                  // somebody killed the prepared process before it became the job: call Job::take_over, and prepare another
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
+struct NotSignalled { pid_t pid; };    // a process of the job, which runs as another user (EPERM)
 struct LivesOn { int wait_status; };   // Leftovers::heirs: the main process ended, and others of the job are there
 struct Ended {                         // all of it is dead and reaped, or left as asked
   int wait_status;                     // of the main process, as waitpid(2) gives it
   Stopped why;
   bool killed;                         // KILL was needed
+  bool still_runs = false;             // but for processes that may not be signalled
 };
 struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
-using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, LivesOn, Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LivesOn, Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
@@ -101,16 +106,18 @@ class Job {
   [[nodiscard]] bool shares_group() const { return m_terminal.is_shared(); }
 
   // The guardian is gone or hangs: kills it, and with our own hands everything it guarded, and reaps that.
-  void take_over();
+  // Returns the processes that may not be signalled, and still run.
+  std::vector<pid_t> take_over();
 
  private:
-  Job(Fd channel, pid_t guardian, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs);
+  Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs);
   void note(const JobEvent& event);
   void part(std::optional<int> wait_status);
   int reap_guardian();
 
   Fd m_channel;
   pid_t m_guardian;  // 0: reaped
+  const Lifeline* m_lifeline;
   Terminal m_terminal;
   std::vector<pid_t> m_strangers;  // children we had before: whoever exec'ed us left them
   Heirs m_heirs;

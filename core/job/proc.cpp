@@ -123,6 +123,15 @@ std::vector<std::string> command_of(pid_t pid)
   return words;
 }
 
+std::string command_name(pid_t pid)
+{
+  std::string name = read_file("/proc/" + std::to_string(pid) + "/comm").value_or("");
+  while (name.ends_with('\n')) {
+    name.pop_back();
+  }
+  return name;
+}
+
 std::optional<Process> parse_stat(std::string_view line)
 {
   const std::size_t name_end = line.rfind(") ");

@@ -29,6 +29,9 @@ std::optional<Process> parse_stat(std::string_view line);
 // The words that a process was started with; none where they cannot be read.
 std::vector<std::string> command_of(pid_t pid);
 
+// The name of the program that a process runs, 15 bytes at most; empty where it cannot be read.
+std::string command_name(pid_t pid);
+
 // The entries of a directory that are numbers: processes, threads, descriptors. Empty if
 // unreadable.
 std::vector<int> numbers_in(const char* directory);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job/tree.h"
 
+#include "base/text.h"
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <utility>
@@ -12,21 +15,24 @@
 namespace rlock {
 namespace {
 
-void send_and_wake(pid_t target, int signal)
+// False: it may not be signalled. A group's number stands for all of its processes: false when that is so of each.
+bool send(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
+
+bool send_and_wake(pid_t target, int signal)
 {
-  ::kill(target, signal);
+  const bool allowed = send(target, signal);
   ::kill(target, SIGCONT);
+  return allowed;
 }
 
 // As timeout(1) does it: what is meant to end a process ends one that is stopped, too.
-void send_as_user(pid_t target, int signal)
+bool send_as_user(pid_t target, int signal)
 {
-  if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT) {
-    send_and_wake(target, signal);
-    return;
-  }
-  ::kill(target, signal);
+  const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  return ends ? send_and_wake(target, signal) : send(target, signal);
 }
+
+bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }
 
 }  // namespace
 
@@ -38,7 +44,7 @@ Tree::Tree(pid_t main, Grouping grouping)
 {
 }
 
-Tree::Tree(std::vector<pid_t> spared_children) : m_spared(std::move(spared_children)) {}
+Tree::Tree(std::vector<pid_t> spared_children, pid_t main) : m_own_session(main), m_spared(std::move(spared_children)) {}
 
 void Tree::reap()
 {
@@ -100,61 +106,74 @@ bool Tree::is_empty() const { return m_childless || (m_main == 0 && alive().empt
 // Only while its leader is not reaped is the group's number certainly nobody else's.
 bool Tree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
 
-void Tree::forward(int signal) const
+Tree::Refused Tree::forward(int signal) const
 {
-  if (leads_group()) {
-    send_as_user(-m_group, signal);
-    return;
+  if (leads_group() && send_as_user(-m_group, signal)) {
+    return {};
   }
+  Refused refused;
   for (const Process& process : alive()) {
     // The main process may have left the group: an interactive shell does.
-    if (process.group == m_group || process.pid == m_main) {
-      send_as_user(process.pid, signal);
+    const bool is_meant = process.group == m_group || process.pid == m_main;
+    if (is_meant && !send_as_user(process.pid, signal) && !process.is_zombie()) {
+      refused.push_back(process.pid);
     }
   }
+  return refused;
 }
 
 // The group at one stroke, so that who is forking meanwhile does not escape; then the others.
-void Tree::stop(int signal) const
+Tree::Refused Tree::stop(int signal) const
 {
   if (leads_group()) {
     send_and_wake(-m_group, signal);
   }
+  Refused refused;
   for (const Process& process : alive()) {
     if (!leads_group() || process.group != m_group) {
       send_and_wake(process.pid, signal);
     }
+    if (!may_be_signalled(process)) {
+      refused.push_back(process.pid);
+    }
   }
+  return refused;
 }
 
-void Tree::kill_all()
+Tree::Refused Tree::kill_all()
 {
   for (;;) {
     reap();
     if (m_childless) {
-      return;
+      return {};
     }
     if (leads_group()) {
       ::kill(-m_group, SIGKILL);
     }
-    const std::vector<Process> dying = alive();
-    if (dying.empty() && m_main == 0) {
-      return;
+    Refused refused;
+    std::vector<Process> dying = alive();
+    std::erase_if(dying, [&](const Process& process) {
+      const bool allowed = send(process.pid, SIGKILL) || process.is_zombie();
+      if (!allowed) {
+        refused.push_back(process.pid);
+      }
+      return !allowed;
+    });
+    if (dying.empty() && (m_main == 0 || std::ranges::count(refused, m_main) > 0)) {
+      return refused;
     }
-    for (const Process& process : dying) {
-      ::kill(process.pid, SIGKILL);
-    }
-    wait_for_a_death(dying);
+    wait_for_a_death(dying, refused);
   }
 }
 
 // Of a child, because the kernel tells us of no other. What is dying below somebody else is looked
 // at again a little later; it comes to us if its parent dies too.
-void Tree::wait_for_a_death(const std::vector<Process>& dying) const
+void Tree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
 {
   const pid_t self = ::getpid();
   const auto child = std::ranges::find(dying, self, &Process::parent);
-  const pid_t awaited = child != dying.end() ? child->pid : m_main;
+  const pid_t main = std::ranges::count(refused, m_main) > 0 ? 0 : m_main;
+  const pid_t awaited = child != dying.end() ? child->pid : main;
   if (awaited != 0) {
     siginfo_t info{};
     ::waitid(P_PID, static_cast<id_t>(awaited), &info, WEXITED | WNOWAIT);
@@ -162,6 +181,13 @@ void Tree::wait_for_a_death(const std::vector<Process>& dying) const
   }
   const timespec a_little{0, 2'000'000};
   ::nanosleep(&a_little, nullptr);
+}
+
+std::string words_for_refused(pid_t pid)
+{
+  const std::string number = std::to_string(pid);
+  return "cannot signal process " + number + " (" + printable(command_name(pid)) +
+         ") of the job: it runs as another user; end it as root with: kill " + number;
 }
 
 }  // namespace rlock

@@ -8,6 +8,7 @@
 #include "job/proc.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -17,7 +18,8 @@ namespace rlock {
 class Tree {
  public:
   Tree(pid_t main, Grouping grouping);                // `main`: our child, the job's first process
-  explicit Tree(std::vector<pid_t> spared_children);  // orphans; the children are not of the job
+  // Orphans; the children are not of the job. `main`: what the job's first process was; 0: not known.
+  Tree(std::vector<pid_t> spared_children, pid_t main);
 
   void reap();  // all that died. Never blocks
   [[nodiscard]] std::optional<int> main_status() const { return m_status; }
@@ -26,14 +28,16 @@ class Tree {
   [[nodiscard]] std::vector<Process> alive() const;
   [[nodiscard]] bool is_empty() const;
 
-  void forward(int signal) const;  // to the job's group, and to the main process if it left that
-  void stop(int signal) const;     // to all of it, and CONT: what is stopped would not act
-  void kill_all();                 // returns when all of it is dead and reaped
+  // Each returns the processes that may not be signalled (EPERM), because they run as another user.
+  using Refused = std::vector<pid_t>;
+  [[nodiscard]] Refused forward(int signal) const;  // to the job's group, and to the main process if it left that
+  [[nodiscard]] Refused stop(int signal) const;     // to all of it, and CONT: what is stopped would not act
+  [[nodiscard]] Refused kill_all();                 // returns when all others are dead and reaped
 
  private:
   [[nodiscard]] bool leads_group() const;
   [[nodiscard]] std::vector<Process> known_without_proc() const;
-  void wait_for_a_death(const std::vector<Process>& dying) const;
+  void wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const;
 
   pid_t m_main = 0;         // 0: reaped, or never known
   pid_t m_own_session = 0;  // what the main process makes if it calls setsid; 0: not known
@@ -44,5 +48,8 @@ class Tree {
   std::optional<int> m_status;
   std::optional<int> m_pause;
 };
+
+// For people: which process it is that may not be signalled, and what to do.
+std::string words_for_refused(pid_t pid);
 
 }  // namespace rlock

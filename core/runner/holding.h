@@ -37,6 +37,7 @@ class Holding {
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // which one it is, where any of several would have done
   [[nodiscard]] const Hold& hold() const { return m_hold; }
+  [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_taken.grant.fence; }
   [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_taken.grant.count, 1); }  // 1: not nested
   [[nodiscard]] Instant kept_at() const { return m_taken.sent_at; }  // when it was last known to be kept, unless watched
@@ -72,7 +73,6 @@ class Holding {
 
  private:
   [[nodiscard]] std::vector<Ancestor> ancestors() const;
-  [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   void start_watchdog(bool renews, std::function<void(Instant)> moved);
 
   const RunRequest& m_request;

@@ -30,8 +30,13 @@ StopLeads stop_leads(const RunRequest& request)
   return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)), .kill = kill, .last_resort = last_resort};
 }
 
-Preparation::Preparation(const RunRequest& request, const World& world, std::string path)
-    : m_request(request), m_world(world), m_path(std::move(path)), m_lifeline(dead)
+Preparation::Preparation(const RunRequest& request, const World& world, std::string path,
+                         std::function<bool(Instant)> release)
+    : m_request(request),
+      m_world(world),
+      m_path(std::move(path)),
+      m_release_for_runner(std::move(release)),
+      m_lifeline(dead)
 {
 }
 
@@ -50,7 +55,8 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
                      .max_runtime = m_request.max_runtime,
                      .signal_lead = leads.signal,
                      .kill_lead = leads.kill,
-                     .last_resort_lead = leads.last_resort};
+                     .last_resort_lead = leads.last_resort,
+                     .release_for_runner = m_release_for_runner};
   return Job::prepare(spec, m_world.signals, m_lifeline);
 }
 

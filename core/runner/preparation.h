@@ -8,6 +8,7 @@
 #include "runner/run.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ namespace rlock {
 // Everything it refers to must outlive it. A job that was prepared and never let go dies with it.
 class Preparation {
  public:
-  Preparation(const RunRequest& request, const World& world, std::string path);
+  // `release`: JobSpec::release_for_runner.
+  Preparation(const RunRequest& request, const World& world, std::string path, std::function<bool(Instant)> release);
 
   // For the first waiter in line for the last lock that it needs, while the process has one thread. On a terminal
   // nothing is done yet: until the lock is granted the keys that stop and end a job are for the waiter. A failure is
@@ -39,6 +41,7 @@ class Preparation {
   const RunRequest& m_request;
   const World& m_world;
   std::string m_path;
+  std::function<bool(Instant)> m_release_for_runner;
   Lifeline m_lifeline;
   std::vector<HeldLock> m_prepared_under;  // what the environment of m_job tells
   std::optional<Job> m_job;  // uses m_lifeline: dies first

@@ -3,6 +3,7 @@
 
 #include "base/moment.h"
 #include "base/text.h"
+#include "job/tree.h"
 #include "runner/farewell.h"
 #include "runner/keeper.h"
 #include "runner/lease_watch.h"
@@ -64,8 +65,8 @@ class Supervision {
       }
       valid_until = m_tenure.preparation.lifeline().valid_until();
     } while (m_gate_killed);
-    const bool all_done = m_let_go || m_role == Role::relieved;
-    const auto found = all_done ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
+    const bool keeps = m_let_go || m_still_runs || m_role == Role::relieved;
+    const auto found = keeps ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
     if (m_role == Role::keeper) {
       ::_exit(0);
     }
@@ -96,7 +97,8 @@ class Supervision {
     const Ending end = ending({.job = m_ended,
                                .locks = fates_of(m_tenure.holdings, found),
                                .automatic = m_request.automatic,
-                               .manners = m_request.manners});
+                               .manners = m_request.manners,
+                               .still_runs = m_still_runs});
     if (!end.line.empty()) {
       const bool is_loss = end.event == "lost" || end.event == "forced";
       m_world.log.error(end.line + (is_loss ? when_lost() : ""), {.event = end.event, .key = end.lock});
@@ -164,7 +166,10 @@ class Supervision {
   void take_over(Job& job)
   {
     const Instant now = m_world.clock.now();
-    job.take_over();
+    for (const pid_t pid : job.take_over()) {
+      m_still_runs = true;
+      on(job, NotSignalled{pid});
+    }
     if (now >= overdue()) {
       m_ended = Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lifeline, .killed = true};
     }
@@ -222,6 +227,10 @@ class Supervision {
       case Leftovers::heirs: break;
     }
   }
+  void on(Job&, const NotSignalled& refused)
+  {
+    m_world.log.error(words_for_refused(refused.pid), {.event = "not_signalled"});
+  }
   void on(Job& job, const LivesOn& command)
   {
     m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
@@ -236,7 +245,8 @@ class Supervision {
   {
     m_ended = ended;
     m_is_guarded = false;
-    m_over = m_lost || m_let_go || !job.has_heirs();
+    m_still_runs = ended.still_runs;
+    m_over = m_lost || m_let_go || m_still_runs || !job.has_heirs();
     if (!m_over) {
       keep_for_heirs(job);
     }
@@ -341,6 +351,7 @@ class Supervision {
   bool m_lost = false;                // one of the locks
   std::int64_t m_lost_at_ms = 0;      // by the wall clock; 0: not before it was to be released
   bool m_let_go = false;
+  bool m_still_runs = false;  // processes of the job that may not be signalled: the locks are left to their ttl
   bool m_over = false;
   bool m_gate_killed = false;  // the process that was to become the job: another one is started
   Role m_role = Role::runner;

@@ -3,6 +3,7 @@
 
 #include "base/secrets.h"
 #include "runner/identity.h"
+#include "runner/orphaned_locks.h"
 
 #include <algorithm>
 #include <iterator>
@@ -29,7 +30,9 @@ bool kept_earlier(const Holding& a, const Holding& b) { return a.kept_at() < b.k
 }  // namespace
 
 Tenure::Tenure(const RunRequest& request, const World& world, const std::string& path)
-    : preparation(request, world, path)
+    : preparation(request, world, path, [this, &request, &world](Instant started) {
+        return release_for_runner(request, world, holdings, started);
+      })
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   const HolderInfo who = who_asks(request);

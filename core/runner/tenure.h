@@ -14,6 +14,8 @@ namespace rlock {
 // its ttl, for an answer that comes late must not let go of what is held now.
 struct Tenure {
   Tenure(const RunRequest& request, const World& world, const std::string& path);
+  Tenure(const Tenure&) = delete;  // the preparation has a pointer to it
+  Tenure& operator=(const Tenure&) = delete;
 
   [[nodiscard]] std::vector<HeldLock> locks() const;
 

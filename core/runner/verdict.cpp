@@ -65,6 +65,15 @@ std::optional<Ending> lost(const Aftermath& after)
   return std::nullopt;
 }
 
+Ending not_stopped(const Aftermath& after)
+{
+  const bool time_over =
+      after.job && (after.job->why == Stopped::lifeline || after.job->why == Stopped::max_runtime);
+  return with_code(time_over ? ExitCode::time_over : ExitCode::os, "not_stopped",
+                   "the job could not be stopped: a process that runs as another user is left; " + names_of(after.locks) +
+                       " stays locked until the ttl is over");
+}
+
 }  // namespace
 
 bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
@@ -92,6 +101,9 @@ Ending ending(const Aftermath& after)
 {
   if (auto end = lost(after)) {
     return *std::move(end);
+  }
+  if (after.still_runs) {
+    return not_stopped(after);
   }
   if (!after.job) {
     return with_code(ExitCode::os, "guardian_killed", "the guardian process was killed: the job was stopped and " +

@@ -26,6 +26,7 @@ struct Aftermath {
   std::vector<LockFate> locks;  // one at least
   bool automatic = true;
   Manners manners = Manners::own;
+  bool still_runs = false;  // processes of the job, which may not be signalled
 };
 
 struct Ending {

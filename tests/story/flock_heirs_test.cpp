@@ -108,8 +108,8 @@ TEST_CASE("flock heirs: dead before the lock could be another's, whatever became
   {
     Estate estate;
     ::kill(estate.keeper, SIGKILL);
-    wait_until_dead(estate.heir, 2s);
-    CHECK(estate.held());
+    wait_until([&] { return !estate.held(); }, "the guardian has released the lock");
+    CHECK_FALSE(is_alive(estate.heir));
   }
   SUBCASE("stopped")
   {

@@ -4,6 +4,7 @@
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/terminal.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -15,6 +16,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -51,9 +54,7 @@ class Holder {
     m_main = pid_from(m_dir / "main");
     m_worker = pid_from(m_dir / "worker");
     REQUIRE(is_alive(m_worker));
-    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >>
-        m_guardian;
-    REQUIRE(m_guardian > 0);
+    REQUIRE(look_for_guardian() > 0);
   }
 
   ~Holder()
@@ -69,6 +70,11 @@ class Holder {
 
   [[nodiscard]] pid_t runner() const { return m_process.pid(); }
   [[nodiscard]] pid_t guardian() const { return m_guardian; }
+  [[nodiscard]] pid_t look_for_guardian()
+  {
+    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >> m_guardian;
+    return m_guardian;
+  }
   [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
   [[nodiscard]] const std::string& key() const { return m_key; }
   Process& process() { return m_process; }
@@ -201,4 +207,95 @@ TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and 
   CHECK(holder.process().wait(30s) == Exit{.code = 124, .signal = 0});
   CHECK(holder.job_is_dead());
   CHECK(holder.process().err() == "rlock: the job was stopped: its lease of stock was over\n");
+}
+
+TEST_CASE("last resort: the runner finds a job with a session of its own when the guardian is killed")
+{
+  const RedisServer server;
+  const auto dir = make_temp_dir("job");
+  const test::Terminal terminal;
+  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "60s", "--", "setsid", "sh", "-c",
+                            "sh -c 'trap \"\" TERM HUP INT; echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "
+                            "ps -o ppid= -p $$ >$0/guardian; wait",
+                            dir}),
+                {.terminal = terminal.process_side()});
+  const pid_t worker = pid_from(dir / "worker");
+  const pid_t guardian = pid_from(dir / "guardian");
+  REQUIRE(::getsid(worker) != ::getsid(rlock.pid()));
+  ::kill(guardian, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+  CHECK_FALSE(is_alive(worker));
+  ::kill(worker, SIGKILL);
+  CHECK(as_int(server.command({"EXISTS", "stock"})) == 0);
+}
+
+TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
+{
+  const RedisServer server;
+  std::vector<std::unique_ptr<Holder>> holders;
+  for (const Front& front : fronts()) {
+    holders.push_back(std::make_unique<Holder>(server, front, Words{"--ttl", "60s"}));
+  }
+  holders.push_back(std::make_unique<Holder>(server, Front{{"run", "--format", "string", "-k", "str"}, "str"}, Words{}));
+  holders.push_back(std::make_unique<Holder>(server, Front{{"run", "-s", "-k", "read"}, "read"}, Words{}));
+  holders.push_back(std::make_unique<Holder>(server, Front{{"once", "--for", "1h", "-k", "once"}, "once"}, Words{}));
+  for (auto& holder : holders) {
+    holder->await_job();
+    REQUIRE(is_held(server, *holder));
+  }
+  for (auto& holder : holders) {
+    CAPTURE(holder->key());
+    holder->process().signal(SIGKILL);
+    wait_until([&] { return !is_held(server, *holder); }, "the lock is free", 30s);
+    CHECK(holder->job_is_dead());
+    holder->process().wait();
+    wait_until([&] { return !is_alive(holder->guardian()); }, "the guardian has ended");
+    CHECK(holder->process().err() == "rlock: rlock was killed: its job was stopped and its lock released\n");
+  }
+  CHECK(as_int(server.command({"EXISTS", "b", "c"})) == 0);
+  const Finished again = run_rlock({"once", "-S", server.url(), "-k", "once", "--for", "1h", "--", "echo", "ran"});
+  CHECK(again.out == "ran\n");
+}
+
+TEST_CASE("killed rlock: a job that was prepared while it waited has its lock released, too")
+{
+  const RedisServer server;
+  Holder first(server, {{"run", "-k", "stock"}, "stock"}, {"--ttl", "60s"});
+  first.await_job();
+  Holder next(server, {{"run", "-k", "stock"}, "stock"}, {"--ttl", "60s"});
+  wait_until([&] { return next.look_for_guardian() > 0; }, "the waiter has prepared its job");
+  first.process().signal(SIGKILL);
+  next.await_job();
+  CHECK(first.job_is_dead());
+  next.process().signal(SIGKILL);
+  wait_until([&] { return !is_held(server, next); }, "the lock is free", 30s);
+  CHECK(next.job_is_dead());
+}
+
+TEST_CASE("killed rlock: --min-hold keeps the lock")
+{
+  const RedisServer server;
+  Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--ttl", "60s", "--min-hold", "20s"});
+  holder.await_job();
+  holder.process().signal(SIGKILL);
+  wait_until([&] { return as_int(server.command({"PTTL", "stock"})) <= 20'000; }, "the lock is kept for 20 s", 30s);
+  CHECK(holder.job_is_dead());
+  CHECK(is_held(server, holder));
+}
+
+TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
+{
+  const RedisServer server;
+  const auto dir = make_temp_dir("job");
+  Process rlock(rlock_argv({"flock", "-S", server.url(), "--ttl", "60s", "stock", "sh", "-c",
+                            "setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 & until [ -s $0/daemon ]; do sleep 0.02; "
+                            "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
+                            dir}));
+  const pid_t guardian = pid_from(dir / "guardian");
+  const pid_t daemon = pid_from(dir / "daemon");
+  rlock.signal(SIGKILL);
+  wait_until([&] { return !is_alive(guardian); }, "the guardian has ended", 30s);
+  CHECK(is_alive(daemon));
+  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  ::kill(daemon, SIGKILL);
 }

@@ -162,20 +162,19 @@ TEST_CASE("nested: three deep it counts to three, under one owner and number, an
   CHECK(as_int(nest.server.command({"EXISTS", "rlock:holder:{k}"})) == 0);
 }
 
-TEST_CASE("nested: the inner killed, its hold outlives it by no more than the lease")
+TEST_CASE("nested: the inner killed, its guardian releases its hold alone")
 {
-  ThreeDeep deep("1s");
+  ThreeDeep deep("30s");
   const Nest& nest = deep.nest;
   ::kill(nest.number_in("inner.pid"), SIGKILL);
   CHECK(nest.number_in("inner.code") == 128 + SIGKILL);
-  nest.comes_to(3);
+  nest.comes_to(2);
   nest.tell("inner");
   CHECK(nest.number_in("middle.code") == 0);
-  nest.comes_to(2);
+  nest.comes_to(1);
   nest.tell("middle");
   CHECK(deep.outer->wait() == well);
-  nest.comes_to(1);
-  nest.gone_within(1s);
+  nest.comes_to(0);
 }
 
 TEST_CASE("nested: the middle killed, what ran in it is dead at once, and the outer goes on")
@@ -189,7 +188,8 @@ TEST_CASE("nested: the middle killed, what ran in it is dead at once, and the ou
   CHECK(nest.number_in("middle.code") == 128 + SIGKILL);
   std::this_thread::sleep_for(1500ms);  // longer than the lease, which the outer renews
   CHECK((witness.jobs().at("third").last_ns - struck) / 1'000'000 < 500);
-  nest.comes_to(3);
+  CHECK(nest.count() <= 2);  // the inner guardian may have been killed before it released the innermost hold
+  CHECK(nest.count() >= 1);
   nest.tell("middle");
   CHECK(deep.outer->wait() == well);
   nest.gone_within(1s);

@@ -252,13 +252,12 @@ TEST_CASE("shards: all come free at once: the waiter takes one, the others are f
   CHECK(Process(any_shard(server, {"-n"}, {"true"})).wait() == Exit{.code = 75, .signal = 0});
 }
 
-TEST_CASE("shards: the shard of a killed holder is free when its lease is over")
+TEST_CASE("shards: the shard of a killed holder is handed to the waiter before its lease is over")
 {
   const RedisServer server;
-  const auto from = std::chrono::steady_clock::now();
   std::vector<Process> holders;
   for (int shard = 0; shard < shards; ++shard) {
-    holders.emplace_back(any_shard(server, {"--ttl", "2s"}, {"sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"}));
+    holders.emplace_back(any_shard(server, {"--ttl", "60s"}, {"sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"}));
   }
   for (const Process& holder : holders) {
     wait_until([&] { return !holder.out().empty(); }, "each has a shard");
@@ -268,7 +267,6 @@ TEST_CASE("shards: the shard of a killed holder is free when its lease is over")
   holders[3].signal(SIGKILL);
   CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(waiter.out() == holders[3].out());
-  CHECK(std::chrono::steady_clock::now() - from >= 2s);
 }
 
 TEST_CASE("shards: -n, -w and a signal leave nothing behind")

@@ -33,6 +33,23 @@ Ended job(int status, Stopped why = Stopped::none)
 
 }  // namespace
 
+TEST_CASE("ending: a process that may not be signalled is left")
+{
+  struct Row { const char* why; Aftermath after; const char* expect; };
+  const Row rows[] = {
+      {"a fixed lease is over", after(job(SIGKILL, Stopped::lifeline), {}, {}, false), "124"},
+      {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
+      {"left behind by a job that ended well", after(job(exited(0))), "71"},
+      {"the guardian was killed", after(std::nullopt), "71"},
+      {"the lock was lost", after(job(SIGKILL, Stopped::order), Gone{"expired or deleted"}), "121"},
+  };
+  for (Row row : rows) {
+    CAPTURE(row.why);
+    row.after.still_runs = true;
+    CHECK(shown(ending(row.after).end) == row.expect);
+  }
+}
+
 TEST_CASE("ending: losing counts most, then what we did, then the job's own end")
 {
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};

@@ -44,11 +44,13 @@ struct Channels {
   std::string own;
   std::string releases;  // empty: nobody says that aloud
   std::string done;      // that somebody has succeeded; empty: it does not matter
+  std::string taken;     // that another owner found the lock without a holder
   bool hears_releases = false;
+  bool hears_takings = false;
 
   [[nodiscard]] bool have(const std::string& channel) const
   {
-    return channel == own || channel == releases || channel == done;
+    return channel == own || channel == releases || channel == done || channel == taken;
   }
 };
 
@@ -108,11 +110,27 @@ class SubscribedListener final : public Listener {
     }
     lock.hears_releases = true;  // counted even if it fails: better one foreign client too few for a while
     *m_ears += 1;
-    const auto added = m_subscription.add(lock.releases, limit);
-    return added ? added : Result<Done>(subscribing(std::array{std::string_view(lock.releases)}, added.error()));
+    return add(lock.releases, limit);
+  }
+
+  Result<Done> hear_takings(std::size_t which, const Limit& limit) override
+  {
+    Channels& lock = m_locks[which];
+    if (lock.hears_takings) {
+      return Done{};
+    }
+    const auto added = add(lock.taken, limit);
+    lock.hears_takings = static_cast<bool>(added);
+    return added;
   }
 
  private:
+  Result<Done> add(const std::string& channel, const Limit& limit)
+  {
+    const auto added = m_subscription.add(channel, limit);
+    return added ? added : Result<Done>(subscribing(std::array{std::string_view(channel)}, added.error()));
+  }
+
   Subscription m_subscription;
   std::vector<Channels> m_locks;
   std::shared_ptr<std::atomic<int>> m_ears;
@@ -128,7 +146,8 @@ Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockSpec> s
     const LockKeys keys(spec.name, spec.mode);
     locks.push_back({.own = keys.owner_channel + owner.text(),
                      .releases = keys.channel,
-                     .done = spec.once ? keys.done : ""});
+                     .done = spec.once ? keys.done : "",
+                     .taken = keys.taken_channel});
   }
   std::vector<std::string_view> heard;
   for (const Channels& lock : locks) {

@@ -117,6 +117,7 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
       reads(suffixed(lock, "")),
       done(own("done", lock)),
       channel(std::visit(ChannelOf{lock}, mode)),
+      taken_channel(own("taken", lock)),
       owner_channel(own("owner", lock) + ":")
 {
 }

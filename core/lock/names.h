@@ -47,6 +47,7 @@ struct LockKeys {
   std::string reads;          // prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
   std::string done;           // string: when a job last succeeded, if that is remembered; and a channel that hears it
   std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
+  std::string taken_channel;  // hears of each grant that found no holder, without a release before it
   std::string owner_channel;  // prefix; followed by an owner: what that one listens on
 };
 

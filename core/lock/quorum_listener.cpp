@@ -22,6 +22,19 @@ QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std:
   }
 }
 
+Result<Done> QuorumListener::enough_left() const
+{
+  return m_ears.size() < m_least ? Result<Done>(Error{Fault::unreachable, "lost the subscriptions at too many servers"})
+                                 : Result<Done>(Done{});
+}
+
+// At the servers that answer in time, one after the other.
+Result<Done> QuorumListener::hear_takings(std::size_t which, const Limit& limit)
+{
+  std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) { return !ear->hear_takings(which, limit); });
+  return enough_left();
+}
+
 // A server that cuts us off may have lost the lock as well: that is worth a look.
 Result<Hints> QuorumListener::heard(const Clock& clock)
 {
@@ -35,8 +48,8 @@ Result<Hints> QuorumListener::heard(const Clock& clock)
     }
     return !hints;
   });
-  if (m_ears.size() < m_least) {
-    return Error{Fault::unreachable, "lost the subscriptions at too many servers"};
+  if (const auto enough = enough_left(); !enough) {
+    return enough.error();
   }
   for (Hint& hint : all) {
     if (m_ears.size() < before) {

@@ -42,6 +42,7 @@ void add(Rights& rights, const LockName& glob)
     }
   }
   rights.channels.push_back(keys.channel + ":*");  // each who waits for a fair lock of Redisson's has its own
+  rights.channels.push_back(keys.taken_channel);
   rights.channels.push_back(keys.owner_channel + "*");
   rights.channels.push_back(keys.done);
 }

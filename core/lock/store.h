@@ -152,6 +152,9 @@ class Listener {
   // From when this returns, also that lock number `which` has become free or was deleted, which only foreign
   // clients and the end of a queue say aloud. Again and again does no harm.
   virtual Result<Done> hear_releases(std::size_t which, const Limit& limit) = 0;
+  // For a holder: from when this returns, also that lock number `which`, which it holds, was granted to another owner that
+  // found it without a holder. Calling it again does no harm.
+  virtual Result<Done> hear_takings(std::size_t which, const Limit& limit) = 0;
 };
 
 // Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, Fault::config

@@ -6,11 +6,12 @@
 namespace rlock {
 namespace {
 
-constexpr Millis never{Millis::max() / 1'000'000 / 4};
-
 // A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
 // when it dies: ours has to be put back before.
 constexpr Millis beside_foreign_readers{10'000};
+
+// A fixed lease is not renewed, but a lock that was deleted is found at the next check.
+constexpr Millis between_checks{10'000};
 
 }  // namespace
 
@@ -28,7 +29,7 @@ RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_marg
 {
   RenewalPolicy policy = renewal_policy(spec.ttl, kill_margin);
   if (!renews) {
-    policy.every = never;
+    policy.every = std::min(policy.every, between_checks);
   }
   if (std::holds_alternative<Reader>(spec.mode)) {
     policy.every = std::min(policy.every, beside_foreign_readers);

@@ -21,8 +21,7 @@ struct RenewalPolicy {
 // moment on (just before a renewal) is asked again before the margin begins.
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin);
 
-// As the kind of lock needs it. Not `renews`: a fixed lease, which is only looked at, and not even that where nobody else
-// can make it shorter.
+// As the kind of lock needs it. Not `renews`: a fixed lease, which is only checked.
 RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin);
 
 struct RenewalState {

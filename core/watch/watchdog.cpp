@@ -91,14 +91,16 @@ void Watchdog::watch()
   }
 }
 
-// A fixed lease asks for what is left of it: the server never shortens, so that puts back what somebody else may have
-// taken from it, and else only looks.
+// A fixed lease is only asked about (ttl 0), which changes nothing. But a foreign reader that renews shortens what other
+// readers have of the lock: a reader asks for what is left of its own lease, and the server never shortens.
 std::optional<Verdict> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
   LockSpec spec = m_order.spec;
   if (!m_order.renews) {
-    spec.ttl = std::max(std::chrono::floor<Millis>(m_state.valid_until - sent_at), Millis{0});
+    const bool reads = std::holds_alternative<Reader>(spec.mode);
+    const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
+    spec.ttl = reads ? std::max(left, Millis{0}) : Millis{0};
   }
   const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
   m_state.last_try = sent_at;
@@ -175,18 +177,20 @@ void Watchdog::compare_clocks(const Sighting& seen)
   m_seen = seen;
 }
 
-// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. Releases are heard as well
-// by who holds a lock alone, for then one can only mean that somebody took it away; those who share would hear of each other,
-// and be taken for foreign clients that wait.
+// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. A holder hears of each grant that
+// found no holder, because that means that it lost the lock. An exclusive holder hears releases as well, because one can
+// only mean that another client took the lock away; holders that share would hear of each other, and be taken for foreign
+// clients that wait.
 void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_order.listener ? Result(std::move(m_order.listener))
                                  : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
   const bool shared = is_shared(m_order.spec.mode);
-  const auto hears = !opened  ? Result<Done>(opened.error())
-                     : shared ? Result<Done>(Done{})
-                              : (*opened)->hear_releases(0, limit);
+  auto hears = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
+  if (hears && !shared) {
+    hears = (*opened)->hear_releases(0, limit);
+  }
   if (hears) {
     m_listener = *std::move(opened);
   } else {

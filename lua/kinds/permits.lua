@@ -121,6 +121,10 @@ local function admits(wish)
   return free(limit_in(wish)) > 0
 end
 
+local function no_holder()
+  return living() == 0
+end
+
 local function expire(owner, ttl)
   redis.call('ZADD', SECOND, moment() + tonumber(ttl), permit_of(owner))
 end

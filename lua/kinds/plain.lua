@@ -20,6 +20,10 @@ local function admits()
   return redis.call('EXISTS', LOCK) == 0
 end
 
+local function no_holder()
+  return true
+end
+
 local function enter(owner, ttl)
   redis.call('HSET', LOCK, owner, 1)
   redis.call('PEXPIRE', LOCK, ttl)

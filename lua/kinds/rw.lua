@@ -66,6 +66,10 @@ local function admits(wish)
   return wish == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or redis.call('EXISTS', LOCK) == 0
 end
 
+local function no_holder()
+  return redis.call('EXISTS', LOCK) == 0
+end
+
 -- Readers that were killed stay in the hash for as long as others keep it alive.
 local function drop_dead_readers()
   for _, field in ipairs(redis.call('HKEYS', LOCK)) do

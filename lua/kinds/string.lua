@@ -19,6 +19,10 @@ local function admits()
   return redis.call('EXISTS', LOCK) == 0
 end
 
+local function no_holder()
+  return true
+end
+
 local function enter(owner, ttl)
   redis.call('SET', LOCK, owner, 'PX', ttl)
 end

@@ -30,6 +30,9 @@ local OWNER, CHANNEL, EARS_OF, WISH, AMONG = unpack(ARGV)
 -- channel may belong to a slot as keys do: who listens there is counted here, all of them, and is told when it moves.
 local SHARDED = AMONG == 'cluster' and redis.acl_check_cmd ~= nil
 
+-- Every holder listens here for a grant that found no holder: its own lock is lost then. "rlock:owner:X:" makes "rlock:taken:X".
+local TAKEN = 'rlock:taken:' .. string.sub(EARS_OF, #'rlock:owner:' + 1, -2)
+
 -- Says a word to one owner; how many have heard it.
 local function tell(owner, word)
   if SHARDED then
@@ -43,6 +46,15 @@ local function hears(owner)
     return redis.call('PUBSUB', 'SHARDNUMSUB', EARS_OF .. owner)[2] > 0
   end
   return redis.call('PUBSUB', 'NUMSUB', EARS_OF .. owner)[2] > 0
+end
+
+-- A hint, which must not fail the grant: on Redis 6 a right that is missing shows only now.
+local function say_taken()
+  if SHARDED then
+    redis.pcall('SPUBLISH', TAKEN, 'taken')
+  else
+    redis.pcall('PUBLISH', TAKEN, 'taken')
+  end
 end
 
 -- To foreign clients, which listen in the one way or the other.

@@ -7,6 +7,7 @@
 --   room(found)             how many may hold it at once, 0 where that says nothing; how many do, if holders() found these
 --   disagreement(wish)      the answer to who cannot have it on its terms; nil
 --   admits(wish)            whether somebody who wants that could come in now
+--   no_holder()             whether nobody holds it, of a lock that admits the caller
 --   enter(owner, ttl, wish) the first hold
 --   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
 --   extend(owner, ttl)      never shortens, ttl > 0; nil, or how many ms were left. `expire(owner, ttl)` sets it
@@ -54,7 +55,8 @@ local function refused()
   return no('type', LOCK) or no('del', LOCK) or no('hget', FORCE, 'f') or no('hget', HOLDER, 'f')
       or no('hset', HOLDER, 'f', 'v') or no('hdel', HOLDER, 'f') or no('hlen', HOLDER) or no('pexpire', HOLDER, '1')
       or no('rpush', EVENTS, 'v') or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE)
-      or no(SHARDED and 'spublish' or 'publish', EARS_OF .. OWNER, 'yours') or refuses(no)
+      or no(SHARDED and 'spublish' or 'publish', EARS_OF .. OWNER, 'yours')
+      or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or refuses(no)
       or CHANNEL ~= '' and (no('publish', CHANNEL, '0')
           or not may('pubsub', 'numsub', CHANNEL) and {'denied', 'pubsub|numsub', CHANNEL}
           or SHARDED and not may('pubsub', 'shardnumsub', CHANNEL) and {'denied', 'pubsub|shardnumsub', CHANNEL}) or nil
@@ -102,7 +104,11 @@ end
 -- refuses; then the record, instead of what an expired holder left. When the lock is written at last nothing
 -- is left that could be refused between its writes, or when it is released, so that no key can ever be
 -- without a ttl.
+--
+-- A grant that finds no holder, and is no hand-over either, tells those that take themselves for holders. Most often
+-- nobody listens; that costs less (0.9 us) than to look whether the last event was a release (1.6 us).
 local function grant(owner, info, ttl, wish)
+  local found_free = not parting and no_holder()
   local fence = math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now())
   fence = string.format('%.0f', fence)
   redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
@@ -115,6 +121,9 @@ local function grant(owner, info, ttl, wish)
   keep_records(ttl)
   tell_grant(owner, fence, info, wish)
   enter(owner, ttl, wish)
+  if found_free then
+    say_taken()
+  end
   return fence
 end
 

@@ -95,7 +95,7 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
                            "rlock:queue-string:{app:*}", "rlock:waiters-string:{app:*}"});
   CHECK(rights.channels == std::vector<std::string>{
                                "redisson_lock__channel:{app:*}", "redisson_rwlock:{app:*}", "redisson_sc:{app:*}",
-                               "redisson_lock__channel:{app:*}:*", "rlock:owner:{app:*}:*", "rlock:done:{app:*}"});
+                               "redisson_lock__channel:{app:*}:*", "rlock:taken:{app:*}", "rlock:owner:{app:*}:*", "rlock:done:{app:*}"});
   const std::vector<std::string> tagged{"{app}:*"};
   CHECK(rights_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
 }

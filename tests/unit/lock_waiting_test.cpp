@@ -106,6 +106,7 @@ class ScriptedListener final : public Listener {
     return hints;
   }
   Result<Done> hear_releases(std::size_t, const Limit&) override { return Done{}; }
+  Result<Done> hear_takings(std::size_t, const Limit&) override { return Done{}; }
 
  private:
   World& m_world;

@@ -57,7 +57,7 @@ TEST_CASE("slot: all keys and channels of a lock share one, whatever its kind an
       const std::string reads = keys.reads + "me:rwlock_timeout:1";
       const std::string ears = keys.owner_channel + "me";
       for (const std::string& key : {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved,
-                                     keys.fair_queue, keys.second, keys.done, reads, keys.channel, keys.channel + ":me", ears}) {
+                                     keys.fair_queue, keys.second, keys.done, reads, keys.channel, keys.channel + ":me", keys.taken_channel, ears}) {
         if (key.empty() || key == ":me") {
           continue;
         }

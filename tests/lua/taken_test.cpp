@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which grants are told to those that take themselves for holders.
+#include "lua/scripted_lock.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{2}, PlainString{}};
+constexpr const char* channel = "rlock:taken:{k}";
+
+}  // namespace
+
+TEST_CASE("taken: a grant that finds no holder is told, whatever became of the one before")
+{
+  for (const Mode& mode : modes) {
+    for (const Words& gone : {Words{"DEL", "k", "{k}:timeout"}, Words{"FLUSHALL"}}) {
+      CAPTURE(mode.index());
+      const ScriptedLock lock(mode);
+      lock.acquire("a");
+      Ear holder(lock.server, channel);
+      lock.server.command(gone);
+      CHECK(word(lock.acquire("b")) == "granted");
+      CHECK(holder.heard() == Words{"taken"});
+    }
+  }
+}
+
+TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are told to no holder")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const ScriptedLock lock(mode);
+    lock.acquire("a");
+    lock.acquire("b");  // beside it, where the kind lets it in
+    const Ear waiter = alive(lock, "w");
+    Ear holder(lock.server, channel);
+    lock.acquire("a");
+    lock.acquire("a", "inner");
+    lock.renew("a");
+    CHECK(word(lock.wait("w")) != "lost");
+    lock.release("a", "inner");
+    lock.release("a");
+    lock.release("b");
+    lock.wait("w");
+    CHECK(holder.heard() == Words{});
+  }
+}
+
+TEST_CASE("taken: a lock that had expired is told by the waiter that finds it")
+{
+  const ScriptedLock lock;
+  lock.acquire("a");
+  const Ear waiter = alive(lock, "w");
+  lock.wait("w");
+  Ear holder(lock.server, channel);
+  lock.server.command({"DEL", "k"});
+  CHECK(word(lock.wait("w")) == "granted");
+  CHECK(holder.heard() == Words{"taken"});
+}

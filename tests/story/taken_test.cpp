@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock that was deleted under its holder: the next grant tells the holder, long before it would renew.
+#include "support/process.h"
+#include "support/redis_cluster.h"
+#include "support/redis_fixture.h"
+#include "support/script.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Exit lost{.code = 121, .signal = 0};
+constexpr Millis soon{8000};  // a busy machine's; renewals and checks come later
+
+// Everything that holds it hears of the next grant.
+bool is_listened_to(const RedisServer& server, const std::string& key)
+{
+  return server.command({"PUBSUB", "NUMSUB", "rlock:taken:{" + key + "}"}).elements.at(1).integer > 0;
+}
+
+void wait_for_listeners(const RedisServer& server, const std::string& key)
+{
+  wait_until([&] { return is_listened_to(server, key); }, "the holder listens", 30s);
+}
+
+Words rlock_on(const std::string& url, const std::string& verb, Words words)
+{
+  words.insert(words.begin(), {verb, "-S", url});
+  return words;
+}
+
+Words with_job(Words words, const Words& job)
+{
+  words.push_back("--");
+  words.insert(words.end(), job.begin(), job.end());
+  return words;
+}
+
+struct Pair {
+  const char* why;
+  Words first;
+  Words second;
+};
+
+const Words forever{"sleep", "100"};
+
+}  // namespace
+
+TEST_CASE("taken: a holder whose lock was deleted is stopped by the next grant, whatever kind it is and however long its ttl")
+{
+  const Pair pairs[] = {
+      {"plain", {}, {}},
+      {"a writer", {"-x"}, {"-x"}},
+      {"a reader, by a writer", {"-s"}, {"-x"}},
+      {"one permit", {"--permits", "1"}, {"--permits", "1"}},
+      {"a string", {"--format", "string"}, {"--format", "string"}},
+  };
+  for (const Pair& pair : pairs) {
+    for (const Words& gone : {Words{"DEL", "k", "{k}:timeout"}, Words{"FLUSHALL"}}) {
+      CAPTURE(pair.why);
+      CAPTURE(gone.front());
+      const RedisServer server({.alone = true});
+      const auto run = [&](Words options, const char* lease) {
+        options.insert(options.end(), {"-k", "k", lease, "5m", "-n"});
+        return Process(rlock_argv(rlock_on(server.url(), "run", with_job(options, forever))));
+      };
+      Process first = run(pair.first, gone.front() == "DEL" ? "--ttl" : "--lease");
+      wait_for_listeners(server, "k");
+      server.command(gone);
+      Process second = run(pair.second, "--ttl");
+      CHECK(first.wait(soon) == lost);
+      CHECK(second.running());
+    }
+  }
+}
+
+TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as well")
+{
+  const RedisServer server({.alone = true});
+  const auto flock = [&] { return Process(rlock_argv(rlock_on(server.url(), "flock", {"-n", "--ttl", "5m", "f", "sleep", "100"}))); };
+  Process first = flock();
+  wait_for_listeners(server, "f");
+  server.command({"DEL", "f"});
+  Process second = flock();
+  first.wait(soon);
+  CHECK(second.running());
+
+  const auto once = [&] {
+    return Process(rlock_argv(rlock_on(server.url(), "once", with_job({"-k", "o", "--for", "1h", "--ttl", "5m"}, forever))));
+  };
+  Process earlier = once();
+  wait_for_listeners(server, "o");
+  server.command({"DEL", "o"});
+  Process later = once();
+  CHECK(earlier.wait(soon) == lost);
+  CHECK(later.running());
+}
+
+TEST_CASE("taken: a keeper tells its process when another owner has taken the lock")
+{
+  const RedisServer server;
+  Process holder = script(server, R"(trap 'echo told; exit 7' TERM
+      lock=$(rlock acquire -S "$URL" -k x --ttl 5m --pid $$ --export) || exit; echo ready; while :; do sleep 0.02; done)");
+  keeper_of(server, holder);
+  wait_for_listeners(server, "x");
+  server.command({"DEL", "x"});
+  const Process second(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "x", "-n"}, forever))));
+  CHECK(holder.wait(soon) == Exit{.code = 7, .signal = 0});
+}
+
+TEST_CASE("taken: a job that had just begun asks once when its watchdog starts to listen")
+{
+  const RedisServer server({.alone = true});
+  const auto run = [&](const char* lease) {
+    return Process(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", lease, "5m"}, forever))));
+  };
+  for (const char* lease : {"--ttl", "--lease"}) {
+    CAPTURE(lease);
+    Process first = run(lease);
+    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+    server.command({"DEL", "k"});
+    CHECK(first.wait(soon) == lost);
+  }
+}
+
+TEST_CASE("taken: a fixed lease whose lock was deleted is found at the next check, though no other job comes")
+{
+  const RedisServer server({.alone = true});
+  const auto from = std::chrono::steady_clock::now();
+  Process job(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "12s", "--kill-after", "0"}, forever))));
+  wait_for_listeners(server, "k");
+  server.command({"DEL", "k"});
+  CHECK(job.wait(30s) == lost);
+  CHECK(std::chrono::steady_clock::now() - from < 10s);  // a third of the lease, and not its end
+}
+
+TEST_CASE("taken: the check of a fixed lease changes no ttl")
+{
+  const RedisServer server({.alone = true});
+  const Process job(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "9s"}, forever))));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  server.command({"PERSIST", "k"});
+  const auto asked = [&] { return calls(server, "evalsha") + calls(server, "eval"); };
+  const auto before = asked();
+  wait_until([&] { return asked() >= before + 2; }, "it was checked twice");
+  CHECK(as_int(server.command({"PTTL", "k"})) == -1);
+}
+
+TEST_CASE("taken: on a quorum")
+{
+  std::deque<RedisServer> servers;
+  Words words{"run", "--no-restart-guard"};
+  for (int i = 0; i < 3; ++i) {
+    servers.emplace_back(RedisOptions{.alone = true});
+    words.insert(words.end(), {"-S", servers.back().url()});
+  }
+  const Words all = with_job([&] {
+    words.insert(words.end(), {"-k", "k", "--ttl", "5m"});
+    return words;
+  }(), forever);
+  Process first(rlock_argv(all));
+  const auto listens = [](const RedisServer& server) { return is_listened_to(server, "k"); };
+  wait_until([&] { return std::count_if(servers.begin(), servers.end(), listens) >= 2; }, "the holder listens at two", 30s);
+  for (const RedisServer& server : servers) {
+    server.command({"DEL", "k"});
+  }
+  Process second(rlock_argv(all));
+  CHECK(first.wait(soon) == lost);
+  CHECK(second.running());
+}
+
+TEST_CASE("taken: on a cluster")
+{
+  const RedisCluster cluster;
+  const auto run = [&] {
+    return Process(rlock_argv(rlock_on(cluster.url(), "run", with_job({"-k", "k", "--ttl", "5m", "-n"}, forever))));
+  };
+  Process first = run();
+  wait_for_listeners(cluster.owner("k"), "k");
+  cluster.owner("k").command({"DEL", "k"});
+  Process second = run();
+  CHECK(first.wait(soon) == lost);
+  CHECK(second.running());
+}

@@ -28,12 +28,15 @@ bool release(LockStore& store, const Holding& holding, Instant keep_until, Insta
 
 bool release_for_runner(const RunRequest& request, const World& world, std::span<const Holding> taken, Instant started)
 {
+  const auto store = open_store(request.server, world.clock, Stop::never());
+  if (!store) {
+    return false;
+  }
   const Instant give_up = world.clock.now() + request.server.timeout;
   const Millis each = std::max(request.server.timeout / tries, pause);
   bool all_released = true;
   for (std::size_t i = taken.size(); i-- > 0;) {
-    const auto store = open_store(request.server, world.clock, Stop::never());
-    all_released = store && release(**store, taken[i], started + request.min_hold, give_up, each, world.clock) && all_released;
+    all_released = release(**store, taken[i], started + request.min_hold, give_up, each, world.clock) && all_released;
   }
   return all_released;
 }

@@ -226,11 +226,13 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
   }
   const Millis ttl = ttl_of_quorum(answers, quorum);
   const Millis pause = tied ? Millis{0} : silent ? std::min(ttl, silent_pause) : clear ? ttl : std::min(ttl, shared_pause);
+  // Of a lock that is held as another kind, whose holder tells this caller nothing.
+  const Millis by_server = other ? other->shown->again_in.value_or(pause) : pause;
   const Busy busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
             .holder = other ? other->shown->holder : std::nullopt,
             .place = 1,
             .silent = silent,
-            .again_in = pause + m_backoff->draw(),
+            .again_in = std::min(pause, by_server) + m_backoff->draw(),
             .tied = tied};
   return busy;
 }

@@ -145,7 +145,8 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
                       .place = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
-                      .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4)}};
+                      .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4),
+                      .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
 }
 
 Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)

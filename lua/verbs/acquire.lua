@@ -11,7 +11,7 @@
 --
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      somebody has succeeded; we hold nothing and wait no longer
---            {'busy', pttl, owner, count, info or false, place from 0, ticket}
+--            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds until to ask again or false}
 --                                   owner '' with count 0: free, but reserved or still to be looked at;
 --                                   place for 'try': how many wait
 --            {'denied', command, key}        nothing was changed
@@ -77,6 +77,37 @@ local function busy(ms)
   return {'busy', ms or next_change(), found[shown] or '', found[shown + 1] or 0, info, place, ticket}
 end
 
+-- A lock that is held as another exclusive kind: the plain lock and the read-write lock under one name keep each other out.
+-- Its holder speaks to the queue of its own kind, so the first in this queue looks now and then.
+local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
+local LOOKS_AT_OTHER_KIND = 1000  -- ms
+
+local function is_other_exclusive(kind)
+  return kind ~= NAME and EXCLUSIVE[NAME] and EXCLUSIVE[kind]
+end
+
+local function busy_with_other_kind()
+  local answer = busy(redis.call('PTTL', LOCK))
+  local fields = redis.call('HSCAN', LOCK, '0', 'COUNT', 4)[2]
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'mode' then
+      local owner = string.gsub(fields[i], ':write$', '')
+      answer[3], answer[4], answer[5] = owner, tonumber(fields[i + 1]) or 1, redis.call('HGET', HOLDER, owner)
+      break
+    end
+  end
+  answer[8] = answer[6] == 0 and LOOKS_AT_OTHER_KIND or false
+  return answer
+end
+
+-- For a nested hold whose owner has the lock as another kind: waiting would be for itself.
+local function own_other_kind()
+  local kind = redis.call('EXISTS', LOCK) == 1 and kind_there(NAME)
+  local is_own = kind and is_other_exclusive(kind)
+      and (redis.call('HEXISTS', LOCK, OWNER) == 1 or redis.call('HEXISTS', LOCK, OWNER .. ':write') == 1)
+  return is_own and {'other', kind} or nil
+end
+
 -- Who waited while somebody else succeeded shares that, however short it is to be remembered.
 local function done_by_others()
   local done = SHARED_FOR ~= '0' and tonumber(redis.call('GET', DONE))
@@ -114,11 +145,13 @@ if held then
   return again(held)
 end
 if MANNER == 'again' then
-  return lost()
+  return own_other_kind() or lost()
 end
 if not admits(WISH) then
   local answer = objection()
-  if answer then
+  if answer and answer[1] == 'other' and is_other_exclusive(answer[2]) then
+    return busy_with_other_kind()
+  elseif answer then
     return answer
   end
   redis.call('DEL', RESERVED)

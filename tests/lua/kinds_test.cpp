@@ -29,6 +29,15 @@ std::string shown(const Kind& kind) { return std::string(kind.what) + " " + wish
 // The exception of contract §2.4: the number of permits, and the expiries that belong to it.
 Words may_last(const Mode& mode) { return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{}; }
 
+// Different layouts of which each is held by one owner at a time, or by readers: one waits for the other.
+bool waits_for(const Kind& asked, const Kind& held)
+{
+  const auto is_exclusive = [](const Kind& kind) {
+    return std::string(kind.what) == "lock" || std::string(kind.what) == "read-write lock";
+  };
+  return is_exclusive(asked) && is_exclusive(held);
+}
+
 bool only(const Words& some, const Words& allowed)
 {
   return std::all_of(some.begin(), some.end(), [&](const std::string& key) {
@@ -47,7 +56,7 @@ std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.
 
 }  // namespace
 
-TEST_CASE("kinds: none takes, renews, releases, breaks or waits for what another holds")
+TEST_CASE("kinds: none takes, renews, releases or breaks what another holds; the plain and the read-write lock wait")
 {
   for (const Kind& held : kinds) {
     for (const Kind& asked : kinds) {
@@ -62,10 +71,17 @@ TEST_CASE("kinds: none takes, renews, releases, breaks or waits for what another
       for (const char* owner : {"a", "b"}) {
         CAPTURE(owner);
         const Reply refused = lock.wait(owner);
-        CHECK(word(refused) == "other");
-        CHECK(refused.elements.at(1).text == held.what);
+        const bool waits = waits_for(asked, held);
+        CHECK(word(refused) == (waits ? "busy" : "other"));
+        if (waits) {
+          CHECK(refused.elements.at(2).text == "a");
+          CHECK(refused.elements.at(4).text == "host=h\npid=1");
+          CHECK(refused.elements.at(7).integer == 1000);  // when to look again
+        } else {
+          CHECK(refused.elements.at(1).text == held.what);
+        }
         CHECK(word(lock.renew(owner)) == "lost");
-        CHECK(word(lock.release(owner)) == "lost");
+        CHECK(word(lock.release(owner)) == (waits ? "left" : "lost"));
         CHECK(word(lock.ask(owner)) == "other");
         CHECK(word(lock.take_away(owner)) == "other");
       }
@@ -95,7 +111,7 @@ TEST_CASE("kinds: who waits for one is never handed another")
       REQUIRE(word(lock.acquire_as(wanted, "w", "wait")) == "busy");
       lock.server.command({"DEL", "k", "{k}:timeout"});  // as if it had expired
       CHECK(word(lock.acquire_as(second.mode, "b")) == "granted");
-      CHECK(word(lock.acquire_as(wanted, "w", "wait")) == "other");
+      CHECK(word(lock.acquire_as(wanted, "w", "wait")) == (waits_for(first, second) ? "busy" : "other"));
       CHECK(word(lock.release_as(second.mode, "b")) == "released");
     }
   }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain lock and the read-write lock under one name refuse to overlap, and each waits for the other.
+#include "support/line.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Front {
+  const char* verb;
+  Words options;
+};
+
+const std::vector<Front> fronts{{"run", {}}, {"run", {"-s"}}, {"run", {"-x"}}, {"flock", {}}, {"flock", {"-s"}}};
+
+bool is_plain(const Front& front) { return std::string(front.verb) == "run" && front.options.empty(); }
+
+Process start(const RedisServer& server, const Front& front, const Words& more, const Words& job)
+{
+  Words words{front.verb, "-S", server.url()};
+  words.insert(words.end(), front.options.begin(), front.options.end());
+  words.insert(words.end(), more.begin(), more.end());
+  words.insert(words.end(), {"nightly"});
+  if (std::string(front.verb) == "run") {
+    words.insert(words.end() - 1, "-k");
+    words.emplace_back("--");
+  }
+  words.insert(words.end(), job.begin(), job.end());
+  return Process(rlock_argv(words));
+}
+
+std::string shown(const Front& front) { return front.verb + (" " + (front.options.empty() ? "" : front.options.front())); }
+
+}  // namespace
+
+TEST_CASE("exclusive: rlock run and rlock flock under one name wait for each other, and do not overlap")
+{
+  for (const Front& first : fronts) {
+    for (const Front& second : fronts) {
+      if (is_plain(first) == is_plain(second)) {
+        continue;
+      }
+      CAPTURE(shown(first));
+      CAPTURE(shown(second));
+      const RedisServer server;
+      Witness witness;
+      Process holder = start(server, first, {}, witness.short_job("first", 500));
+      wait_until([&] { return as_int(server.command({"EXISTS", "nightly"})) == 1; }, "it is held", 30s);
+
+      Process refused = start(server, second, {"-n"}, {"true"});
+      CHECK(refused.wait(30s).code == (std::string(second.verb) == "flock" ? 1 : 75));
+
+      Process waiter = start(server, second, {"-w", "60"}, witness.short_job("second", 10));
+      CHECK(holder.wait(30s).code == 0);
+      CHECK(waiter.wait(60s).code == 0);
+      CHECK(overlap(witness.jobs()) == "");
+      CHECK(witness.jobs().size() == 2);
+    }
+  }
+}
+
+TEST_CASE("exclusive: a caller that cannot wait for another kind long enough ends with 75 and names the holder")
+{
+  const RedisServer server;
+  const Process holder = start(server, {"run", {}}, {}, {"sleep", "100"});
+  wait_until([&] { return as_int(server.command({"EXISTS", "nightly"})) == 1; }, "it is held", 30s);
+  Process late = start(server, {"run", {"-x"}}, {"-w", "300ms"}, {"true"});
+  CHECK(late.wait(30s) == Exit{.code = 75, .signal = 0});
+  CHECK_MESSAGE(late.err().find("sleep 100") != std::string::npos, late.err());
+}

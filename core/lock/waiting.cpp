@@ -164,7 +164,8 @@ class Approach {
     if (&nearest == &place) {
       m_onlooker.refused(*place.last);
     }
-    const bool gives_up = m_policy.patient ? time_is_over() : m_to_scout == 0;
+    const bool is_hopeless = m_places.size() == 1 && m_onlooker.is_hopeless(*place.last);
+    const bool gives_up = is_hopeless || (m_policy.patient ? time_is_over() : m_to_scout == 0);
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
 

@@ -45,6 +45,8 @@ class Onlooker {
   virtual void refused(const Busy& busy) = 0;        // each answer that is not a grant, from where we are nearest
   [[nodiscard]] virtual Instant due() const = 0;     // when it wants to be called
   virtual void tick() = 0;
+  // Whether the wait for the one lock that is wanted cannot end: it is over then, as if its time were.
+  virtual bool is_hopeless(const Busy&) { return false; }
   virtual void next_in_line() = 0;                   // what can be prepared may be prepared now
 };
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "job/proc.h"
 #include "lock/nesting.h"
+#include "runner/ancestry.h"
 #include "runner/environment.h"
 #include "runner/identity.h"
 #include "runner/keeper.h"
@@ -82,19 +83,32 @@ WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
           .server_timeout = request.server.timeout};
 }
 
+class AcquireLine final : public WaitingLine {
+ public:
+  AcquireLine(const AcquireRequest& request, const World& world)
+      : WaitingLine(printable(request.name.text()), world.clock, world.log, [] {}), m_mode(request.mode)
+  {
+  }
+  bool is_hopeless(const Busy& busy) override { return waits_for_itself(m_mode, busy); }
+
+ private:
+  const Mode& m_mode;
+};
+
 Result<Entry> take(LockStore& store, const LockSpec& spec, const AcquireRequest& request, const World& world, Stop stop)
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
-  WaitingLine line(printable(request.name.text()), world.clock, world.log, [] {});
+  AcquireLine line(request, world);
   return enter(store, spec, owner, ancestors_with(request.environment, request.name), policy_of(request, world.clock),
                world.clock, world.rng, stop, line);
 }
 
 RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
 {
-  const bool waited = request.wait && request.wait->count() > 0;
+  const bool is_own = waits_for_itself(request.mode, last);
+  const bool waited = request.wait && request.wait->count() > 0 && !is_own;
   world.log.notice(printable(request.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                       (last.holder ? ", held by " + describe(*last.holder) : ""),
+                       (last.holder ? ", held by " + describe(*last.holder) : "") + (is_own ? std::string(waits_for_itself_text) : ""),
                    {.event = "busy"});
   return ExitWith{request.busy_code};
 }

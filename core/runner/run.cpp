@@ -5,6 +5,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "job/command.h"
+#include "runner/ancestry.h"
 #include "runner/environment.h"
 #include "runner/supervision.h"
 #include "runner/taking.h"
@@ -38,9 +39,11 @@ RunEnd died_waiting(const World& world)
 
 RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
 {
-  const bool waited = request.wait && request.wait->count() > 0;
+  const bool is_own = request.manners == Manners::own && request.shards.empty() && waits_for_itself(request.mode, one.last);
+  const bool waited = request.wait && request.wait->count() > 0 && !is_own;
   world.log.notice(one.wanted + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                       (one.last.holder ? ", held by " + describe(*one.last.holder) : ""),
+                       (one.last.holder ? ", held by " + describe(*one.last.holder) : "") +
+                       (is_own ? std::string(waits_for_itself_text) : ""),
                    {.event = "busy"});
   return ExitWith{request.busy_code};
 }

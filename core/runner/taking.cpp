@@ -2,6 +2,7 @@
 #include "runner/taking.h"
 
 #include "base/text.h"
+#include "runner/ancestry.h"
 #include "runner/farewell.h"
 #include "runner/vigil.h"
 #include "runner/waiting_line.h"
@@ -17,14 +18,19 @@ constexpr Millis giving_back{500};  // how long that may take when the server do
 // While one lock is waited for: tells the user, and sees to the others.
 class Wait final : public Onlooker {
  public:
-  Wait(const World& world, Vigil& vigil, std::string wanted, std::function<void()> when_first)
-      : m_clock(world.clock),
+  Wait(const RunRequest& request, const World& world, Vigil& vigil, std::string wanted, std::function<void()> when_first)
+      : m_request(request),
+        m_clock(world.clock),
         m_vigil(vigil),
         m_line(std::move(wanted), world.clock, world.log, std::move(when_first))
   {
   }
 
   void refused(const Busy& busy) override { m_line.refused(busy); }
+  bool is_hopeless(const Busy& busy) override
+  {
+    return m_request.manners == Manners::own && waits_for_itself(m_request.mode, busy);
+  }
   [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_vigil.due()); }
   void tick() override
   {
@@ -38,6 +44,7 @@ class Wait final : public Onlooker {
   void next_in_line() override { m_line.next_in_line(); }
 
  private:
+  const RunRequest& m_request;
   const Clock& m_clock;
   Vigil& m_vigil;
   WaitingLine m_line;
@@ -67,7 +74,7 @@ class Taker {
     for (Holding& holding : m_tenure.holdings) {
       // The job's environment says which of several locks it has: then it is made when that is known.
       const bool may_prepare = &holding == &m_tenure.holdings.back() && !holding.shard();
-      Wait wait(m_world, m_vigil, holding.wanted(), [&] { may_prepare ? get_ready() : void(); });
+      Wait wait(m_request, m_world, m_vigil, holding.wanted(), [&] { may_prepare ? get_ready() : void(); });
       const auto outcome = holding.take(m_policy, m_vigil.stop(), wait);
       if (!outcome) {
         const bool was_there = m_taken > 0 && is_passing(outcome.error().fault);

@@ -12,7 +12,7 @@
 
 namespace rlock {
 
-class WaitingLine final : public Onlooker {
+class WaitingLine : public Onlooker {
  public:
   // `when_first` is called when we come to the head of the line.
   WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);

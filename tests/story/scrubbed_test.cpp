@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Below a job whose environment was scrubbed (su -, sudo -i) rlock would wait for itself. It says so and ends.
+#include "support/redis_fixture.h"
+#include "support/script.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string reason = "this process runs under that job and would wait for itself";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("scrubbed: a lock that an ancestor holds is busy at once, and it is said why")
+{
+  struct Row {
+    std::vector<std::string> outer;
+    std::vector<std::string> inner;
+  };
+  const Row rows[] = {
+      {{"-k", "k"}, {"-k", "k"}},
+      {{"-k", "k"}, {"-k", "k", "-w", "100s"}},
+      {{"-x", "-k", "k"}, {"-s", "-k", "k"}},
+      {{"-s", "-k", "k"}, {"-x", "-k", "k"}},
+      {{"--format", "string", "-k", "k"}, {"--format", "string", "-k", "k"}},
+      {{"-k", "a", "-k", "k"}, {"-k", "k", "-k", "z"}},
+  };
+  for (const Row& row : rows) {
+    const RedisServer server;
+    std::vector<std::string> inner{"run", "-S", server.url()};
+    inner.insert(inner.end(), row.inner.begin(), row.inner.end());
+    inner.insert(inner.end(), {"--", "echo", "ran"});
+    std::vector<std::string> words{"run", "-S", server.url()};
+    words.insert(words.end(), row.outer.begin(), row.outer.end());
+    words.insert(words.end(), {"--", "env", "-i"});
+    for (const std::string& word : rlock_argv(inner)) {
+      words.push_back(word);
+    }
+    Process outer(rlock_argv(words));
+    CHECK(outer.wait(20s) == Exit{.code = 75, .signal = 0});
+    CHECK(outer.out() == "");
+    CHECK_MESSAGE(has(outer.err(), reason), outer.err());
+  }
+}
+
+TEST_CASE("scrubbed: a lock that acquire --pid keeps for an ancestor is busy at once as well")
+{
+  const RedisServer server;
+  Process holder = script(server, R"sh(lock=$(rlock acquire -S "$URL" -k k --pid $$ --export) || exit
+                                     env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran; echo "run $?"
+                                     env -i "$(command -v rlock)" acquire -S "$URL" -k k --lease 5s; echo "acquire $?")sh");
+  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "run 75\nacquire 75\n");
+  CHECK_MESSAGE(has(holder.err(), reason), holder.err());
+}
+
+TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by itself, are waited for")
+{
+  const RedisServer server;
+  const std::vector<std::string> inner =
+      rlock_argv({"run", "-S", server.url(), "-k", "p", "--permits", "1", "-w", "300ms", "--", "true"});
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "p", "--permits", "1", "--", "env", "-i"};
+  words.insert(words.end(), inner.begin(), inner.end());
+  const Finished permits = run_rlock(words);
+  CHECK(permits.code == 75);
+  CHECK_FALSE(has(permits.err, reason));
+
+  Process holder = script(server, R"sh(rlock acquire -S "$URL" -k k --lease 1s >/dev/null || exit
+                                     env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran)sh");
+  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ran\n");
+}

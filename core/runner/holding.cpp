@@ -82,12 +82,16 @@ Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(
 
 void Holding::keep()
 {
-  start_watchdog(true, [](Instant) {});
+  start_watchdog(true, [](Instant) {}, "it is given up");
 }
 
-void Holding::watch(std::function<void(Instant)> moved) { start_watchdog(m_request.automatic, std::move(moved)); }
+void Holding::watch(std::function<void(Instant)> moved)
+{
+  const bool stops = m_request.on_lost == OnLost::stop;
+  start_watchdog(m_request.automatic, std::move(moved), stops ? "the job will be stopped" : "its lease ends");
+}
 
-void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved)
+void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved, std::string_view consequence)
 {
   m_renews = renews;
   m_watchdog = std::make_unique<Watchdog>(*m_store,
@@ -97,7 +101,8 @@ void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved)
                                                      .acquired_at = m_taken.sent_at,
                                                      .kill_margin = stop_leads(m_request).signal,
                                                      .listener = std::move(m_taken.listener),
-                                                     .moved = std::move(moved)},
+                                                     .moved = std::move(moved),
+                                                     .consequence = consequence},
                                           m_world.clock, m_world.log);
 }
 
@@ -130,7 +135,7 @@ void Holding::renew(const Limit& limit)
   const auto renewal = m_store->renew(spec(), m_hold.owner, limit);
   if (!renewal) {
     m_store->forget();
-    m_verdict = Unsure{renewal.error().text};
+    m_verdict = Unsure{"it could not be renewed: " + renewal.error().text};
     return;
   }
   m_verdict = verdict_on(*renewal);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -73,7 +74,7 @@ class Holding {
 
  private:
   [[nodiscard]] std::vector<Ancestor> ancestors() const;
-  void start_watchdog(bool renews, std::function<void(Instant)> moved);
+  void start_watchdog(bool renews, std::function<void(Instant)> moved, std::string_view consequence);
 
   const RunRequest& m_request;
   const World& m_world;

@@ -2,8 +2,11 @@
 #include "runner/keeping.h"
 
 #include "base/alarm.h"
+#include "base/text.h"
 #include "lock/validity.h"
 #include "runner/door.h"
+#include "runner/syslog.h"
+#include "runner/verdict.h"
 #include "watch/watchdog.h"
 
 #include <algorithm>
@@ -165,21 +168,38 @@ class Keeping {
         return release();  // it has, unless it was killed on the way
       case Reason::wanted:
         tell_ward();
-        return release_if_ended_in_time();
+        release_if_ended_in_time();
+        return record_loss();
       case Reason::gone:
-        if (m_task.on_lost == OnLost::stop && !was_released()) {
-          tell_ward();
+        if (was_released()) {
+          return;
         }
-        return;
+        tell_ward_if_asked();
+        return record_loss();
       case Reason::unsure:
-        if (m_task.on_lost == OnLost::stop) {
-          tell_ward();
-        }
-        return release_if_ended_in_time();
+        tell_ward_if_asked();
+        release_if_ended_in_time();
+        return record_loss();
     }
   }
 
   void tell_ward() { m_task.ward.signal(m_task.lost_signal); }
+
+  void tell_ward_if_asked()
+  {
+    if (m_task.on_lost == OnLost::stop) {
+      tell_ward();
+    }
+  }
+
+  // Where no verdict is there yet the alarm was first.
+  void record_loss()
+  {
+    m_watchdog.stop();
+    const Verdict verdict = m_watchdog.verdict().value_or(Unsure{m_watchdog.trouble()});
+    write_to_syslog(words_for(verdict, printable(m_task.spec.name.text())) + "; it was held for process " +
+                    std::to_string(m_task.spec.who.pid));
+  }
 
   // Whether the visitor or the ward came to its end by then.
   bool await_end_of(int fd, Instant until)

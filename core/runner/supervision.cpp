@@ -7,6 +7,7 @@
 #include "runner/farewell.h"
 #include "runner/keeper.h"
 #include "runner/lease_watch.h"
+#include "runner/syslog.h"
 #include "runner/verdict.h"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ class Supervision {
     const bool keeps = m_let_go || m_still_runs || m_role == Role::relieved;
     const auto found = keeps ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
     if (m_role == Role::keeper) {
+      write_to_syslog(line_of(ending_after(found)));
       ::_exit(0);
     }
     return m_early_end ? *m_early_end : end(found);
@@ -89,28 +91,39 @@ class Supervision {
     return let_go(m_request, m_world, m_tenure.holdings,
                   {.give_up = m_world.clock.now() + m_request.server.timeout,
                    .keep_until = m_taken_at + m_request.min_hold,
-                   .succeeded = m_ended && succeeded(*m_ended) && !m_lost});
+                   .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
+                   .lease_over = m_ended && m_ended->why == Stopped::lifeline});
+  }
+
+  Ending ending_after(const std::vector<std::optional<NotOurs>>& found)
+  {
+    return ending({.job = m_ended,
+                   .locks = fates_of(m_tenure.holdings, found),
+                   .automatic = m_request.automatic,
+                   .manners = m_request.manners,
+                   .still_runs = m_still_runs});
+  }
+
+  [[nodiscard]] std::string line_of(const Ending& end) const
+  {
+    const bool is_loss = end.event == "lost" || end.event == "forced";
+    return end.line + (is_loss ? when_lost() : "");
   }
 
   RunEnd end(const std::vector<std::optional<NotOurs>>& found)
   {
-    const Ending end = ending({.job = m_ended,
-                               .locks = fates_of(m_tenure.holdings, found),
-                               .automatic = m_request.automatic,
-                               .manners = m_request.manners,
-                               .still_runs = m_still_runs});
+    const Ending end = ending_after(found);
     if (!end.line.empty()) {
-      const bool is_loss = end.event == "lost" || end.event == "forced";
-      m_world.log.error(end.line + (is_loss ? when_lost() : ""), {.event = end.event, .key = end.lock});
+      m_world.log.error(line_of(end), {.event = end.event, .key = end.lock});
     }
     return end.end;
   }
 
-  // " (at 2026-11-21 12:00:00 UTC)": when it was found out.
+  // "; noticed at 2026-11-21 12:00:00 UTC"
   [[nodiscard]] std::string when_lost() const
   {
     const auto moment = readable_utc(m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms);
-    return moment ? " (at " + *moment + ")" : "";
+    return moment ? "; noticed at " + *moment : "";
   }
 
   // Waits for the next event and acts on it.

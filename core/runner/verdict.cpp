@@ -48,6 +48,23 @@ std::string names_of(const std::vector<LockFate>& fates)
   return names;
 }
 
+// Why renewals failed; empty: they did not.
+const std::string& trouble_of(const LockFate& fate)
+{
+  const auto* unsure = fate.verdict ? std::get_if<Unsure>(&*fate.verdict) : nullptr;
+  return unsure != nullptr ? unsure->why : fate.trouble;
+}
+
+// A lease that was not renewed has expired by the time of the release: that it is gone then is no reason.
+std::string reason_for(const LockFate& fate, const NotOurs& found)
+{
+  if (found.forced) {
+    return "force-unlocked by " + printable(found.forced->by);
+  }
+  const std::string& trouble = trouble_of(fate);
+  return trouble.empty() ? found.what : trouble;
+}
+
 std::optional<Ending> lost(const Aftermath& after)
 {
   const LockFate& fate = worst(after.locks);
@@ -55,8 +72,7 @@ std::optional<Ending> lost(const Aftermath& after)
     return lost_for(*fate.verdict, fate, std::holds_alternative<Wanted>(*fate.verdict));
   }
   if (fate.release) {
-    const std::string why = fate.release->forced ? "force-unlocked by " + printable(fate.release->forced->by) : fate.release->what;
-    return lost_for(Gone{why}, fate, fate.release->forced.has_value());
+    return lost_for(Gone{reason_for(fate, *fate.release)}, fate, fate.release->forced.has_value());
   }
   const bool over = after.job && after.job->why == Stopped::lifeline;
   if (after.automatic && (over || fate.verdict)) {
@@ -87,7 +103,7 @@ std::string words_for(const Verdict& verdict, const std::string& lock)
     return "the lock " + lock + " was lost: " + gone->why;
   }
   const std::string& why = std::get<Unsure>(verdict).why;
-  return "the lock " + lock + " was lost: it could not be renewed in time" + (why.empty() ? "" : " (" + why + ")");
+  return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);
 }
 
 ExitWith failure(Fault fault, Manners manners)

@@ -14,6 +14,19 @@ namespace rlock {
 namespace {
 
 constexpr Millis listen_again_after{1000};
+constexpr Millis told_after{1000};    // failures that are over sooner are told only as details
+constexpr Millis details_every{1000};
+
+// Without the advice in parentheses: to name another server is no help for a lock that is held.
+std::string reason_of(const Error& error)
+{
+  std::string text = error.text;
+  const std::size_t begin = text.find(" (");
+  if (error.fault == Fault::unreachable && begin != std::string::npos) {
+    text.erase(begin, text.find(')', begin) - begin + 1);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -74,7 +87,7 @@ void Watchdog::watch()
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
     if (std::holds_alternative<Lost>(step)) {
-      verdict = Unsure{m_trouble.empty() ? "we were stopped or starved of time" : trouble()};
+      verdict = Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       verdict = renew(renewal->deadline);
     } else if (!m_listener && now >= m_listen_at) {
@@ -106,7 +119,7 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
   m_state.last_try = sent_at;
   if (!renewal) {
     m_store.forget();
-    failed(renewal.error(), deadline - sent_at);
+    failed(renewal.error(), sent_at, deadline);
     return std::nullopt;
   }
   return answered(*renewal, sent_at);
@@ -127,24 +140,43 @@ std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
   return verdict_on(renewal);
 }
 
-// Of what does not pass by itself people hear at once: there may be time to mend it. What the last try says, for which
-// there was hardly any time, is not why they fail.
-void Watchdog::failed(const Error& error, std::chrono::nanoseconds time_given)
+// The last try, which had hardly any time, does not tell why renewals fail.
+void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
 {
   if (error.fault == Fault::interrupted) {
     return;
   }
-  const std::string line = "cannot renew " + printable(m_order.spec.name.text()) + ": " + error.text;
-  if (!m_warned && !is_passing(error.fault)) {
-    m_warned = true;
-    const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - m_clock.now());
-    m_log.notice(line + " (it is given up in " + show_roughly(std::max(left, Millis{0})) + ")",
-                 {.event = "renewal_failed", .key = m_order.spec.name.text()});
-  } else {
-    m_log.detail(line, {.event = "renewal_failed", .key = m_order.spec.name.text()});
+  if (!m_failing_since) {
+    m_failing_since = sent_at;
   }
-  if (m_trouble.empty() || time_given >= m_policy.try_for) {
-    m_trouble = error.text;
+  tell_failure(error, *m_failing_since);
+  if (m_trouble.empty() || deadline - sent_at >= m_policy.try_for) {
+    m_trouble = reason_of(error);
+  }
+}
+
+// One notice for failures in a row, after a second; at once if they do not pass by themselves.
+void Watchdog::tell_failure(const Error& error, Instant failing_since)
+{
+  const Instant now = m_clock.now();
+  const std::string line = "cannot renew " + printable(m_order.spec.name.text()) + ": " + reason_of(error);
+  if (m_told || (is_passing(error.fault) && now - failing_since < told_after)) {
+    tell_detail(line);
+    return;
+  }
+  m_told = true;
+  m_detail_at = now + details_every;
+  const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - now);
+  m_log.notice(line + "; " + std::string(m_order.consequence) + " in " + show_roughly(std::max(left, Millis{0})),
+               {.event = "renewal_failed", .key = m_order.spec.name.text()});
+}
+
+void Watchdog::tell_detail(const std::string& line)
+{
+  const Instant now = m_clock.now();
+  if (now >= m_detail_at) {
+    m_detail_at = now + details_every;
+    m_log.detail(line, {.event = "renewal_failed", .key = m_order.spec.name.text()});
   }
 }
 
@@ -153,9 +185,15 @@ void Watchdog::kept(Instant sent_at, const std::optional<Sighting>& seen)
   if (seen) {
     compare_clocks(*seen);
   }
+  if (m_told) {
+    const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
+    m_log.notice("renewed " + printable(m_order.spec.name.text()) + " again, after " + show_roughly(silence),
+                 {.event = "renewed", .key = m_order.spec.name.text()});
+  }
   m_state.last_kept = sent_at;
   m_trouble.clear();
-  m_warned = false;
+  m_failing_since.reset();
+  m_told = false;
   if (m_order.renews) {
     m_state.valid_until = valid_until(sent_at, m_order.spec.ttl) - m_cut;
     m_order.moved(m_state.valid_until);
@@ -195,7 +233,7 @@ void Watchdog::listen()
     m_listener = *std::move(opened);
   } else {
     m_listen_at = m_clock.now() + listen_again_after;
-    m_log.detail("cannot listen: " + hears.error().text);
+    tell_detail("cannot listen: " + reason_of(hears.error()));
   }
 }
 

@@ -19,7 +19,7 @@ namespace rlock {
 
 struct Wanted { std::string by; };    // still ours, but somebody with the right to asks for it
 struct Gone { std::string why; };     // not ours any more: proven
-struct Unsure { std::string why; };   // no renewal got through, and the time to stop the job has come
+struct Unsure { std::string why; };   // no renewal got through, and the time to stop the job has come. "no renewal for 4s: …"
 using Verdict = std::variant<Wanted, Gone, Unsure>;
 
 // What a renewal says of the lock; nullopt: all is well.
@@ -33,6 +33,7 @@ struct WatchOrder {
   Millis kill_margin;
   std::unique_ptr<Listener> listener;  // of who had to wait; missing: the watchdog opens one
   std::function<void(Instant)> moved;  // called from the thread with each new valid_until
+  std::string_view consequence = "it is given up";  // of renewals that fail, for the log: "the job will be stopped"
 };
 
 // All network while holding is this thread's: from construction to stop() nobody else may use the store.
@@ -50,17 +51,20 @@ class Watchdog {
 
   void stop();  // returns when the thread has ended; the store is the caller's again
 
-  // For who goes on with the lease after stop(): when the last request that kept it was sent, and what hears of it, if
+  // For a caller that goes on with the lease after stop(): when the last request that kept it was sent, and what hears of it, if
   // anything does.
   [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }
   std::unique_ptr<Listener> take_listener();
-  // Why it is not renewed, and for how long; empty: it is. For who had to act before there was a verdict.
+  // Why it is not renewed, and for how long, as Unsure has it; empty: it is renewed. For a caller that had to act before
+  // there was a verdict.
   [[nodiscard]] std::string trouble() const;
 
  private:
   void watch();
   std::optional<Verdict> renew(Instant deadline);
-  void failed(const Error& error, std::chrono::nanoseconds time_given);
+  void failed(const Error& error, Instant sent_at, Instant deadline);
+  void tell_failure(const Error& error, Instant failing_since);
+  void tell_detail(const std::string& line);
   std::optional<Verdict> answered(Renewal renewal, Instant sent_at);
   void kept(Instant sent_at, const std::optional<Sighting>& seen);
   void compare_clocks(const Sighting& seen);
@@ -80,7 +84,9 @@ class Watchdog {
   std::string m_trouble;  // what the renewals that fail say
   std::optional<Sighting> m_seen;  // the server's clock, when it last kept the lease
   Millis m_cut{0};                 // how much less of a lease we count on, for the server's clock goes ahead of ours
-  bool m_warned = false;  // the user has been, of the failures in a row
+  std::optional<Instant> m_failing_since;  // when the first of the failures in a row was sent
+  bool m_told = false;                     // the log has a notice of them
+  Instant m_detail_at{};                   // when the next detail may be logged
 
   std::mutex m_mutex;
   std::optional<Verdict> m_verdict;  // guarded by m_mutex

@@ -74,7 +74,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
   CHECK(job.err() == "");
 }
 
-TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file is not noticed")
+TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
 {
   not_on({Place::cluster}, "a node that starts serves nobody for two seconds");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
@@ -85,7 +85,7 @@ TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its f
   std::this_thread::sleep_for(1000ms);
   server.restart();
   CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
-  CHECK(job.err() == "");
+  CHECK(job.err().find("lost") == std::string::npos);  // that renewals failed is told after a second
 }
 
 TEST_CASE("renewal: connections cut by the server are made again")

@@ -88,7 +88,7 @@ TEST_CASE("ending: why it was not renewed is told even where the job was stopped
   fate.trouble = "no renewal for 5s: silence";
   const Ending end = ending({.job = job(SIGKILL, Stopped::lifeline), .locks = {fate}});
   CHECK(shown(end.end) == "121");
-  CHECK(end.line == "the lock stock was lost: it could not be renewed in time (no renewal for 5s: silence)");
+  CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
 }
 
 TEST_CASE("ending: of several locks the one that was lost is named, the surest first")

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A keeper has no stderr: that its lock is lost stands in syslog.
+#include "support/script.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Syslog {
+  Syslog()
+  {
+#ifdef __SANITIZE_ADDRESS__
+    skip("a program with the address sanitizer cannot be preloaded");
+#endif
+  }
+  [[nodiscard]] ProcessOptions options() const
+  {
+    return {.env = {{"LD_PRELOAD", RLOCK_TEST_SYSLOG}, {"RLOCK_TEST_SYSLOG", file.string()}}};
+  }
+  [[nodiscard]] std::string text() const { return text_of(file); }
+  void await(const std::string& line) const
+  {
+    wait_until([&] { return text().find(line) != std::string::npos; }, "syslog has: " + line, 30s);
+  }
+
+  const std::filesystem::path file = make_temp_dir("syslog") / "lines";
+};
+
+std::string taking(const std::string& options)
+{
+  return R"(trap '' TERM; lock=$(rlock acquire -S "$URL" -k x --pid $$ )" + options +
+         R"( --export) || exit; eval "$lock"; echo ready; while :; do sleep 0.02; done)";
+}
+
+const std::string user_error = "1 3 rlock: ";  // LOG_USER, LOG_ERR
+
+}  // namespace
+
+TEST_CASE("keeper: a lock that another has by now is a line in syslog")
+{
+  for (const std::string on_lost : {"stop", "warn"}) {
+    CAPTURE(on_lost);
+    const RedisServer server;
+    const Syslog syslog;
+    Process holder = script(server, taking("--ttl 2s --on-lost " + on_lost), syslog.options());
+    keeper_of(server, holder);
+    server.command({"DEL", "x"});
+    server.command({"HSET", "x", "somebody:1", "1"});
+    server.command({"PEXPIRE", "x", "60000"});
+    syslog.await(user_error + "the lock x was lost: now held by somebody:1; it was held for process " +
+                 std::to_string(holder.pid()) + "\n");
+  }
+}
+
+TEST_CASE("keeper: a lock that could not be renewed is a line in syslog with the reason")
+{
+  RedisServer server;
+  const Syslog syslog;
+  Process holder = script(server, taking("--ttl 3s"), syslog.options());
+  keeper_of(server, holder);
+  server.kill_hard();
+  syslog.await(user_error + "the lock x was lost: no renewal for ");
+}
+
+TEST_CASE("keeper: a lock that was forced is a line in syslog, one that is released is none")
+{
+  const RedisServer server;
+  const Syslog syslog;
+  Process holder = script(server, taking("--ttl 3s"), syslog.options());
+  keeper_of(server, holder);
+  Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "x", "--yes", "--grace", "1s"}));
+  syslog.await(user_error + "the lock x was force-unlocked by ");
+  forced.wait(30s);
+
+  const Syslog other;
+  Process released = script(server, R"(lock=$(rlock acquire -S "$URL" -k y --pid $$ --export) || exit; eval "$lock"; rlock release)",
+                            other.options());
+  CHECK(released.wait(20s) == Exit{.code = 0, .signal = 0});
+  wait_until([&] { return as_int(server.command({"EXISTS", "y"})) == 0; }, "it is released");
+  CHECK(other.text() == "");
+}
+
+TEST_CASE("keeper: a lock that is kept for what a flock command left is a line in syslog when it is lost")
+{
+  const RedisServer server;
+  const Syslog syslog;
+  Process front(rlock_argv({"flock", "-S", server.url(), "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}), syslog.options());
+  CHECK(front.wait(20s) == Exit{.code = 0, .signal = 0});
+  server.command({"DEL", "x"});
+  server.command({"HSET", "x", "somebody:1", "1"});
+  server.command({"PEXPIRE", "x", "60000"});
+  syslog.await(user_error + "the lock x was lost: ");
+}

@@ -89,6 +89,7 @@ struct Told {
 };
 struct Teller {
   Told operator()(const LetGo& end) const { return {true, "released", holder_json(end.holder)}; }
+  Told operator()(const ForceExpired& end) const { return {true, "expired", holder_json(end.holder)}; }
   Told operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
   Told operator()(const ForceChanged& end) const
   {
@@ -96,6 +97,13 @@ struct Teller {
   }
   Told operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
 };
+
+// Of permits, if it is known.
+Json limit_of(const LockState& state)
+{
+  const auto* permits = std::get_if<Permits>(&state.mode);
+  return permits != nullptr && permits->limit > 0 ? Json(permits->limit) : Json();
+}
 
 struct ModeName {
   const char* operator()(const Plain&) const { return "plain"; }
@@ -113,6 +121,7 @@ std::string status_json(const LockState& state)
                    {"held", state.held()},
                    {"format", std::holds_alternative<PlainString>(state.mode) ? "string" : "redisson"},
                    {"mode", std::visit(ModeName{}, state.mode)},
+                   {"limit", limit_of(state)},
                    {"ttl_ms", ttl_of(state)},
                    {"fence", state.fence == 0 ? Json() : Json(state.fence)},
                    {"holders", holders_json(state.holders)},

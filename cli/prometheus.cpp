@@ -44,6 +44,12 @@ std::optional<std::string> age(const LockState& state, std::int64_t now_ms)
   return since ? std::optional(seconds(std::max<std::int64_t>(0, now_ms - *since))) : std::nullopt;
 }
 
+std::optional<std::string> limit(const LockState& state, std::int64_t)
+{
+  const auto* permits = std::get_if<Permits>(&state.mode);
+  return permits != nullptr && permits->limit > 0 ? std::optional(std::to_string(permits->limit)) : std::nullopt;
+}
+
 struct Family {
   std::string_view name;
   std::string_view help;
@@ -57,6 +63,7 @@ constexpr Family families[] = {
     {"rlock_fence", "The last fencing number that was given out.", fence},
     {"rlock_holders", "How many hold the lock.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.count)); }},
+    {"rlock_limit", "How many permits there are.", limit},
     {"rlock_waiting", "How many wait for the lock.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},
     {"rlock_age_seconds", "For how long the lock has been held.", age},

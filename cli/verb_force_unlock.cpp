@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_force_unlock.h"
 
+#include "base/duration.h"
 #include "base/log.h"
 #include "cli/json.h"
 #include "cli/output.h"
@@ -23,7 +24,7 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the holder released it, or it was broken"},
+    ExitLine{"0", "the holder released it, its lease is over, or it was broken"},
     ExitLine{"1", "it was free, or changed hands; nothing was done"},
     usage_exit,
     server_exit,
@@ -34,9 +35,14 @@ constexpr std::array exits{
 
 struct Line {
   std::string operator()(const LetGo& end) const { return "released by " + describe(end.holder); }
+  std::string operator()(const ForceExpired& end) const
+  {
+    return "revoked and expired; it was held by " + describe(end.holder);
+  }
   std::string operator()(const Broken& end) const
   {
-    return "broken; it was held by " + describe(end.holder);
+    const std::string job = end.job_was_over ? ", whose job was over" : ", whose job may still be running";
+    return "broken; it was held by " + describe(end.holder) + job;
   }
   std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
   std::string operator()(const ForceChanged& end) const
@@ -84,6 +90,14 @@ Result<RunEnd> tell(const MeantForce& meant, const ForceEnd& end)
   return ended(exit_code_of_force(end));
 }
 
+void tell_revoked(const LockName& name, const ForceHeld& held)
+{
+  const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it ends never by itself";
+  Log(Verbosity::normal)
+      .notice(printable(name.text()) + " is revoked, its holder does not answer: " + end +
+              ", unless the holder releases it before (--now takes it away at once; its job may still be running)");
+}
+
 // `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
 // it was not shown to anybody.
 Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant,
@@ -96,6 +110,7 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce&
       .by = who_am_i(),
       .grace = meant.grace,
       .server_timeout = opened.timeout,
+      .revoked = [&meant](const ForceHeld& held) { tell_revoked(meant.name, held); },
   };
   const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, Stop::never());
   if (!end) {
@@ -173,8 +188,8 @@ void describe_force(Options& options, TypedForce& typed)
                "only if this is still the holder (status shows its token)");
   options.flag("--yes", typed.yes, "any holder, if the key is provably a lock");
   options.text("--grace", typed.grace, "DUR",
-               "how long the holder has to stop its job and release (10s)");
-  options.flag("--now", typed.now, "without grace: its job may still be running");
+               "how long it may be silent until renewals are refused (10s)");
+  options.flag("--now", typed.now, "take it away at once: its job may still be running");
   options.flag("--json", typed.json, "one JSON object a line");
   describe_server(options, typed.server);
 }
@@ -208,8 +223,8 @@ std::string show_force(const LockName& name, const ForceEnd& end)
 
 ExitCode exit_code_of_force(const ForceEnd& end)
 {
-  const bool done = std::holds_alternative<LetGo>(end) || std::holds_alternative<Broken>(end);
-  return done ? ExitCode::ok : ExitCode::no;
+  const bool nothing_done = std::holds_alternative<ForceFree>(end) || std::holds_alternative<ForceChanged>(end);
+  return nothing_done ? ExitCode::no : ExitCode::ok;
 }
 
 const Verb force_unlock_verb{

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "held, all of them"},
+    ExitLine{"0", "held, all of them; with --format prometheus whether held or free"},
     ExitLine{"1", "free, at least one"},
     usage_exit,
     server_exit,
@@ -68,7 +68,8 @@ Result<RunEnd> act(const TypedStatus& typed, const Call& call)
   if (*form == Form::prometheus) {
     print(prometheus_text(states, wall_clock_ms()));
   }
-  return ended(all_held ? ExitCode::ok : ExitCode::no);
+  const bool is_scraped = *form == Form::prometheus;  // a collector takes another status for a failure and publishes nothing
+  return ended(all_held || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
 Act describe_verb(Options& options)

@@ -79,11 +79,12 @@ class Trial {
 
   Result<std::int64_t> listening()
   {
-    const auto asked = m_store.ask(m_spec.name, m_spec.mode, m_owner, "rlock doctor", Millis{1}, limit());
+    const ForceCall call{.name = m_spec.name, .mode = m_spec.mode, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
+    const auto asked = m_store.force(ForceStep::ask, call, limit());
     if (!asked) {
       return asked.error();
     }
-    const auto* heard = std::get_if<ForceAsked>(&*asked);
+    const auto* heard = std::get_if<ForceHeld>(&*asked);
     return heard != nullptr ? Result(heard->listening) : wrong("a lock that was just granted is gone");
   }
 

@@ -16,8 +16,7 @@ struct KindScripts {
   const Script& renew;
   const Script& release;
   const Script& inspect;
-  const Script& ask;
-  const Script& break_lock;
+  const Script& force;
   const Script& raise;
 };
 

@@ -3,6 +3,7 @@
 #include "lock/quorum_asking.h"
 #include "lock/quorum_store.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rlock {
@@ -61,6 +62,47 @@ Millis ttl_of(Seen& seen, std::size_t quorum)
 {
   std::sort(seen.ttls.rbegin(), seen.ttls.rend());
   return seen.ttls[std::min(quorum, seen.ttls.size()) - 1];
+}
+
+// What several servers say of a holder that may hold the lock by a quorum. Its hold lasts until fewer have it.
+ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
+{
+  std::optional<ForceHeld> all;
+  std::vector<Millis> lasting;
+  for (const auto& answer : answers) {
+    const auto* held = answer && *answer ? std::get_if<ForceHeld>(&**answer) : nullptr;
+    if (held == nullptr) {
+      continue;
+    }
+    lasting.push_back(held->lasts.value_or(no_expiry));
+    if (!all) {
+      all = *held;
+      continue;
+    }
+    all->holder.info = all->holder.info ? all->holder.info : held->holder.info;
+    all->listening = std::max(all->listening, held->listening);
+    all->silent_for = !all->silent_for || (held->silent_for && *held->silent_for < *all->silent_for) ? held->silent_for
+                                                                                                    : all->silent_for;
+    all->is_rlock = all->is_rlock || held->is_rlock;
+  }
+  std::sort(lasting.rbegin(), lasting.rend());
+  const Millis lasts = lasting[std::min(quorum, lasting.size()) - 1];
+  all->lasts = lasts == no_expiry ? std::nullopt : std::optional{lasts};
+  return *all;
+}
+
+// Broken where it was broken on one of them; else who has it now.
+ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
+{
+  ForceAnswer all = ForceFree{};
+  for (const auto& answer : answers) {
+    const bool says_more = answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
+                           !std::holds_alternative<ForceFree>(**answer) && !std::holds_alternative<ForceHeld>(**answer);
+    if (says_more) {
+      all = **answer;
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -139,57 +181,25 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   return locks;
 }
 
-// Who hears it on one server hears it. Nobody else is named before a majority has answered.
-Result<ForceAsk> QuorumStore::ask(const LockName& name, const Mode& mode, const Owner& owner, std::string_view by,
-                                  Millis grace, const Limit& limit)
+// A step is done when the servers that did not answer are too few for the owner to hold the lock by them, or when enough
+// say that it holds it.
+Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const Limit& limit)
 {
-  const auto answers = consult_all<ForceAsk>(
-      Subject{"force " + name.text()}, limit,
-      [name, mode, owner, who = std::string(by), grace](QuorumServer& server, const Limit& within) {
-        return server.store->ask(name, mode, owner, who, grace, within);
-      },
-      [&](const auto& so_far) { return answered(so_far) >= majority(); });
-  if (answered(answers) < majority()) {
-    return no_quorum(answers, majority());
-  }
-  ForceAsk all = ForceFree{};
-  for (const auto& answer : answers) {
-    if (!answer || !*answer) {
-      continue;
-    }
-    const auto* asked = std::get_if<ForceAsked>(&**answer);
-    auto* before = std::get_if<ForceAsked>(&all);
-    if (asked != nullptr && before != nullptr) {
-      before->listening = std::max(before->listening, asked->listening);
-    } else if (asked != nullptr || (before == nullptr && std::holds_alternative<ForceChanged>(**answer))) {
-      all = **answer;
-    }
-  }
-  return all;
-}
-
-// Done when those that did not answer are too few for the holder to go on.
-Result<ForceBreak> QuorumStore::break_lock(const LockName& name, const Mode& mode, const Owner& owner,
-                                           std::string_view by, const Limit& limit)
-{
-  const std::size_t needed = size() - quorum_size(m_policy.rule, mode, size()) + 1;
-  const auto answers = consult_all<ForceBreak>(
-      Subject{"force " + name.text()}, limit,
-      [name, mode, owner, who = std::string(by)](QuorumServer& server, const Limit& within) {
-        return server.store->break_lock(name, mode, owner, who, within);
-      },
+  const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());
+  const std::size_t needed = std::max(majority(), size() - quorum + 1);
+  const auto answers = consult_all<ForceAnswer>(
+      Subject{"force " + call.name.text()}, limit,
+      [step, call](QuorumServer& server, const Limit& within) { return server.store->force(step, call, within); },
       [&](const auto& so_far) { return answered(so_far) >= needed; });
   if (answered(answers) < needed) {
     return no_quorum(answers, needed);
   }
-  ForceBreak all = ForceFree{};
-  for (const auto& answer : answers) {
-    if (answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
-        !std::holds_alternative<ForceFree>(**answer)) {
-      all = **answer;
-    }
+  const Tally tallied = final_tally(
+      tally(answers, [](const ForceAnswer& answer) { return std::holds_alternative<ForceHeld>(answer); }));
+  if (tallied.yes > 0 && tallied.yes + tallied.failed >= quorum) {
+    return ForceAnswer{held_in(answers, quorum)};
   }
-  return all;
+  return not_held_in(answers);
 }
 
 }  // namespace rlock

@@ -106,6 +106,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
       const auto& gone = std::get<NotOurs>(**answer);
       lost.what = lost.what.empty() ? gone.what : lost.what;
       lost.forced = gone.forced ? gone.forced : lost.forced;
+      lost.revoked = lost.revoked || gone.revoked;
     }
   }
   return decision == Decision::carried ? Renewal{kept} : Renewal{lost};

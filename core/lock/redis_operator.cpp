@@ -66,6 +66,12 @@ bool is_bookkeeping(const std::string& key)
   return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
 }
 
+std::string_view word_for(ForceStep step)
+{
+  constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
+  return words[static_cast<std::size_t>(step)];
+}
+
 }  // namespace
 
 // Of a kind that only the key itself tells: asked as a plain lock first, then as what it says it is.
@@ -136,46 +142,33 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   return locks;
 }
 
-Result<ForceAsk> RedisStore::ask(const LockName& name, const Mode& mode, const Owner& owner,
-                                 std::string_view by, Millis grace, const Limit& limit)
+// {'held', owner, count, info, listening, lasts, silent, is an rlock}
+Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const Limit& limit)
 {
-  const Script& script = scripts_of(mode).ask;
-  const auto reply = call(script, name, mode, owner, {by, std::to_string(grace.count())}, limit);
+  const Script& script = scripts_of(call_for.mode).force;
+  const auto reply = call(script, call_for.name, call_for.mode, call_for.owner,
+                          {call_for.by, word_for(step), std::to_string(call_for.stands_for.count())}, limit);
   if (!reply) {
     return reply.error();
   }
   const Answer answer(*reply);
-  if (answer.is("asked")) {
-    return ForceAsk{ForceAsked{.holder = answer.holder(1), .listening = answer.integer(4)}};
+  if (answer.is("held")) {
+    return ForceAnswer{ForceHeld{.holder = answer.holder(1),
+                                 .listening = answer.integer(4),
+                                 .lasts = answer.ttl(5),
+                                 .silent_for = answer.ttl(6),
+                                 .is_rlock = answer.integer(7) == 1}};
   }
-  if (answer.is("changed")) {
-    return ForceAsk{ForceChanged{answer.holder(1)}};
-  }
-  if (answer.is("free")) {
-    return ForceAsk{ForceFree{}};
-  }
-  return answer.unexpected(script, name);
-}
-
-Result<ForceBreak> RedisStore::break_lock(const LockName& name, const Mode& mode, const Owner& owner,
-                                          std::string_view by, const Limit& limit)
-{
-  const Script& script = scripts_of(mode).break_lock;
-  const auto reply = call(script, name, mode, owner, {by}, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const Answer answer(*reply);
   if (answer.is("broken")) {
-    return ForceBreak{ForceBroken{answer.holder(1)}};
+    return ForceAnswer{ForceBroken{.holder = answer.holder(1), .job_was_over = answer.integer(4) == 1}};
   }
   if (answer.is("changed")) {
-    return ForceBreak{ForceChanged{answer.holder(1)}};
+    return ForceAnswer{ForceChanged{answer.holder(1)}};
   }
   if (answer.is("free")) {
-    return ForceBreak{ForceFree{}};
+    return ForceAnswer{ForceFree{}};
   }
-  return answer.unexpected(script, name);
+  return answer.unexpected(script, call_for.name);
 }
 
 }  // namespace rlock

@@ -35,9 +35,11 @@ Granted granted_in(const Answer& answer)
 NotOurs not_ours(const Answer& answer)
 {
   const std::string kind = answer.text(1);
-  NotOurs lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5)};
+  NotOurs lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
   if (kind == "none") {
     lost.what = "expired or deleted";
+  } else if (kind == "revoked") {
+    lost.what = "it was revoked, and ends with its ttl";
   } else if (kind == "released") {
     lost.what = "it was released, and what is left is another hold of its owner";
   } else if (kind == "held") {
@@ -196,7 +198,7 @@ Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, c
 Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
-  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold}, limit);
+  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, spec.stopping ? "stopping" : ""}, limit);
   if (!reply) {
     return reply.error();
   }

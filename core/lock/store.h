@@ -40,6 +40,7 @@ struct LockSpec {
   HolderInfo who;
   std::optional<Millis> once;  // somebody's success under this name within that time is ours as well
   Sync sync = {};              // of one server, or one that has taken over for it
+  bool stopping = false;       // of a renewal: the owner has heard that the lock is wanted from it, and stops its job
 };
 
 // How to ask for a lock: once, or in line with others.
@@ -85,6 +86,7 @@ struct NotOurs {
   std::string what;                        // for people: "expired or deleted", "now held by …", "the key now holds a string"
   std::optional<ForceRequest> forced;      // by whom it was broken, when it was
   std::optional<ServerTime> at = std::nullopt;  // when that was found; missing where it does not matter
+  bool revoked = false;                    // by an operator: it is still the owner's until its ttl is over, but is not renewed
 };
 using Renewal = std::variant<Kept, NotOurs>;
 using Reentry = std::variant<Granted, AlreadyDone, NotOurs>;
@@ -126,12 +128,34 @@ struct LockState {
   }
 };
 
-struct ForceAsked { Holder holder; std::int64_t listening; };  // the holder, and how many heard it
-struct ForceBroken { Holder holder; };
+// The steps of force-unlock. `revoke` is sent again and again: it makes a mark anew that the server has lost.
+enum class ForceStep {
+  ask,     // tell the owner that the lock is wanted from it
+  look,    // change nothing
+  revoke,  // refuse the owner's renewals from now on: its hold ends with its ttl
+  take,    // take the lock away at once
+};
+struct ForceCall {
+  LockName name;
+  Mode mode;
+  Owner owner;        // from whom
+  std::string by;     // who wants it, for people
+  Millis stands_for;  // how long the server remembers the request at least
+};
+struct ForceHeld {  // the owner holds the lock
+  Holder holder;
+  std::int64_t listening = 0;                        // how many have heard the request
+  std::optional<Millis> lasts = std::nullopt;        // until the hold ends by itself; missing: it has no ttl
+  std::optional<Millis> silent_for = std::nullopt;   // since the owner last said that it stops its job; missing: it never did
+  bool is_rlock = false;                             // its renewals can be refused
+};
+struct ForceBroken {
+  Holder holder;
+  bool job_was_over = false;  // --min-hold alone kept the lock
+};
 struct ForceFree {};                      // nobody holds it
 struct ForceChanged { Holder holder; };   // somebody else than the one named
-using ForceAsk = std::variant<ForceAsked, ForceFree, ForceChanged>;
-using ForceBreak = std::variant<ForceBroken, ForceFree, ForceChanged>;
+using ForceAnswer = std::variant<ForceHeld, ForceBroken, ForceFree, ForceChanged>;
 
 // What was said to an owner about one lock, taken together. No more than hints.
 struct Hint {
@@ -207,11 +231,8 @@ class LockStore {
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const Limit& limit) = 0;
 
-  // force-unlock, step one: tells the holder, if it is `owner`, who wants the lock. Step two: takes it away.
-  virtual Result<ForceAsk> ask(const LockName& name, const Mode& mode, const Owner& owner,
-                               std::string_view by, Millis grace, const Limit& limit) = 0;
-  virtual Result<ForceBreak> break_lock(const LockName& name, const Mode& mode, const Owner& owner,
-                                        std::string_view by, const Limit& limit) = 0;
+  // One step of force-unlock. A lock that --min-hold alone keeps is broken by each step.
+  virtual Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) = 0;
 
   // Drops the connection, so that the next try starts on a fresh one.
   virtual void forget() = 0;

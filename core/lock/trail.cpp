@@ -74,7 +74,9 @@ std::optional<Owner> TrailReader::holder() const
 LockEvent TrailReader::expired(std::int64_t time_ms)
 {
   const std::string owner = std::exchange(m_holder, "");
-  return event(LockEvent::What::expired, time_ms, owner);
+  LockEvent expired = event(LockEvent::What::expired, time_ms, owner);
+  expired.by = m_known[owner].wanted_by;
+  return expired;
 }
 
 // What became of who had it, if nobody got it in the same moment.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `rlock force-unlock`: tell the holder, give it time, take the lock away.
+// What `rlock force-unlock` does: tell the holder, give it time, then see to it that the lock ends.
+//
+// A holder that says that it stops its job is waited for. One that is silent for the grace is stopped, cut off or dead, and
+// its job may still run: an rlock is refused further renewals, so that the lock ends with its ttl, before which the job is
+// dead. The renewals of a foreign client cannot be refused: its lock is taken away.
 #pragma once
 
 #include "lock/store.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,13 +20,18 @@ struct ForceOrder {
   Mode mode;
   Owner owner;        // who is meant: the holder that the operator saw
   std::string by;     // who wants it, for the holder and the record: "alice@web1 (pid 71)"
-  Millis grace;       // how long the holder has to let go; zero: none
+  Millis grace;       // how long the holder may be silent; zero: the lock is taken away at once
   Millis server_timeout;
+  std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
 };
 
-struct LetGo { Holder holder; };   // the holder stopped its job and released
-struct Broken { Holder holder; };  // it did not listen or answer, and was deprived
-using ForceEnd = std::variant<LetGo, Broken, ForceFree, ForceChanged>;
+struct LetGo { Holder holder; };         // the holder stopped its job and released
+struct ForceExpired { Holder holder; };  // it did not answer, and its lease is over
+struct Broken {                          // the lock was taken away
+  Holder holder;
+  bool job_was_over = false;
+};
+using ForceEnd = std::variant<LetGo, ForceExpired, Broken, ForceFree, ForceChanged>;
 
 Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop);
 

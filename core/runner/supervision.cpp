@@ -90,7 +90,7 @@ class Supervision {
     }
     return let_go(m_request, m_world, m_tenure.holdings,
                   {.give_up = m_world.clock.now() + m_request.server.timeout,
-                   .keep_until = m_taken_at + m_request.min_hold,
+                   .keep_until = is_wanted() ? Instant{} : m_taken_at + m_request.min_hold,
                    .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
                    .lease_over = m_ended && m_ended->why == Stopped::lifeline});
   }
@@ -108,6 +108,14 @@ class Supervision {
   {
     const bool is_loss = end.event == "lost" || end.event == "forced";
     return end.line + (is_loss ? when_lost() : "");
+  }
+
+  // An operator wants one of the locks: none is kept by --min-hold.
+  bool is_wanted()
+  {
+    return std::any_of(m_tenure.holdings.begin(), m_tenure.holdings.end(), [](Holding& holding) {
+      return holding.verdict() && std::holds_alternative<Wanted>(*holding.verdict());
+    });
   }
 
   RunEnd end(const std::vector<std::optional<NotOurs>>& found)
@@ -134,6 +142,9 @@ class Supervision {
     for (const Holding& holding : m_tenure.holdings) {
       waits.push_back({.fd = holding.verdict_fd(), .events = POLLIN, .revents = 0});
     }
+    for (const Holding& holding : m_tenure.holdings) {
+      waits.push_back({.fd = m_is_hurried ? -1 : holding.gone_fd(), .events = POLLIN, .revents = 0});
+    }
     waits.push_back({.fd = m_has_heirs ? job.heirs_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_world.clock.now();
     ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch.due(), overdue())));
@@ -144,9 +155,14 @@ class Supervision {
     if (waits[0].revents != 0 && !m_over) {
       signal_came(job);
     }
-    for (std::size_t i = 0; i < m_tenure.holdings.size() && !m_over; ++i) {
+    const std::size_t locks = m_tenure.holdings.size();
+    for (std::size_t i = 0; i < locks && !m_over; ++i) {
       if (waits[i + 2].revents != 0) {
         watchdog_spoke(job, m_tenure.holdings[i]);
+      }
+      if (waits[i + 2 + locks].revents != 0) {
+        m_is_hurried = true;
+        stop(job, kill_when_proven, m_tenure.holdings[i]);
       }
     }
     if (waits.back().revents != 0 && !m_over) {
@@ -345,12 +361,17 @@ class Supervision {
                          " was lost; the job goes on as --on-lost warn asks",
                          {.event = "lost", .key = holding.name().text()});
     } else if (proven || wanted) {
-      // Nested jobs go from the inside out, so that each rlock is there to let go before its own job is over.
-      const Millis kill_after = std::min(m_request.kill_after, kill_when_proven / holding.depth());
-      job.stop(kill_after);
-      m_over_by = std::min(m_over_by, m_world.clock.now() + kill_after + guardian_grace);
+      stop(job, proven ? kill_when_proven : m_request.kill_after, holding);
     }  // unsure: the guardian acts by the lifeline
     m_over = m_over || !m_is_guarded;
+  }
+
+  // Nested jobs go from the inside out, so that each rlock is there to let go before its own job is over.
+  void stop(Job& job, Millis longest, const Holding& holding)
+  {
+    const Millis kill_after = std::min(m_request.kill_after, longest / holding.depth());
+    job.stop(kill_after);
+    m_over_by = std::min(m_over_by, m_world.clock.now() + kill_after + guardian_grace);
   }
 
   const RunRequest& m_request;
@@ -363,6 +384,7 @@ class Supervision {
   std::optional<RunEnd> m_early_end;  // the job never ran
   bool m_lost = false;                // one of the locks
   std::int64_t m_lost_at_ms = 0;      // by the wall clock; 0: not before it was to be released
+  bool m_is_hurried = false;          // a lock that is wanted was lost before the job had stopped
   bool m_let_go = false;
   bool m_still_runs = false;  // processes of the job that may not be signalled: the locks are left to their ttl
   bool m_over = false;

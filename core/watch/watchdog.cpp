@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <poll.h>
 
@@ -27,12 +28,16 @@ std::string reason_of(const Error& error)
   }
   return text;
 }
+constexpr Millis say_stopping_every{1000};
 
 }  // namespace
 
 std::optional<Verdict> verdict_on(const Renewal& renewal)
 {
   if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
+    if (lost->revoked) {
+      return Wanted{lost->forced ? lost->forced->by : "an operator"};
+    }
     return lost->forced ? Gone{"force-unlocked by " + printable(lost->forced->by)} : Gone{lost->what};
   }
   const auto& forced = std::get<Kept>(renewal).forced;
@@ -82,26 +87,45 @@ std::optional<Verdict> Watchdog::verdict()
 
 void Watchdog::watch()
 {
-  std::optional<Verdict> verdict;
-  while (!verdict && !m_stop.token().requested()) {
+  bool is_over = false;
+  while (!is_over && !m_stop.token().requested()) {
+    std::optional<Verdict> verdict;
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
     if (std::holds_alternative<Lost>(step)) {
       verdict = Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       verdict = renew(renewal->deadline);
+    } else if (std::exchange(m_renew_at_once, false)) {
+      verdict = renew(m_clock.now() + m_policy.try_for);
     } else if (!m_listener && now >= m_listen_at) {
       listen();
       verdict = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
     } else if (hint_before(std::get<Sleep>(step).until)) {
       verdict = renew(m_clock.now() + m_policy.try_for);
     }
+    is_over = verdict && judge(*std::move(verdict));
   }
-  if (verdict) {
+}
+
+// True when the watch is over.
+bool Watchdog::judge(Verdict verdict)
+{
+  const bool is_wanted = std::holds_alternative<Wanted>(verdict);
+  const bool is_gone = std::holds_alternative<Gone>(verdict);
+  if (!m_order.spec.stopping) {
     const std::lock_guard guard(m_mutex);
     m_verdict = std::move(verdict);
     m_verdict_given.request();
+  } else if (is_gone) {
+    m_gone.request();
   }
+  if (is_wanted && !m_order.spec.stopping) {
+    m_order.spec.stopping = true;
+    m_policy.every = std::min(m_policy.every, say_stopping_every);
+    m_renew_at_once = true;  // whoever wants the lock waits to hear that the job is being stopped
+  }
+  return !is_wanted || m_is_revoked;
 }
 
 // A fixed lease is only asked about (ttl 0), which changes nothing. But a foreign reader that renews shortens what other
@@ -131,6 +155,7 @@ std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
   const auto seen = time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}}
                          : std::nullopt;
   if (auto* lost = std::get_if<NotOurs>(&renewal)) {
+    m_is_revoked = lost->revoked;
     if (m_seen && seen) {
       lost->what += words_for_step(gone_ahead(*m_seen, *seen), m_order.spec.ttl);
     }

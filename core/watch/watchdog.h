@@ -45,9 +45,12 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Readable as soon as there is a verdict. There is one at most, and the thread is done then.
+  // Readable as soon as there is a verdict. There is one at most. After Wanted the thread goes on: it renews the lock and
+  // says with each renewal that the job is being stopped; after the others it is done.
   [[nodiscard]] int fd() const { return m_verdict_given.token().fd(); }
   std::optional<Verdict> verdict();
+  // Readable when a lock that is wanted was lost before it was released: proven.
+  [[nodiscard]] int gone_fd() const { return m_gone.token().fd(); }
 
   void stop();  // returns when the thread has ended; the store is the caller's again
 
@@ -61,6 +64,7 @@ class Watchdog {
 
  private:
   void watch();
+  bool judge(Verdict verdict);
   std::optional<Verdict> renew(Instant deadline);
   void failed(const Error& error, Instant sent_at, Instant deadline);
   void tell_failure(const Error& error, Instant failing_since);
@@ -73,7 +77,7 @@ class Watchdog {
 
   LockStore& m_store;
   WatchOrder m_order;
-  const RenewalPolicy m_policy;
+  RenewalPolicy m_policy;  // the thread's own once that runs
   const Clock& m_clock;
   const Log& m_log;
 
@@ -87,10 +91,13 @@ class Watchdog {
   std::optional<Instant> m_failing_since;  // when the first of the failures in a row was sent
   bool m_told = false;                     // the log has a notice of them
   Instant m_detail_at{};                   // when the next detail may be logged
+  bool m_is_revoked = false;  // renewals are refused
+  bool m_renew_at_once = false;
 
   std::mutex m_mutex;
   std::optional<Verdict> m_verdict;  // guarded by m_mutex
   StopSource m_verdict_given;
+  StopSource m_gone;
   StopSource m_stop;
   std::thread m_thread;  // last: it starts when everything else is there
 };

@@ -180,6 +180,10 @@ local function next_change()
   return first and math.max(0, tonumber(first) - moment()) or -1
 end
 
+local function lasts(owner)
+  return expiry_of(owner) - moment()
+end
+
 local function say_free()
   local number = freed and free(0)
   if number and number > 0 then

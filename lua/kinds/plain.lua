@@ -69,6 +69,10 @@ local function next_change()
   return redis.call('PTTL', LOCK)
 end
 
+local function lasts()
+  return next_change()
+end
+
 -- To all who wait, and to the first of those who wait in the line of a fair lock.
 local function say_free()
   announce('0')

@@ -217,6 +217,10 @@ local function next_change()
   return redis.call('PTTL', LOCK)
 end
 
+local function lasts(owner)
+  return redis.call('PTTL', writes(owner) and LOCK or timeout_of(owner, reads(owner)))
+end
+
 -- While a writer is in, nobody else can come.
 local function say_free()
   if word and redis.call('HGET', LOCK, 'mode') ~= 'write' then

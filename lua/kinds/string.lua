@@ -63,6 +63,10 @@ local function next_change()
   return redis.call('PTTL', LOCK)
 end
 
+local function lasts()
+  return next_change()
+end
+
 local function say_free() end
 
 local function refuses(no)

@@ -7,7 +7,8 @@
 --            whatever its owner has besides, read:ID: owner; where the kind has no place for them, count:OWNER: holds,
 --            permit:HEX: owner; fence:OWNER: its number; agreed:OWNER: the number that several
 --            servers have agreed on; keep:OWNER: until when, in ms, a hold that is gone wanted the lock to stay taken}
---   KEYS[4]  who asked whom to let go: hash {owner: by}
+--   KEYS[4]  who asked whom to let go: hash {owner: by, revoked:OWNER: 1 where the renewals of that owner are refused,
+--            stops:OWNER: when, in ms, that owner last said that it stops its job}
 --   KEYS[5]  what happened lately: list of texts whose words a NUL parts: when (the fencing number, or SECONDS.MICROSECONDS),
 --            one of acquired OWNER, released HOLD, forced OWNER, lost OWNER, renewed_late OWNER, asked OWNER, then pairs
 --   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}

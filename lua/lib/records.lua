@@ -13,6 +13,7 @@
 --   extend(owner, ttl)      never shortens, ttl > 0; nil, or how many ms were left. `expire(owner, ttl)` sets it
 --   leave(owner)            takes one hold away; how many are left. `remove(owner)`: all of them
 --   is_redissons(owner)     whether the hold of this owner is written as Redisson writes its own
+--   lasts(owner)            ms until the hold of an owner ends by itself; -1: never
 --   next_change()           ms until it may change with no word said; -1: never
 --   say_free()              tells foreign clients; those that share look first whether there is anything to tell
 --   refuses(no)             what a holder of this kind will need besides, by `no(command, key, …)`, the answer
@@ -131,10 +132,14 @@ end
 local function forget(owner)
   if SHARES then
     redis.call('HDEL', HOLDER, owner, 'hold:' .. owner, 'count:' .. owner, 'fence:' .. owner, 'agreed:' .. owner, 'keep:' .. owner)
-    redis.call('HDEL', FORCE, owner)
+    redis.call('HDEL', FORCE, owner, 'revoked:' .. owner, 'stops:' .. owner)
   else
     redis.call('DEL', HOLDER, FORCE)
   end
+end
+
+local function is_revoked()
+  return redis.call('HEXISTS', FORCE, 'revoked:' .. OWNER) == 1
 end
 
 -- Notes who wants the lock from the owner, for so many ms. PEXPIRE first: a full memory refuses HSET, but not after a
@@ -144,4 +149,12 @@ local function demand(by, ms)
   redis.call('PEXPIRE', FORCE, lasts)
   redis.call('HSET', FORCE, OWNER, by)
   redis.call('PEXPIRE', FORCE, lasts)
+end
+
+-- The owner stops its job for that. Told beside the answer, which must not fail for it.
+local function note_stopping()
+  local memory = math.max(redis.call('PTTL', FORCE), NOTE_MEMORY)
+  redis.pcall('PEXPIRE', FORCE, memory)
+  redis.pcall('HSET', FORCE, 'stops:' .. OWNER, string.format('%.0f', math.floor(now() / 1000)))
+  redis.pcall('PEXPIRE', FORCE, memory)
 end

@@ -17,6 +17,7 @@
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
 --            {'differs', number of permits}  as those who hold some see it; nothing was changed
+--            {'lost', 'revoked', …}          the owner may not renew any more; to 'again' alone
 --            {'lost', …}                     as lost() in lib/line.lua; to 'again' alone; nothing was changed
 --
 -- Sent twice it counts once: an owner is fresh for each acquisition, so a hold that is already there is
@@ -141,7 +142,16 @@ if done then
   end
   return {'done', done}
 end
-if held then
+if held and is_revoked() then
+  if MANNER == 'again' then
+    return {'lost', 'revoked', false, false, redis.call('HGET', FORCE, OWNER)}
+  end
+  remove(OWNER)  -- no job has begun under it
+  forget(OWNER)
+  parting = 'released\0' .. OWNER .. '\0owner\0' .. OWNER
+  pass_on(0)
+  return busy()
+elseif held then
   return again(held)
 end
 if MANNER == 'again' then

@@ -93,7 +93,7 @@ end
 local stay = held == 1 and longest_wish() or 0
 if stay > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
-  redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=1$', 'auto=0')))  -- nobody renews it any more
+  redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=%d$', 'over=1\nauto=0')))  -- its job is over, and no client renews it
   keep_records(stay)
   expire(OWNER, stay)
   tell_parting()

@@ -2,10 +2,12 @@
 --
 --   ARGV[6]  ttl in milliseconds; 0 only asks
 --   ARGV[7]  hold, as it was acquired, for which is asked; '': whichever the owner has
+--   ARGV[8]  'stopping': the owner has heard that the lock is wanted from it, and stops its job
 --
 --   returns  {'kept', who wants it from us or false, time}
 --            {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who wanted it from us
 --             or false, time}
+--            {'lost', 'revoked', false, false, who wants it from the owner or false, time}    it ends with its ttl
 --            {'lost', 'released', false, false, who wants it from the owner or false, time}   that hold was let go of,
 --                                          or never was; the owner has another; nothing was changed
 --
@@ -36,6 +38,10 @@ if was_let_go(ARGV[7] or '') then
   return {'lost', 'released', false, false, redis.call('HGET', FORCE, OWNER), time}
 end
 
+if TTL > 0 and is_revoked() then
+  return {'lost', 'revoked', false, false, redis.call('HGET', FORCE, OWNER), time}
+end
+
 -- Who renews every third of its lease has two thirds left.
 local function tell_if_late(left)
   local info = left * 3 < TTL and redis.call('HGET', HOLDER, OWNER)
@@ -45,6 +51,9 @@ local function tell_if_late(left)
   end
 end
 
+if ARGV[8] == 'stopping' then
+  note_stopping()
+end
 if TTL > 0 then
   local left = extend(OWNER, TTL)
   if left then

@@ -56,7 +56,7 @@ TEST_CASE("asking: check, a wrong token, status and a request to release change 
     CHECK(word(lock.release("b")) == "lost");
     lock.inspect();
     CHECK(word(lock.ask("b")) == "changed");
-    CHECK(word(lock.ask("a")) == "asked");
+    CHECK(word(lock.ask("a")) == "held");
     CHECK(word(lock.renew("a", 0)) == "kept");
     CHECK(contents(lock) == before);
     CHECK(lock.lasting() == lasting);

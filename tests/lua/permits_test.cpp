@@ -307,7 +307,7 @@ TEST_CASE("permits: a request to let go reaches the one that is meant, whoever e
 {
   const PermitsLock lock(2);
   lock.acquire("a"), lock.acquire("b");
-  CHECK(word(lock.ask("a")) == "asked");
+  CHECK(word(lock.ask("a")) == "held");
   CHECK(word(lock.take_away("b")) == "broken");
   CHECK(lock.renew("a").elements.at(1).text == "eve@h");
   CHECK(lock.renew("b").elements.at(4).text == "eve@h");

@@ -245,14 +245,14 @@ TEST_CASE("plain_inspect: free, held, something else")
   CHECK(word(lock.eval(scripts::plain_inspect, "", {})) == "other");
 }
 
-TEST_CASE("plain_ask and break: only the owner that was meant")
+TEST_CASE("plain_force: asks and breaks only the owner that was meant")
 {
   const Lock lock;
   const auto ask = [&](const std::string& owner) {
-    return lock.eval(scripts::plain_ask, owner, {"eve@h", "1000"});
+    return lock.eval(scripts::plain_force, owner, {"eve@h", "ask", "1000"});
   };
   const auto take_away = [&](const std::string& owner) {
-    return lock.eval(scripts::plain_break, owner, {"eve@h"});
+    return lock.eval(scripts::plain_force, owner, {"eve@h", "take", "1000"});
   };
   CHECK(word(ask("a")) == "free");
   CHECK(word(take_away("a")) == "free");
@@ -262,7 +262,7 @@ TEST_CASE("plain_ask and break: only the owner that was meant")
   CHECK(lock.count("b") == 1);
   CHECK(as_int(lock.server.command({"EXISTS", force})) == 0);
 
-  CHECK(word(ask("b")) == "asked");
+  CHECK(word(ask("b")) == "held");
   CHECK(lock.renew("b").elements.at(1).text == "eve@h");
   CHECK(word(take_away("b")) == "broken");
   CHECK(lock.count("b") == 0);

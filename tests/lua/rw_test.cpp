@@ -124,7 +124,7 @@ TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 aft
   lock.end_write("w");
   CHECK(ear.heard() == Words{"1"});
   lock.write("w");
-  lock.eval_as(Writer{}, scripts_of(Writer{}).break_lock, "w", {"eve"});
+  lock.eval_as(Writer{}, scripts_of(Writer{}).force, "w", {"eve", "take", "1000"});
   CHECK(ear.heard() == Words{"1"});
 }
 

@@ -68,10 +68,15 @@ class ScriptedLock {
   }
   Reply release(const std::string& owner) const { return release(owner, owner); }
   Reply inspect() const { return eval(scripts_of(m_mode).inspect, "", {}); }
-  Reply ask(const std::string& owner) const { return eval(scripts_of(m_mode).ask, owner, {"eve@h", "1000"}); }
+  // A step of force-unlock: ask, look, revoke, take.
+  Reply force(const std::string& step, const std::string& owner) const
+  {
+    return eval(scripts_of(m_mode).force, owner, {"eve@h", step, "1000"});
+  }
+  Reply ask(const std::string& owner) const { return force("ask", owner); }
   Reply take_away(const std::string& owner) const
   {
-    return eval(scripts_of(m_mode).break_lock, owner, {"eve@h"});
+    return force("take", owner);
   }
   // In line; whether a waiter lives is told by who listens on its channel (Ear).
   Reply wait(const std::string& owner, const std::string& ticket = "0") const

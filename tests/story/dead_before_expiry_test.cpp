@@ -25,7 +25,7 @@ constexpr int rounds = 7;  // of each fault; with seven faults about fifty in al
 
 std::vector<std::string> holding(const RedisServer& server, std::vector<std::string> job)
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "1s", "--"};
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "1s", "--kill-after", "400ms", "--"};
   words.insert(words.end(), job.begin(), job.end());
   return rlock_argv(words);
 }
@@ -142,7 +142,7 @@ TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped"
 {
   const RedisServer server;
   const Witness witness;
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "20s", "--"};
+  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "20s", "--kill-after", "400ms", "--"};
   for (const std::string& word : witness.stubborn_tree("victim")) {
     words.push_back(word);
   }

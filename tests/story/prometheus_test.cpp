@@ -13,12 +13,19 @@ TEST_CASE("prometheus: status and list tell a collector")
   const RedisServer server;
   REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "stock", "--lease", "1m"}).code == 0);
   const Finished told = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "stock", "free"});
-  CHECK(told.code == 1);
+  CHECK(told.code == 0);  // cron jobs publish with: rlock status ... >new && mv new old
   CHECK(told.out.find("\nrlock_held{key=\"stock\"} 1\nrlock_held{key=\"free\"} 0\n") != std::string::npos);
   const Finished listed = run_rlock({"list", "-S", server.url(), "--format", "prometheus"});
   CHECK(listed.code == 0);
   CHECK(listed.out.find("\nrlock_holders{key=\"stock\"} 1\n") != std::string::npos);
   CHECK(run_rlock({"list", "-S", server.url(), "--format", "json"}).out.starts_with("{\"key\":\"stock\""));
+  CHECK(run_rlock({"status", "-S", server.url(), "stock", "free"}).code == 1);
+  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "pool", "--permits", "3", "--lease", "1m"}).code == 0);
+  const Finished pool = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "pool", "stock"});
+  CHECK(pool.out.find("\nrlock_limit{key=\"pool\"} 3\n") != std::string::npos);
+  CHECK(pool.out.find("rlock_limit{key=\"stock\"}") == std::string::npos);
+  CHECK(run_rlock({"status", "-S", server.url(), "--json", "pool"}).out.find("\"limit\":3,") != std::string::npos);
+  CHECK(run_rlock({"status", "-S", server.url(), "--json", "stock"}).out.find("\"limit\":null,") != std::string::npos);
   CHECK(run_rlock({"list", "--format", "xml"}).code == 64);
   CHECK(run_rlock({"list", "--json", "--format", "text"}).code == 64);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/fake_store.h"
 
+#include <array>
 #include <utility>
 
 namespace rlock::test {
@@ -127,23 +128,19 @@ class FakeStore final : public LockStore {
   {
     return Error{Fault::unreachable, "nobody listens here"};
   }
-  Result<ForceAsk> ask(const LockName&, const Mode&, const Owner& owner, std::string_view, Millis,
-                       const Limit& limit) override
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override
   {
-    return answer<ForceAsk>("ask", owner, limit, [&]() -> ForceAsk {
-      const Holder holder{.owner = owner, .count = 1, .info = std::nullopt};
-      return holds(owner) ? ForceAsk{ForceAsked{.holder = holder, .listening = 0}} : ForceAsk{ForceFree{}};
-    });
-  }
-  Result<ForceBreak> break_lock(const LockName&, const Mode&, const Owner& owner, std::string_view,
-                                const Limit& limit) override
-  {
-    return answer<ForceBreak>("break", owner, limit, [&]() -> ForceBreak {
-      if (!holds(owner)) {
+    constexpr std::array<const char*, 4> words{"ask", "look", "revoke", "take"};
+    return answer<ForceAnswer>(words[static_cast<std::size_t>(step)], call.owner, limit, [&]() -> ForceAnswer {
+      const Holder holder{.owner = call.owner, .count = 1, .info = std::nullopt};
+      if (!holds(call.owner)) {
         return ForceFree{};
       }
-      m_server->m_holder.reset();
-      return ForceBroken{{.owner = owner, .count = 1, .info = std::nullopt}};
+      if (step == ForceStep::take) {
+        m_server->m_holder.reset();
+        return ForceBroken{.holder = holder};
+      }
+      return ForceHeld{.holder = holder, .lasts = Millis{30'000}};
     });
   }
   void forget() override {}

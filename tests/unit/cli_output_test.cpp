@@ -63,15 +63,15 @@ TEST_CASE("time: in UTC, to the millisecond, and nothing for what is no time")
 TEST_CASE("json: the names that scripts rely on")
 {
   CHECK(status_json(held()) ==
-        R"({"key":"stock","held":true,"format":"redisson","mode":"plain","ttl_ms":28400,)"
+        R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
         R"("fence":1732190400123456,"holders":[)" +
             std::string(ours_json) + R"(],"waiting":[]})" + "\n");
   CHECK(status_json(vacant()) ==
-        R"({"key":"free","held":false,"format":"redisson","mode":"plain","ttl_ms":0,)"
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[]})"
         "\n");
   CHECK(status_json(foreign()) ==
-        R"({"key":"java","held":true,"format":"redisson","mode":"plain","ttl_ms":null,)"
+        R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
         R"("fence":null,"holders":[{"owner":"uuid:1","count":2,"host":null,"pid":null,)"
         R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
         R"("waiting":[]})"
@@ -87,7 +87,7 @@ TEST_CASE("json: who waits, in their order, and null for what nobody wrote")
   LockState state = vacant();
   state.waiting = {bob("nightly"), nameless()};
   CHECK(status_json(state) ==
-        R"({"key":"free","held":false,"format":"redisson","mode":"plain","ttl_ms":0,)"
+        R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
         R"("fence":null,"holders":[],"waiting":[)"
         R"({"place":1,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
@@ -119,6 +119,8 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
        ExitCode::ok},
       {Broken{ours()}, R"("broken":true,"how":"broken","holder":)" + holder,
        "stock: broken; it was held by ", ExitCode::ok},
+      {ForceExpired{ours()}, R"("broken":true,"how":"expired","holder":)" + holder,
+       "stock: revoked and expired; it was held by ", ExitCode::ok},
       {ForceChanged{ours()}, R"("broken":false,"how":null,"holder":)" + holder,
        "stock: held by somebody else, ", ExitCode::no},
       {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing",

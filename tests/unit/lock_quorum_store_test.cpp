@@ -290,7 +290,8 @@ TEST_CASE("quorum store: held is what a quorum says or may say, the rest is show
   REQUIRE(state);
   CHECK(state->held());  // the silent one may be the third
 
-  const auto broken = five.store()->break_lock(spec.name, Plain{}, alice, "op", five.within(5s));
+  const auto broken = five.store()->force(
+      ForceStep::take, {.name = spec.name, .mode = Plain{}, .owner = alice, .by = "op", .stands_for = 1s}, five.within(5s));
   REQUIRE(broken);
   CHECK(std::holds_alternative<ForceBroken>(*broken));
   CHECK(five.held_by(alice) == 0);

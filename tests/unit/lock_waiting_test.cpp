@@ -166,15 +166,7 @@ class ScriptedStore final : public LockStore {
   Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return unasked(); }
   Result<bool> raise_fence(const LockSpec&, const Owner&, std::uint64_t, const Limit&) override { return unasked(); }
   Result<Reentry> reenter(const LockSpec&, const Hold&, const Limit&) override { return unasked(); }
-  Result<ForceAsk> ask(const LockName&, const Mode&, const Owner&, std::string_view, Millis, const Limit&) override
-  {
-    return unasked();
-  }
-  Result<ForceBreak> break_lock(const LockName&, const Mode&, const Owner&, std::string_view,
-                                const Limit&) override
-  {
-    return unasked();
-  }
+  Result<ForceAnswer> force(ForceStep, const ForceCall&, const Limit&) override { return unasked(); }
 
  private:
   static std::size_t number(const LockName& name) { return std::stoul(name.text().substr(2)); }  // "k:3"

@@ -33,18 +33,18 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   wait_until([&] { return holding() == 5; }, "all have granted");
   servers[4]->be(FakeServer::Mood::down);
 
-  const ForceOrder order{.name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s};
+  const ForceOrder order{.name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
   std::optional<Result<ForceEnd>> end;
   std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, Stop::never())); });
   const auto times = [&](const std::string& word) {
     const auto asked = servers[0]->asked();
     return std::count(asked.begin(), asked.end(), word);
   };
-  wait_until([&] { return times("renew alice") > 0; }, "the lock is looked at");
+  wait_until([&] { return times("look alice") > 0; }, "the lock is looked at");
   servers[0]->forget_all();
   servers[1]->forget_all();
-  const auto looks = times("renew alice");
-  wait_until([&] { return times("renew alice") > looks + 2; }, "it is looked at again");
+  const auto looks = times("look alice");
+  wait_until([&] { return times("look alice") > looks + 2; }, "it is looked at again");
   servers[2]->forget_all();
   servers[3]->forget_all();
   operating.join();

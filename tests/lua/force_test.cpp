@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of force-unlock, for every kind of lock.
+#include "lua/scripted_lock.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+struct Kind {
+  const char* shown;
+  Mode mode;
+};
+
+const std::vector<Kind> kinds{{"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
+
+}  // namespace
+
+TEST_CASE("revoke: renewals are refused, questions are not, and the owner may release")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(std::string(kind.shown));
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
+    CHECK(word(lock.force("revoke", "a")) == "held");
+    CHECK(word(lock.force("revoke", "a")) == "held");
+    const Reply refused = lock.renew("a", 60'000);
+    CHECK(word(refused) == "lost");
+    CHECK(refused.elements.at(1).text == "revoked");
+    CHECK(refused.elements.at(4).text == "eve@h");
+    CHECK(lock.inspect().elements.at(2).integer <= 20'000);
+    CHECK(word(lock.renew("a", 0)) == "kept");
+    const Reply nested = lock.acquire("a", "inner", 60'000, "again");
+    CHECK(word(nested) == "lost");
+    CHECK(nested.elements.at(1).text == "revoked");
+    CHECK(word(lock.release("a")) == "released");
+    CHECK(lock.exists("rlock:force:{k}") == 0);
+    CHECK(word(lock.force("revoke", "a")) == "free");
+  }
+}
+
+TEST_CASE("revoke: a mark that is lost does no harm")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(std::string(kind.shown));
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    lock.force("revoke", "a");
+    lock.server.command({"DEL", "rlock:force:{k}"});
+    CHECK(word(lock.renew("a")) == "kept");
+    lock.force("revoke", "a");
+    CHECK(word(lock.renew("a")) == "lost");
+  }
+}
+
+TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
+{
+  for (const Kind& kind : {kinds[1], kinds[3]}) {
+    CAPTURE(std::string(kind.shown));
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    REQUIRE(word(lock.acquire("b")) == "granted");
+    lock.force("revoke", "a");
+    CHECK(word(lock.renew("a")) == "lost");
+    CHECK(word(lock.renew("b")) == "kept");
+  }
+}
+
+TEST_CASE("revoke: a lock that has lost its ttl gets the lease that its owner counts on")
+{
+  const ScriptedLock lock(Plain{});
+  REQUIRE(word(lock.eval(scripts_of(Plain{}).acquire, "a", {"a", "20000", "host=h\npid=1\nlease=20000\nauto=1", "try", "0", "0"})) == "granted");
+  lock.server.command({"PERSIST", "k"});
+  CHECK(word(lock.force("look", "a")) == "held");
+  CHECK(lock.pttl("k") == -1);
+  CHECK(word(lock.force("revoke", "a")) == "held");
+  CHECK(lock.pttl("k") > 10'000);
+  CHECK(lock.pttl("k") <= 20'000);
+}
+
+TEST_CASE("force: an owner that stops its job says so with its renewals")
+{
+  for (const Kind& kind : kinds) {
+    CAPTURE(std::string(kind.shown));
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    CHECK(word(lock.ask("a")) == "held");
+    CHECK(lock.force("look", "a").elements.at(6).integer == -1);
+    lock.renew("a");
+    CHECK(lock.force("look", "a").elements.at(6).integer == -1);
+    lock.eval(scripts_of(kind.mode).renew, "a", {"30000", "", "stopping"});
+    const auto silent = lock.force("look", "a").elements.at(6).integer;
+    CHECK(silent >= 0);
+    CHECK(silent < 20'000);
+    CHECK(lock.force("look", "a").elements.at(7).integer == 1);
+  }
+}
+
+TEST_CASE("force: an owner without a record is foreign, unless something else tells that it is an rlock")
+{
+  const ScriptedLock lock(Plain{});
+  const std::string owner = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+  lock.server.command({"HSET", "k", owner, "1"});
+  CHECK(lock.force("look", owner).elements.at(7).integer == 0);
+  {
+    const Ear listener = alive(lock, owner);
+    CHECK(lock.force("look", owner).elements.at(7).integer == 1);
+  }
+  lock.server.command({"DEL", "k"});
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  lock.server.command({"DEL", "rlock:holder:{k}"});
+  CHECK(lock.force("look", "a").elements.at(7).integer == 1);  // by the trail
+}
+
+TEST_CASE("force: what --min-hold keeps is broken by each step, unless a hold is left")
+{
+  for (const Kind& kind : kinds) {
+    for (const char* step : {"ask", "look", "revoke", "take"}) {
+      CAPTURE(std::string(kind.shown));
+      CAPTURE(std::string(step));
+      const ScriptedLock lock(kind.mode);
+      const Words acquire{"a", "20000", "host=h\nlease=20000\nauto=1", "try", "0", "0"};
+      REQUIRE(word(lock.eval(scripts_of(kind.mode).acquire, "a", acquire)) == "granted");
+      REQUIRE(word(lock.release("a", "a", 20'000)) == "released");
+      REQUIRE(word(lock.acquire("a", "inner", 20'000, "again")) == "granted");
+      CHECK(word(lock.force("look", "a")) == "held");
+      REQUIRE(word(lock.release("a", "inner", 20'000)) == "released");
+      const Reply broken = lock.force(step, "a");
+      CHECK(word(broken) == "broken");
+      CHECK(broken.elements.at(4).integer == 1);
+      CHECK(word(lock.force("look", "a")) == "free");
+    }
+  }
+}
+
+TEST_CASE("force: nothing is taken from a hash with more fields than a lock has")
+{
+  const ScriptedLock lock(Plain{});
+  lock.server.command({"HSET", "k", "prod", "5", "size", "3"});
+  for (const char* step : {"ask", "revoke", "take"}) {
+    CHECK(word(lock.force(step, "prod")) == "other");
+  }
+  CHECK(lock.hash("k").size() == 2);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// force-unlock without --now overlaps with no job of an rlock, whatever became of the holder.
+#include "support/place.h"
+#include "support/redis_fixture.h"
+#include "support/relay.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--format", "string"}};
+
+Words put(Words words, const Words& more)
+{
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Finished on(const RedisServer& server, Words words)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words));
+}
+
+Process start(const std::string& url, const Words& options, const Words& job)
+{
+  return Process(rlock_argv(put(put(put({"run", "-S", url, "-k", "k"}, options), {"--"}), job)));
+}
+
+bool somebody_listens(const RedisServer& server)
+{
+  return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+}
+
+std::string how(const Finished& forced)
+{
+  CAPTURE(forced.err);
+  REQUIRE(forced.code == 0);
+  return json::parse(forced.out).at("how");
+}
+
+pid_t guardian_of(pid_t runner)
+{
+  const std::string task = "/proc/" + std::to_string(runner) + "/task/" + std::to_string(runner) + "/children";
+  pid_t child = 0;
+  std::ifstream(task) >> child;
+  REQUIRE(child > 0);
+  return child;
+}
+
+// The holder is struck, the lock is taken from it without --now, and another job follows.
+void no_overlap_after(const Words& options, const std::function<void(Process&)>& strike, const Words& expected)
+{
+  const RedisServer server;
+  const Witness witness;
+  Process holder = start(server.url(), put({"--ttl", "3s"}, options), witness.stubborn_tree("victim"));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  Words wish = options;
+  if (wish == Words{"-s"}) {
+    wish = {"-x"};
+  }
+  Process next = start(server.url(), wish, witness.short_job("next", 60));
+  strike(holder);
+
+  const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"});
+  const std::string ended = how(forced);
+  CAPTURE(ended);
+  CHECK(std::find(expected.begin(), expected.end(), ended) != expected.end());
+  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  const auto jobs = witness.jobs();
+  REQUIRE(jobs.contains("next"));
+  CHECK(overlap(jobs) == "");
+  holder.signal(SIGCONT);
+  holder.wait(20s);
+}
+
+}  // namespace
+
+TEST_CASE("force-unlock: the next job does not overlap with that of a stopped holder, whatever the kind of lock")
+{
+  for (const Words& kind : kinds) {
+    CAPTURE((kind.empty() ? "plain" : kind.back()));
+    no_overlap_after(kind, [](Process& holder) { holder.signal(SIGSTOP); }, {"expired"});
+  }
+}
+
+TEST_CASE("force-unlock: the next job does not overlap when runner and guardian are stopped")
+{
+  no_overlap_after({}, [](Process& holder) {
+    const pid_t guardian = guardian_of(holder.pid());
+    holder.signal(SIGSTOP);
+    ::kill(guardian, SIGSTOP);
+  }, {"expired"});
+}
+
+TEST_CASE("force-unlock: the next job does not overlap when the runner is killed, or runner and guardian")
+{
+  no_overlap_after({}, [](Process& holder) { holder.signal(SIGKILL); }, {"expired", "released"});
+  no_overlap_after({}, [](Process& holder) {
+    const pid_t guardian = guardian_of(holder.pid());
+    holder.signal(SIGKILL);
+    ::kill(guardian, SIGKILL);
+  }, {"expired", "released"});
+}
+
+TEST_CASE("force-unlock: the next job does not overlap with a fixed lease whose holder is stopped")
+{
+  no_overlap_after({"--lease", "3s"}, [](Process& holder) { holder.signal(SIGSTOP); }, {"expired"});
+}
+
+TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
+{
+  const RedisServer server;
+  Relay relay(server);
+  const Witness witness;
+  Process holder = start(relay.url(), {"--ttl", "3s"}, witness.stubborn_tree("victim"));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  Process next = start(server.url(), {}, witness.short_job("next", 60));
+  relay.answer("-LOADING the relay says so\r\n");
+  CHECK(how(on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"})) == "expired");
+  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(overlap(witness.jobs()) == "");
+  CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("force-unlock: a holder that hears it gives its job --kill-after, and renews the lock meanwhile")
+{
+  const RedisServer server;
+  const Words tidies_up{"sh", "-c", "trap 'sleep 3; echo tidy; exit 0' TERM; while :; do sleep 0.05; done"};
+  Process holder = start(server.url(), {"--ttl", "2s", "--kill-after", "30s"}, tidies_up);
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
+  const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "500ms", "--json"});
+  CHECK(how(forced) == "released");
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.out() == "tidy\n");
+  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+}
+
+TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at once")
+{
+  for (const Words& kind : kinds) {
+    CAPTURE((kind.empty() ? "plain" : kind.back()));
+    const RedisServer server;
+    REQUIRE(on(server, put(put({"run", "-k", "k", "--min-hold", "60s"}, kind), {"--", "true"})).code == 0);
+    REQUIRE(on(server, {"status", "-k", "k"}).code == 0);
+    const auto from = std::chrono::steady_clock::now();
+    const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes"});
+    CHECK(std::chrono::steady_clock::now() - from < 5s);  // the grace is 10 s
+    CHECK(forced.code == 0);
+    CHECK(forced.out.find("whose job was over") != std::string::npos);
+    CHECK(on(server, {"status", "-k", "k"}).code == 1);
+  }
+}
+
+TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends with its ttl")
+{
+  const RedisServer server;
+  const Finished acquired = on(server, {"acquire", "-k", "k", "--lease", "6s"});
+  const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
+  Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "60s", "--json"}));
+  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked");
+  CHECK(on(server, {"check", "-k", "k", "--token", token}).code == 0);
+  const Finished renewed = on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
+  CHECK(renewed.code == 1);
+  CHECK(renewed.err.find("force-unlocked by ") != std::string::npos);
+  server.command({"DEL", "rlock:force:{k}"});  // a mark that is lost is made anew
+  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked again");
+  CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(json::parse(forcing.out()).at("how") == "expired");
+  CHECK(forcing.err().find("k is revoked") != std::string::npos);
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("force-unlock: the script that holds a lease may still release it, and the next waiter has it")
+{
+  const RedisServer server;
+  const Finished acquired = on(server, {"acquire", "-k", "k", "--lease", "60s"});
+  const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
+  Process next = start(server.url(), {}, {"true"});
+  Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json"}));
+  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked");
+  CHECK(on(server, {"release", "-k", "k", "--token", token}).code == 0);
+  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(json::parse(forcing.out()).at("how") == "released");
+}
+
+TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --now says that its job may still run")
+{
+  const RedisServer server;
+  const std::string owner = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+  for (const Words& pace : {Words{"--grace", "300ms"}, Words{"--now"}}) {
+    server.command({"HSET", "k", owner, "1"});
+    server.command({"PEXPIRE", "k", "60000"});
+    const Finished forced = on(server, put({"force-unlock", "-k", "k", "--yes"}, pace));
+    CHECK(forced.code == 0);
+    CHECK(forced.out.find("broken; it was held by " + owner + ", whose job may still be running") != std::string::npos);
+    CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+  }
+}
+
+TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace")
+{
+  const RedisServer server;
+  Process holder = start(server.url(), {"--ttl", "30s"}, {"sleep", "60"});
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  server.command({"PERSIST", "k"});
+  CHECK(how(on(server, {"force-unlock", "-k", "k", "--yes", "--json"})) == "released");
+  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all of them")
+{
+  not_on({Place::cluster}, "a cluster is no part of a quorum");
+  const RedisServer first;
+  const RedisServer second;
+  const RedisServer third;
+  const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
+  const Witness witness;
+  Process holder(rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, witness.stubborn_tree("victim")))));
+  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  Process next(rlock_argv(put(put({"run", "-k", "k"}, servers), put({"--"}, witness.short_job("next", 60)))));
+  holder.signal(SIGSTOP);
+  CHECK(how(run_rlock(put({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) == "expired");
+  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(overlap(witness.jobs()) == "");
+  holder.signal(SIGCONT);
+  CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
+}

@@ -98,6 +98,11 @@ struct Teller {
   Told operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
 };
 
+Json once_json(const std::optional<OnceSuccess>& once)
+{
+  return once ? Json{{"at", iso_utc(once->at_ms).value_or("")}, {"for_ms", once->remembered_for.count()}} : Json();
+}
+
 // Of permits, if it is known.
 Json limit_of(const LockState& state)
 {
@@ -125,7 +130,8 @@ std::string status_json(const LockState& state)
                    {"ttl_ms", ttl_of(state)},
                    {"fence", state.fence == 0 ? Json() : Json(state.fence)},
                    {"holders", holders_json(state.holders)},
-                   {"waiting", waiting_json(state.waiting)}});
+                   {"waiting", waiting_json(state.waiting)},
+                   {"once", once_json(state.once)}});
 }
 
 std::string ttl_json(const LockState& state)
@@ -207,6 +213,11 @@ std::string acl_json(std::string_view user, const Rights& rights, std::string_vi
                    {"channels", rights.channels},
                    {"commands", rights.commands},
                    {"line", line}});
+}
+
+std::string forget_json(const LockName& name, bool forgotten)
+{
+  return one_line({{"key", name.text()}, {"forgotten", forgotten}});
 }
 
 std::string version_json(std::string_view version) { return one_line({{"version", version}}); }

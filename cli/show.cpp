@@ -84,6 +84,17 @@ std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
   return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
 }
 
+// What `rlock once` remembers.
+std::string show_once(const LockState& state)
+{
+  if (!state.once) {
+    return "";
+  }
+  const OnceSuccess& once = *state.once;
+  return line("once", "succeeded " + readable_utc(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
+                          " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
+}
+
 // Of several servers: who has the lock on too few of them.
 std::string show_partial(const LockState& state)
 {
@@ -167,7 +178,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
 {
   const std::string key = printable(state.name.text());
   if (!state.held()) {
-    return key + ": free\n" + show_partial(state) + show_queue(state.waiting, now_ms);
+    return key + ": free\n" + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
   }
   std::string text = key + ": held" + how(state) + "\n";
   for (const Holder& holder : state.holders) {
@@ -176,7 +187,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text + show_partial(state) + show_queue(state.waiting, now_ms);
+  return text + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
 }
 
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)

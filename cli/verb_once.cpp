@@ -12,10 +12,11 @@ using namespace std::chrono_literals;
 
 constexpr DurationRule for_rule{"--for", 1ms, std::chrono::hours{10 * 366 * 24}, "1h"};
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 4> examples{
     "rlock once -k report:$(date +%F) --for 1d -- ./report.sh",
     "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
     "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
+    "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh",
 };
 
 constexpr std::array exits{
@@ -35,6 +36,7 @@ constexpr std::array exits{
 struct TypedOnce {
   TypedRun run;
   Text within;
+  bool again = false;
 };
 
 Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
@@ -59,6 +61,7 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
                  "rlock run)");
   }
   request->once = *within;
+  request->again = typed.again;
   return request;
 }
 
@@ -69,6 +72,7 @@ Act describe_verb(Options& options)
                "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs "
                "waits, and shares its "
                "success without running it");
+  options.flag("--again", typed->again, "run CMD whether it has succeeded or not; its success is remembered anew");
   describe_keys(options, typed->run.keys);
   describe_mode_of_one(options, typed->run.mode);
   describe_run_options(options, typed->run);

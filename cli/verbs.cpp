@@ -14,6 +14,7 @@ constexpr std::array table{
     &run_verb,
     &flock_verb,
     &once_verb,
+    &forget_verb,
     &acquire_verb,
     &renew_verb,
     &release_verb,

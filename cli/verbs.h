@@ -9,6 +9,7 @@ namespace rlock::cli {
 extern const Verb run_verb;
 extern const Verb flock_verb;
 extern const Verb once_verb;
+extern const Verb forget_verb;
 extern const Verb acquire_verb;
 extern const Verb renew_verb;
 extern const Verb release_verb;

@@ -119,6 +119,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
     if (answer && *answer) {
       all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
       all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
+      all.once = !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
       all.proven = all.proven && (*answer)->proven;
     }
   }
@@ -179,6 +180,19 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
     }
   }
   return locks;
+}
+
+// By all of them: a success that one server remembers is one.
+Result<bool> QuorumStore::forget_success(const LockName& name, const Limit& limit)
+{
+  const auto answers = consult_all<bool>(
+      Subject{"forget " + name.text()}, limit,
+      [name](QuorumServer& server, const Limit& within) { return server.store->forget_success(name, within); },
+      [&](const auto& so_far) { return answered(so_far) == size(); });
+  if (answered(answers) < size()) {
+    return no_quorum(answers, size());
+  }
+  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
 }
 
 // A step is done when the servers that did not answer are too few for the owner to hold the lock by them, or when enough

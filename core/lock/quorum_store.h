@@ -64,6 +64,7 @@ class QuorumStore final : public LockStore {
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const Limit& limit) override;
+  Result<bool> forget_success(const LockName& name, const Limit& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override;
   void forget() override {}  // each server's connection goes with the request that failed on it
   void rest() override;

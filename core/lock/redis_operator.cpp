@@ -45,6 +45,17 @@ Mode mode_of(const Mode& asked, const Answer& answer, std::size_t holders)
   return reads ? Mode(Reader{}) : asked;
 }
 
+// {…, when in µs, ms until it is forgotten, now in µs}
+std::optional<OnceSuccess> once_in(const Answer& answer)
+{
+  if (!answer.has(9)) {
+    return std::nullopt;
+  }
+  const auto at = static_cast<std::int64_t>(answer.number(9)) / 1000;
+  const Millis ago{std::max<std::int64_t>(0, static_cast<std::int64_t>(answer.number(11)) / 1000 - at)};
+  return OnceSuccess{.at_ms = at, .remembered_for = ago + Millis{answer.integer(10)}, .ago = ago};
+}
+
 LockState state_of(const LockName& name, const Mode& asked, const Answer& answer)
 {
   auto holders = holders_in(answer.part(5));
@@ -57,6 +68,7 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .waiting = waiters_in(answer.part(6)),
           .count = static_cast<std::uint64_t>(answer.integer(4)),
           .agreed = answer.integer(7) == 1,
+          .once = once_in(answer),
           .proven = answer.integer(8) == 1};
 }
 
@@ -85,7 +97,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
       return reply.error();
     }
     const Answer answer(*reply);
-    if (answer.is("known") && answer.size() > 8) {
+    if (answer.is("known") && answer.size() > 11) {
       return state_of(name, mode, answer);
     }
     const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
@@ -140,6 +152,17 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     }
   }
   return locks;
+}
+
+Result<bool> RedisStore::forget_success(const LockName& name, const Limit& limit)
+{
+  const std::string done = LockKeys(name).done;
+  const std::array<std::string_view, 2> argv{"DEL", done};
+  const auto reply = m_transport->call(name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  return reply->integer > 0;
 }
 
 // {'held', owner, count, info, listening, lasts, silent, is an rlock}

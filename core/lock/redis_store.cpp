@@ -15,6 +15,9 @@ namespace {
 
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
+// For how long another caller's success counts as one of this caller.
+Millis shared_for(const LockSpec& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
+
 std::optional<ForceRequest> request_in(const Answer& answer, std::size_t at)
 {
   return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
@@ -127,7 +130,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who),
                            manner.queues ? "wait" : "try", std::to_string(manner.ticket),
-                           text_of(spec.once.value_or(Millis{0}))},
+                           text_of(shared_for(spec))},
                           limit);
   if (!reply) {
     return reply.error();
@@ -156,7 +159,7 @@ Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, cons
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, hold.owner,
                           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0",
-                           text_of(spec.once.value_or(Millis{0}))},
+                           text_of(shared_for(spec))},
                           limit);
   if (!reply) {
     return reply.error();

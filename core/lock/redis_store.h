@@ -32,6 +32,7 @@ class RedisStore final : public LockStore {
   Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const Limit& limit) override;
+  Result<bool> forget_success(const LockName& name, const Limit& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override;
   // For how long the server has run; a second less, for it counts whole ones.
   Result<Millis> uptime(const Limit& limit);

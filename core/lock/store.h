@@ -40,6 +40,7 @@ struct LockSpec {
   HolderInfo who;
   std::optional<Millis> once;  // somebody's success under this name within that time is ours as well
   Sync sync = {};              // of one server, or one that has taken over for it
+  bool again = false;          // with `once`: an earlier success does not count
   bool stopping = false;       // of a renewal: the owner has heard that the lock is wanted from it, and stops its job
 };
 
@@ -108,6 +109,13 @@ struct Waiter {
   std::optional<HolderInfo> info;
 };
 
+// What `rlock once` remembers of a lock.
+struct OnceSuccess {
+  std::int64_t at_ms;     // by the server's clock, since 1970
+  Millis remembered_for;  // from then on
+  Millis ago;
+};
+
 struct LockState {
   LockName name;
   Mode mode;                    // Permits: how many there are
@@ -118,6 +126,7 @@ struct LockState {
   std::uint64_t count = holders.size();  // of the holders, also those that are not among them
   std::vector<Holder> partial = {};  // of several servers: those who have too few of them to hold it
   bool agreed = false;               // several servers have agreed on the number
+  std::optional<OnceSuccess> once = std::nullopt;
   bool proven = true;                // rlock's own record, or Redisson's layout, proves that the key is a lock; else it may be any data
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
@@ -233,6 +242,9 @@ class LockStore {
 
   // One step of force-unlock. A lock that --min-hold alone keeps is broken by each step.
   virtual Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) = 0;
+
+  // Forgets the success that `rlock once` remembers; false: there was none.
+  virtual Result<bool> forget_success(const LockName& name, const Limit& limit) = 0;
 
   // Drops the connection, so that the next try starts on a fresh one.
   virtual void forget() = 0;

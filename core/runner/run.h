@@ -31,6 +31,7 @@ struct RunRequest {
   bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
   std::optional<Millis> wait;    // missing: for ever; zero: not at all
   std::optional<Millis> once;    // rlock once: not at all if it has succeeded within that time
+  bool again = false;            // run it whatever has succeeded
   Millis min_hold{0};            // the lock stays taken at least this long
   int busy_code = 75;            // -E
   std::string label;

@@ -39,7 +39,7 @@ Tenure::Tenure(const RunRequest& request, const World& world, const std::string&
   const Sync sync{.replicas = request.sync, .within = std::min(request.server.timeout / 2, request.ttl / 4)};
   const auto spec_of = [&](const LockName& name) {
     return LockSpec{
-        .name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync};
+        .name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync, .again = request.again};
   };
   if (!request.shards.empty()) {
     std::vector<LockSpec> any_of;

@@ -1,7 +1,8 @@
 -- inspect: what is known about a lock. Changes nothing.
 --
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
---             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}, agreed, 1 if it is provably a lock}
+--             {owner, count, wish, info or false, owner, …}, {waiter, wish, its info, waiter, …}, agreed, 1 if it is provably a lock,
+--             when a job last succeeded under it, in microseconds, or false, ms until that is forgotten, now in microseconds}
 --               fence: of the holder, where there is one alone; else the last number given out
 --            {'other', what the key holds}
 --
@@ -48,4 +49,5 @@ end
 
 local most, count = room(found)
 local fence, agreed = number_of(#found == 3 and found[1] or '')
-return {'known', fence, #found > 0 and next_change() or 0, most, count, holding, waiting, agreed, is_proven()}
+return {'known', fence, #found > 0 and next_change() or 0, most, count, holding, waiting, agreed, is_proven(), redis.call('GET', DONE),
+        redis.call('PTTL', DONE), string.format('%.0f', now())}

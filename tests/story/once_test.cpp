@@ -170,3 +170,36 @@ TEST_CASE("once: --for is needed; -n is busy")
   callers.go();
   CHECK(first.wait() == Exit{0});
 }
+
+TEST_CASE("once: status shows the success and its age, --again runs it anyway, forget drops it")
+{
+  const Callers callers;
+  const auto verb = [&](std::vector<std::string> words) {
+    words.insert(words.begin() + 1, {"-S", callers.server.url()});
+    return run_rlock(std::move(words));
+  };
+  CHECK(verb({"forget", "k"}).code == 1);
+  CHECK(verb({"status", "--json", "k"}).out.find("\"once\":null") != std::string::npos);
+
+  CHECK(callers.call("1h", "true").wait().code == 0);
+  CHECK(callers.call("1h", "true").wait().code == 0);
+  CHECK(callers.runs() == 1);
+  const Finished shown = verb({"status", "k"});
+  CHECK(shown.code == 1);
+  CHECK(shown.out.find("succeeded 20") != std::string::npos);
+  CHECK(shown.out.find(" ago)") != std::string::npos);
+  CHECK(verb({"status", "--json", "k"}).out.find("\"for_ms\":3600000}") != std::string::npos);
+
+  CHECK(callers.call("1h", "true", {"--again"}).wait().code == 0);
+  CHECK(callers.runs() == 2);
+  CHECK(callers.call("1h", "exit 3", {"--again"}).wait().code == 3);
+  CHECK(callers.call("1h", "true").wait().code == 0);  // the success before the failure is still remembered
+  CHECK(callers.runs() == 3);
+
+  const Finished forgotten = verb({"forget", "--json", "k"});
+  CHECK(forgotten.code == 0);
+  CHECK(forgotten.out == "{\"key\":\"k\",\"forgotten\":true}\n");
+  CHECK(verb({"forget", "k"}).code == 1);
+  CHECK(callers.call("1h", "true").wait().code == 0);
+  CHECK(callers.runs() == 4);
+}

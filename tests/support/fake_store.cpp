@@ -128,6 +128,7 @@ class FakeStore final : public LockStore {
   {
     return Error{Fault::unreachable, "nobody listens here"};
   }
+  Result<bool> forget_success(const LockName&, const Limit&) override { return false; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override
   {
     constexpr std::array<const char*, 4> words{"ask", "look", "revoke", "take"};

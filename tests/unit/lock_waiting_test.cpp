@@ -166,6 +166,7 @@ class ScriptedStore final : public LockStore {
   Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return unasked(); }
   Result<bool> raise_fence(const LockSpec&, const Owner&, std::uint64_t, const Limit&) override { return unasked(); }
   Result<Reentry> reenter(const LockSpec&, const Hold&, const Limit&) override { return unasked(); }
+  Result<bool> forget_success(const LockName&, const Limit&) override { return unasked(); }
   Result<ForceAnswer> force(ForceStep, const ForceCall&, const Limit&) override { return unasked(); }
 
  private:

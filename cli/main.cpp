@@ -6,6 +6,7 @@
 #include "job/signals.h"
 
 #include <exception>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ int main(int argc, char** argv)
   cli::occupy_standard_descriptors();
   try {
     end = cli::end_of({argv, static_cast<std::size_t>(argc)});
+  } catch (const std::system_error& refused) {  // no descriptor or thread to be had
+    end = cli::failed({Fault::os, refused.what()});
   } catch (const std::exception& error) {
     end = cli::failed({Fault::internal, std::string("internal error: ") + error.what()});
   }

@@ -88,7 +88,11 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
     facts.failure = transport.error();
     return facts;
   }
-  return examine(**transport, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
+  const auto anonymous = open_transport(server, without_password(endpoint), clock, Stop::never());
+  if (!anonymous) {
+    return anonymous.error();
+  }
+  return examine(**transport, **anonymous, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
 }
 
 // A server of which nothing could be asked weighs more than one that failed a check.

@@ -15,7 +15,14 @@ function __rlock_next
         case files
             __fish_complete_path (commandline -ct)
         case 'command *'
-            __fish_complete_subcommand --fcs-skip=(math (string replace 'command ' '' -- $answer[1]) + $front)
+            # The job is a command line of its own: its program, or its arguments.
+            set -l first (math (string replace 'command ' '' -- $answer[1]) + $front + 1)
+            set -l line
+            for word in $words[$first..-1]
+                set line $line (string escape -- $word)
+            end
+            set -l token (commandline -ct)
+            complete -C (string join ' ' -- $line "$token")
         case '*'
             string join \n -- $answer[2..-1]
     end

@@ -3,6 +3,7 @@
 
 #include "doctor/ask_group.h"
 #include "doctor/probe.h"
+#include "wire/direct.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +17,8 @@ using std::chrono_literals::operator""s;
 
 constexpr int round_trips = 20;
 constexpr auto settings = std::to_array<std::string_view>({"appendfsync", "save", "min-replicas-to-write", "timeout",
-                                                           "busy-reply-threshold", "lua-time-limit"});
+                                                           "busy-reply-threshold", "lua-time-limit", "port", "tls-port",
+                                                           "bind", "protected-mode"});
 constexpr auto cluster_settings = std::to_array<std::string_view>({"cluster-require-full-coverage",
                                                                    "cluster-allow-pubsubshard-when-down"});
 
@@ -106,17 +108,24 @@ bool is_shut_out(const Facts& facts)
   return !facts.info && !facts.probe && facts.probe.error().fault == Fault::refused;
 }
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
-
-// Nobody but this host's users reaches a socket or the loopback device.
-bool is_guarded(const Endpoint& endpoint)
+bool is_on_this_host(const Endpoint& endpoint)
 {
   if (endpoint.kind == Endpoint::Kind::cluster || endpoint.kind == Endpoint::Kind::sentinel) {
     const auto& nodes = endpoint.kind == Endpoint::Kind::cluster ? endpoint.nodes : endpoint.sentinels.hosts;
-    return !endpoint.password.empty() ||
-           std::all_of(nodes.begin(), nodes.end(), [](const HostPort& node) { return is_loopback(node.host); });
+    return std::all_of(nodes.begin(), nodes.end(), [](const HostPort& node) { return is_loopback(node.host); });
   }
-  return endpoint.kind != Endpoint::Kind::tcp || !endpoint.password.empty() || is_loopback(endpoint.host);
+  return endpoint.kind != Endpoint::Kind::tcp || is_loopback(endpoint.host);
+}
+
+// Deletes a key that is not there. `anonymous`: a way to the same server without a name and a password.
+Anonymous try_to_delete(Transport& anonymous, const LockName& name, const Limit& limit)
+{
+  const std::array<std::string_view, 2> argv{"DEL", name.text()};
+  const auto reply = anonymous.call(name.text(), argv, limit);
+  if (reply) {
+    return Anonymous::may_delete;
+  }
+  return reply.error().fault == Fault::refused ? Anonymous::refused : Anonymous::unknown;
 }
 
 std::string host_of(const Endpoint& endpoint)
@@ -155,16 +164,47 @@ void ask_the_server(Facts& facts, Examiner& ask, Transport& transport, const Exa
   }
 }
 
+// A cluster that does not know who serves the slots answers nothing else; a node of it still tells why.
+void ask_a_node(Facts& facts, const Endpoint& endpoint, const Examination& what, const Clock& clock)
+{
+  for (const HostPort& at : endpoint.nodes) {
+    Endpoint node = endpoint;
+    node.kind = Endpoint::Kind::tcp;
+    node.host = at.host;
+    node.port = at.port;
+    Direct direct(node, clock);
+    auto told = doctor::ask_cluster(direct, "", what.timeout, clock);
+    if (told.info) {
+      facts.cluster = std::move(told);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
-Facts examine(Transport& transport, const Endpoint& endpoint, const Examination& what, const Clock& clock, Rng& rng)
+Endpoint without_password(Endpoint endpoint)
+{
+  endpoint.user.clear();
+  endpoint.password.clear();
+  endpoint.password_file.clear();
+  return endpoint;
+}
+
+Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what, const Clock& clock,
+              Rng& rng)
 {
   Facts facts;
   facts.server = endpoint.shown();
   facts.host = host_of(endpoint);
-  facts.guarded = is_guarded(endpoint);
+  facts.asked_on_its_host = is_on_this_host(endpoint);
   Examiner ask(transport, what, clock);
   ask_the_server(facts, ask, transport, what, clock, rng);
+  if (facts.failure) {
+    ask_a_node(facts, endpoint, what, clock);
+  } else {
+    facts.anonymous = try_to_delete(anonymous, what.name, {clock.now() + what.timeout, Stop::never()});
+  }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
     facts.sentinels = doctor::ask_sentinels(endpoint, what.timeout, clock);
   }

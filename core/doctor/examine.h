@@ -15,7 +15,12 @@ struct Examination {
   Millis timeout;  // bounds each answer
 };
 
-// Takes about a second, for the rate of the server's clock. `transport` leads to `endpoint`.
-Facts examine(Transport& transport, const Endpoint& endpoint, const Examination& what, const Clock& clock, Rng& rng);
+// The same place for a client without a name and a password.
+Endpoint without_password(Endpoint endpoint);
+
+// Takes about a second, for the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the same without
+// a password.
+Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what, const Clock& clock,
+              Rng& rng);
 
 }  // namespace rlock

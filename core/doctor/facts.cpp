@@ -2,6 +2,7 @@
 #include "doctor/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace rlock {
@@ -38,6 +39,18 @@ std::optional<std::int64_t> Fields::number(std::string_view name) const
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool whole = read.ec == std::errc{} && read.ptr == digits.data() + digits.size();
   return whole ? std::optional(value) : std::nullopt;
+}
+
+bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+int number_of_version(std::string_view text)
+{
+  std::array<int, 3> parts{};
+  for (int& part : parts) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), part);
+    text.remove_prefix(std::min(text.size(), static_cast<std::size_t>(read.ptr - text.data()) + 1));
+  }
+  return parts[0] * 10'000 + parts[1] * 100 + parts[2];
 }
 
 }  // namespace rlock

@@ -79,10 +79,14 @@ struct ClusterFacts {
   std::optional<std::vector<SlotOwner>> owners;
 };
 
+// What a client without a name and a password may do.
+enum class Anonymous { unknown, refused, may_delete };
+
 struct Facts {
   std::string server;              // as Endpoint::shown
   std::string host;                // on which it runs, as far as its URL says; empty: on several, or on one that moves
-  bool guarded = false;            // nobody else reaches it, or a password is asked for
+  bool asked_on_its_host = false;  // through a socket or the loopback device
+  Anonymous anonymous = Anonymous::unknown;
   std::vector<CertificateLife> certificates = {};  // without TLS none
   std::optional<SentinelFacts> sentinels = {};     // where the URL names some
   std::optional<Error> failure;    // nothing could be asked; all that follows is empty
@@ -92,5 +96,11 @@ struct Facts {
   std::optional<Fields> config;
   Result<Probe> probe = Error{Fault::internal, "not tried"};
 };
+
+// Of a host name or an address.
+bool is_loopback(std::string_view host);
+
+// 7.0.15 is 70015; 0 where the text is no version.
+int number_of_version(std::string_view text);
 
 }  // namespace rlock

@@ -50,6 +50,7 @@ struct FurtherCheck {
 bool speaks_tls(const Facts& facts) { return !facts.certificates.empty(); }
 bool has_sentinels(const Facts& facts) { return facts.sentinels.has_value(); }
 bool is_cluster(const Facts& facts) { return facts.cluster.has_value(); }
+bool serves_as_cluster(const Facts& facts) { return is_cluster(facts) && !facts.failure; }
 
 constexpr FurtherCheck further_checks[] = {
     {speaks_tls, {"certificate", Needs::nothing, doctor::certificate}},
@@ -57,9 +58,9 @@ constexpr FurtherCheck further_checks[] = {
     {has_sentinels, {"fail-over", Needs::nothing, doctor::fail_over}},
     {has_sentinels, {"master", Needs::nothing, doctor::master}},
     {is_cluster, {"cluster", Needs::nothing, doctor::cluster}},
-    {is_cluster, {"spares", Needs::nothing, doctor::spares}},
-    {is_cluster, {"coverage", Needs::config, doctor::coverage}},
-    {is_cluster, {"shard-pubsub", Needs::config, doctor::shard_pubsub}},
+    {serves_as_cluster, {"spares", Needs::nothing, doctor::spares}},
+    {serves_as_cluster, {"coverage", Needs::config, doctor::coverage}},
+    {serves_as_cluster, {"shard-pubsub", Needs::config, doctor::shard_pubsub}},
 };
 
 doctor::Verdict verdict_of(const Check& check, const Facts& facts, Millis ttl)

@@ -140,6 +140,10 @@ Verdict cluster(const Facts& facts, Millis)
   if (!state) {
     return untold();
   }
+  if (facts.cluster->info->number("cluster_slots_assigned") == 0) {
+    return fail("no slot is assigned to a node, so no lock can be taken",
+                "assign the slots: redis-cli --cluster create HOST:PORT... for a new cluster, redis-cli --cluster fix for an old one");
+  }
   const std::string advice = "see CLUSTER NODES there, and redis-cli --cluster check";
   const auto served = facts.cluster->info->number("cluster_slots_ok").value_or(16384);
   const std::string missing = std::to_string(16384 - served) + " of 16384 slots are served by nobody";

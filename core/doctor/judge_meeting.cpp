@@ -9,6 +9,9 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <sstream>
+#include <string>
 
 namespace rlock::doctor {
 namespace {
@@ -24,24 +27,45 @@ std::string in_ms(Micros time)
   return text.data();
 }
 
-// 7.0.15 is 70015; 0 for what is none.
-int number_of_version(std::string_view text)
+bool is_bound_to_loopback(std::string_view address)
 {
-  std::array<int, 3> parts{};
-  for (int& part : parts) {
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), part);
-    text.remove_prefix(std::min(text.size(), static_cast<std::size_t>(read.ptr - text.data()) + 1));
+  return is_loopback(address.substr(address.starts_with('-') ? 1 : 0));  // '-': the address may be missing
+}
+
+// Empty `bind`: every address. Without a password, protected mode turns other hosts away; before Redis 7 only where
+// no address is configured.
+bool other_hosts_reach(const Fields& config, const Fields& info)
+{
+  if (config.number("port").value_or(0) == 0 && config.number("tls-port").value_or(0) == 0) {
+    return false;
   }
-  return parts[0] * 10'000 + parts[1] * 100 + parts[2];
+  const std::string bind = config.text("bind").value_or("");
+  const bool is_protected = config.text("protected-mode") == "yes" &&
+                            (bind.empty() || number_of_version(info.text("redis_version").value_or("")) >= 70'000);
+  std::istringstream addresses(bind);
+  const bool only_loopback = !bind.empty() && std::all_of(std::istream_iterator<std::string>(addresses), {}, is_bound_to_loopback);
+  return !is_protected && !only_loopback;
 }
 
 }  // namespace
 
 Verdict access(const Facts& facts, Millis)
 {
-  return facts.guarded ? ok("whoever reaches it from here is known")
-                       : warn("no password is asked for: whoever reaches it may delete every lock",
-                              "set a password or users there (rlock acl prints the rules of one)");
+  const std::string advice = "set a password for the default user, or disable that user (rlock acl prints the rules of another one)";
+  const std::string open = "a client without a password may delete every lock";
+  switch (facts.anonymous) {
+    case Anonymous::refused: return ok("a client without a password may not delete a lock");
+    case Anonymous::unknown: return {Health::unknown, "a connection without a password could not be tried", {}};
+    case Anonymous::may_delete: break;
+  }
+  if (!facts.asked_on_its_host) {
+    return warn(open, advice);
+  }
+  if (!facts.config || !facts.info || !facts.config->text("bind")) {
+    return {Health::unknown, open + ", and CONFIG GET, which tells whether other hosts reach it, is not permitted", advice};
+  }
+  return other_hosts_reach(*facts.config, *facts.info) ? warn(open + ", and other hosts reach it", advice)
+                                                       : ok("no password is needed, but only this host reaches it");
 }
 
 Verdict round_trip(const Facts& facts, Millis ttl)

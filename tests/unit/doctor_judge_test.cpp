@@ -92,10 +92,38 @@ TEST_CASE("doctor: nobody answers, and nothing is permitted")
   CHECK(status_of(Facts{}, "persistence") == "unknown");
 }
 
-TEST_CASE("doctor: a tcp server that asks nobody for a password")
+TEST_CASE("doctor: access without a password")
 {
-  CHECK(status_of(Facts{}, "access") == "warn");
+  CHECK(status_of(Facts{}, "access") == "unknown");
   Facts facts;
-  facts.guarded = true;
+  facts.anonymous = Anonymous::refused;
   CHECK(status_of(facts, "access") == "ok");
+  facts.anonymous = Anonymous::may_delete;
+  CHECK(status_of(facts, "access") == "warn");
+
+  facts.asked_on_its_host = true;
+  CHECK(status_of(facts, "access") == "unknown");  // CONFIG GET is not permitted
+  struct Row {
+    std::string version, port, tls_port, bind, protected_mode, status;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"7.0.15", "6379", "0", "127.0.0.1 -::1", "no", "ok"},
+           {"7.0.15", "6379", "0", "0.0.0.0", "no", "warn"},
+           {"7.0.15", "6379", "0", "127.0.0.1 10.0.0.5", "no", "warn"},
+           {"7.0.15", "6379", "0", "* -::*", "yes", "ok"},
+           {"7.0.15", "0", "0", "* -::*", "no", "ok"},
+           {"7.0.15", "0", "6380", "* -::*", "no", "warn"},
+           {"6.2.14", "6379", "0", "0.0.0.0", "yes", "warn"},
+           {"6.2.14", "6379", "0", "", "yes", "ok"},
+           {"6.2.14", "6379", "0", "", "no", "warn"},
+       }) {
+    CAPTURE(row.version + " " + row.port + " " + row.tls_port + " " + row.bind + " " + row.protected_mode);
+    facts.info.emplace().set("redis_version", row.version);
+    Fields& config = facts.config.emplace();
+    config.set("port", row.port);
+    config.set("tls-port", row.tls_port);
+    config.set("bind", row.bind);
+    config.set("protected-mode", row.protected_mode);
+    CHECK(status_of(facts, "access") == row.status);
+  }
 }

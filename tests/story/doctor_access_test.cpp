@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock doctor` about clients without a password, and about a cluster that cannot answer.
+#include "support/diagnosis.h"
+#include "support/redis_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+std::string with_user(const RedisServer& server)
+{
+  return "redis://app:" + std::string(test_password) + "@127.0.0.1:" + std::to_string(server.port());
+}
+
+Finished doctor(const std::string& url) { return run_rlock({"doctor", "-S", url, "--json"}); }
+
+// The line of this check.
+std::string line_of(const Finished& told, const std::string& check)
+{
+  const auto at = told.out.find("\"check\":\"" + check + "\"");
+  REQUIRE(at != std::string::npos);
+  const auto begin = told.out.rfind('\n', at) + 1;
+  return told.out.substr(begin, told.out.find('\n', at) - begin);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("doctor: a server without a password that other hosts may reach is told of, whoever asks from where")
+{
+  // The second address, which is for documentation, is on no host: so the server listens on the first one only.
+  const RedisServer server({.args = {"--bind", "127.0.0.1", "-192.0.2.1", "--protected-mode", "no"}, .tcp = true, .alone = true});
+  server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "~*", "&*", "+@all"});
+  for (const std::string& url : {server.tcp_url(), server.direct_url(), with_user(server)}) {
+    CAPTURE(url);
+    const std::string access = line_of(doctor(url), "access");
+    CHECK(has(access, "\"warn\""));
+    CHECK(has(access, "other hosts reach it"));
+  }
+  server.command({"ACL", "SETUSER", "default", ">" + std::string(test_password), "resetpass", ">other"});
+  CHECK(has(line_of(doctor(with_user(server)), "access"), "\"ok\""));
+}
+
+TEST_CASE("doctor: a server without a password that only its own host reaches is fit")
+{
+  const RedisServer server({.tcp = true, .alone = true});
+  for (const std::string& url : {server.tcp_url(), server.direct_url()}) {
+    CAPTURE(url);
+    CHECK(has(line_of(doctor(url), "access"), "\"ok\""));
+  }
+}
+
+TEST_CASE("doctor: where CONFIG GET is not permitted it is not known whether other hosts reach the server")
+{
+  const RedisServer server({.tcp = true, .alone = true});
+  server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "~*", "&*", "+@all", "-config"});
+  const std::string access = line_of(doctor(with_user(server)), "access");
+  CHECK(has(access, "\"unknown\""));
+  CHECK(has(access, "CONFIG GET"));
+}
+
+TEST_CASE("doctor: a cluster without slots is told what to do")
+{
+  const RedisServer server({.tcp = true, .alone = true, .cluster = true});
+  const Finished told = doctor("redis+cluster://127.0.0.1:" + std::to_string(server.port()));
+  CHECK(told.code != 0);
+  const std::string cluster = line_of(told, "cluster");
+  CHECK(has(cluster, "\"fail\""));
+  CHECK(has(cluster, "no slot is assigned"));
+  CHECK(has(cluster, "redis-cli --cluster"));
+}

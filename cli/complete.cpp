@@ -80,7 +80,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   }
   server.timeout = std::to_string(server_patience.count()) + "ms";
   const auto opened = open_typed(server, environment);
-  const auto states = opened ? opened->store->list(meant_pattern(keys, "*"), opened->limit())
+  const auto states = opened ? opened->store->list(meant_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
                              : Result<std::vector<LockState>>(opened.error());
   std::vector<Candidate> candidates;
   for (const LockState& state : states ? *states : std::vector<LockState>{}) {

@@ -39,6 +39,8 @@ struct OpenedStore {
   std::unique_ptr<LockStore> store;
   Millis timeout;
   [[nodiscard]] Limit limit() const { return {clock->now() + timeout, Stop::never()}; }
+  // For a question of many requests, however long they take together.
+  [[nodiscard]] PerAnswer per_answer(Stop stop = Stop::never()) const { return {*clock, timeout, {far_future, stop}}; }
 };
 Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment);
 

@@ -57,7 +57,7 @@ class Trails {
 
   Result<Done> search(std::string_view pattern)
   {
-    const auto names = find_trails(*m_transport, pattern, m_opened.limit());
+    const auto names = find_trails(*m_transport, pattern, m_opened.per_answer());
     if (!names) {
       return names.error();
     }

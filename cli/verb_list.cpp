@@ -64,7 +64,7 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const Result<std::vector<LockState>> states = opened->store->list(pattern, opened->limit());
+  const Result<std::vector<LockState>> states = opened->store->list(pattern, opened->per_answer());
   if (!states) {
     return states.error();
   }

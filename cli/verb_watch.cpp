@@ -67,13 +67,15 @@ class Watch {
   // The first look: a server that was never there is an error.
   Result<Done> begin()
   {
-    const auto states = m_opened.store->list(m_pattern, m_opened.limit());
+    const auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (!states) {
       return states.error();
     }
     take(*states);
     return Done{};
   }
+
+  RunEnd die_of_signal() { return DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number}; }
 
   RunEnd live()
   {
@@ -82,7 +84,7 @@ class Watch {
     while (!m_view.quits) {
       draw(screen);
       switch (rest()) {
-        case Woken::signal: return DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number};
+        case Woken::signal: return die_of_signal();
         case Woken::key: pressed(screen); break;
         case Woken::neither: break;
       }
@@ -104,10 +106,13 @@ class Watch {
       if (const auto printed = finish_output(); !printed) {
         return printed.error();
       }
-      if (m_opened.clock->sleep_until(m_look_at, m_signals.stop()) == Wake::stopped) {
-        return RunEnd(DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number});
+      const Wake woken = m_opened.clock->sleep_until(m_look_at, m_signals.stop());
+      if (woken == Wake::due) {
+        look();
       }
-      look();
+      if (woken == Wake::stopped || m_signals.stop().requested()) {
+        return die_of_signal();
+      }
       if (m_trouble) {
         return *m_trouble;
       }
@@ -129,7 +134,7 @@ class Watch {
 
   void look()
   {
-    auto states = m_opened.store->list(m_pattern, m_opened.limit());
+    auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (states) {
       take(*std::move(states));
       return;
@@ -205,7 +210,7 @@ Result<RunEnd> act(const TypedWatch& typed, const Call& call)
   call.signals.block();
   Watch watch(*opened, pattern, server->shown(), *interval, call.signals);
   if (const auto begun = watch.begin(); !begun) {
-    return begun.error();
+    return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
   }
   return typed.json || !Screen::is_there() ? watch.lines(typed.json) : Result<RunEnd>(watch.live());
 }

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+#include <algorithm>
+
 namespace rlock {
 
 class Stop {
@@ -50,6 +52,14 @@ class AnyStop {
 struct Limit {
   Instant deadline;
   Stop stop;
+};
+
+// For work of any number of requests: each has `timeout` for its answer, and all together no longer than `whole`.
+struct PerAnswer {
+  const Clock& clock;
+  Millis timeout;
+  Limit whole;
+  [[nodiscard]] Limit next() const { return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop}; }
 };
 
 }  // namespace rlock

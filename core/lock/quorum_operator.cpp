@@ -150,12 +150,14 @@ Result<LockState> QuorumStore::inspect(const LockName& name, const Limit& limit)
 }
 
 // A lock that one server lists is free on those that answered and do not.
-Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const Limit& limit)
+Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
 {
   using Locks = std::vector<LockState>;
   const auto answers = consult_all<Locks>(
-      Subject{"list"}, limit,
-      [glob = std::string(pattern)](QuorumServer& server, const Limit& within) { return server.store->list(glob, within); },
+      Subject{"list"}, limits.whole,
+      [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server, const Limit& within) {
+        return server.store->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
+      },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   if (answered(answers) < majority()) {
     return no_quorum(answers, majority());

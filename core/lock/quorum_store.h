@@ -61,7 +61,7 @@ class QuorumStore final : public LockStore {
   Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
                           const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
-  Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const Limit& limit) override;
   Result<bool> forget_success(const LockName& name, const Limit& limit) override;

@@ -72,11 +72,6 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .proven = answer.integer(8) == 1};
 }
 
-// Our own hashes beside a lock look like one at times.
-bool is_bookkeeping(const std::string& key)
-{
-  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
-}
 
 std::string_view word_for(ForceStep step)
 {
@@ -126,16 +121,14 @@ Result<Millis> RedisStore::uptime(const Limit& limit)
   return Millis{std::max<std::int64_t>(0, seconds - 1) * 1000};
 }
 
-// What looks like a lock is asked one by one, for a name alone does not tell. Hashes are looked for as such; a string
-// may be anything, so of those only what our own records stand beside.
-Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const Limit& limit)
+// Hashes are looked for by their shape; a string may be anything, so of those only what has a record of rlock's beside it.
+Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  auto keys = keys_like(*m_transport, pattern, "hash", limit);
+  const auto keys = hashes_like_locks(*m_transport, pattern, limits);
   if (!keys) {
     return keys.error();
   }
-  std::erase_if(*keys, is_bookkeeping);
-  const auto beside = locks_beside(*m_transport, "holder", pattern, "hash", limit);
+  const auto beside = locks_beside(*m_transport, "holder", pattern, "hash", limits);
   if (!beside) {
     return beside.error();
   }
@@ -144,7 +137,7 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   std::vector<LockState> locks;
   for (const std::string& key : all) {
     const auto name = LockName::parse(key);
-    auto state = name ? inspect(*name, limit) : Result<LockState>(name.error());
+    auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
     if (state && state->held() && state->proven) {
       locks.push_back(*std::move(state));
     } else if (!state && state.error().fault != Fault::config && state.error().fault != Fault::usage) {

@@ -29,7 +29,7 @@ class RedisStore final : public LockStore {
   std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                             const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
-  Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const Limit& limit) override;
   Result<bool> forget_success(const LockName& name, const Limit& limit) override;

@@ -234,7 +234,7 @@ class LockStore {
   virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
 
   // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.
-  virtual Result<std::vector<LockState>> list(std::string_view pattern, const Limit& limit) = 0;
+  virtual Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) = 0;
 
   // From when this returns, whatever is said to the owner about any of these locks is heard. One connection.
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,

@@ -186,9 +186,9 @@ Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, s
   return trails;
 }
 
-Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const Limit& limit)
+Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const PerAnswer& limits)
 {
-  const auto locks = locks_beside(transport, "events", pattern, "list", limit);
+  const auto locks = locks_beside(transport, "events", pattern, "list", limits);
   if (!locks) {
     return locks.error();
   }

@@ -76,6 +76,6 @@ Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, s
                                                          const Limit& limit);
 
 // The locks whose name matches the glob and that have a trail, sorted.
-Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const Limit& limit);
+Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const PerAnswer& limits);
 
 }  // namespace rlock

@@ -9,7 +9,7 @@
 namespace rlock {
 
 struct Script {
-  std::string_view name;                  // KIND_VERB, for messages
+  std::string_view name;                  // KIND_VERB or that of a single script, for messages
   std::array<std::string_view, 6> parts;  // one text
   std::string_view sha1;                  // of it: 40 lower-case hex digits, as SCRIPT LOAD would answer
 

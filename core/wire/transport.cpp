@@ -17,28 +17,14 @@ Request by_sha(const ScriptCall& call)
   return {.route_key = call.keys.empty() ? "" : call.keys.front(), .words = std::move(words)};
 }
 
-}  // namespace
-
-std::vector<Result<Reply>> Transport::call_each(std::span<const Request> requests, const Limit& limit)
-{
-  std::vector<Result<Reply>> answers;
-  for (const Request& request : requests) {
-    answers.push_back(call(request.route_key, views(request.words), limit));
-  }
-  return answers;
-}
-
-Result<std::vector<std::string>> Transport::routes(const Limit&) { return std::vector<std::string>{""}; }
-
-Result<Reply> run_script(Transport& transport, const Script& script,
-                         std::span<const std::string_view> keys,
-                         std::span<const std::string_view> args, const Limit& limit)
+Result<Reply> run_routed(Transport& transport, std::string_view route_key, const Script& script,
+                         std::span<const std::string_view> keys, std::span<const std::string_view> args,
+                         const Limit& limit)
 {
   const std::string key_count = std::to_string(keys.size());
   std::vector<std::string_view> argv{"EVALSHA", script.sha1, key_count};
   argv.insert(argv.end(), keys.begin(), keys.end());
   argv.insert(argv.end(), args.begin(), args.end());
-  const std::string_view route_key = keys.empty() ? std::string_view{} : keys.front();
 
   auto reply = transport.call(route_key, argv, limit);
   if (reply && reply->is_error()) {
@@ -52,6 +38,31 @@ Result<Reply> run_script(Transport& transport, const Script& script,
                                       std::string(script.name) + ", which it has just been sent"};
   }
   return reply;
+}
+
+}  // namespace
+
+std::vector<Result<Reply>> Transport::call_each(std::span<const Request> requests, const Limit& limit)
+{
+  std::vector<Result<Reply>> answers;
+  for (const Request& request : requests) {
+    answers.push_back(call(request.route_key, views(request.words), limit));
+  }
+  return answers;
+}
+
+Result<std::vector<std::string>> Transport::routes(const Limit&) { return std::vector<std::string>{""}; }
+
+Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
+                         std::span<const std::string_view> args, const Limit& limit)
+{
+  return run_routed(transport, keys.empty() ? std::string_view{} : keys.front(), script, keys, args, limit);
+}
+
+Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
+                            std::span<const std::string_view> args, const Limit& limit)
+{
+  return run_routed(transport, route_key, script, {}, args, limit);
 }
 
 std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,

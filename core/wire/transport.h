@@ -57,7 +57,11 @@ Result<Reply> run_script(Transport& transport, const Script& script,
                          std::span<const std::string_view> keys,
                          std::span<const std::string_view> args, const Limit& limit);
 
-// The same for several at once.
+// The same of a script without KEYS, at the server of `route_key`.
+Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
+                            std::span<const std::string_view> args, const Limit& limit);
+
+// run_script for several at once.
 struct ScriptCall {
   const Script& script;
   std::vector<std::string> keys;

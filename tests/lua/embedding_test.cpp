@@ -50,6 +50,13 @@ TEST_CASE("embedding: a script for every kind and verb, byte for byte, and its S
     embedded.insert(std::string(script->name));
     CHECK(script->sha1 == as_text(redis.command({"SCRIPT", "LOAD", script->source()})));
   }
+  for (const std::string& single : stems("single")) {
+    CAPTURE(single);
+    CHECK(embedded.erase(single) == 1);
+    for (const rlock::Script* script : rlock::scripts::all) {
+      CHECK((script->name != single || script->source() == bytes_of(lua / "single" / (single + ".lua"))));
+    }
+  }
   for (const std::string& kind : stems("kinds")) {
     for (const std::string& verb : stems("verbs")) {
       const std::string name = kind + "_" + verb;

@@ -123,7 +123,7 @@ class FakeStore final : public LockStore {
       return state;
     });
   }
-  Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return std::vector<LockState>{}; }
+  Result<std::vector<LockState>> list(std::string_view, const PerAnswer&) override { return std::vector<LockState>{}; }
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const Limit&) override
   {
     return Error{Fault::unreachable, "nobody listens here"};

@@ -163,7 +163,7 @@ class ScriptedStore final : public LockStore {
 
   Result<Renewal> renew(const LockSpec&, const Owner&, const Limit&) override { return unasked(); }
   Result<LockState> inspect(const LockName&, const Limit&) override { return unasked(); }
-  Result<std::vector<LockState>> list(std::string_view, const Limit&) override { return unasked(); }
+  Result<std::vector<LockState>> list(std::string_view, const PerAnswer&) override { return unasked(); }
   Result<bool> raise_fence(const LockSpec&, const Owner&, std::uint64_t, const Limit&) override { return unasked(); }
   Result<Reentry> reenter(const LockSpec&, const Hold&, const Limit&) override { return unasked(); }
   Result<bool> forget_success(const LockName&, const Limit&) override { return unasked(); }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock list` on a server that is full of other data.
+#include "support/redis_cluster.h"
+#include "support/redis_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* foreign_owner = "6f1d7e2c-9a3b-4c5d-8e7f-0123456789ab:42";
+
+// Hashes with one field, as sessions and carts are, and some with more.
+void add_ordinary_hashes(const RedisServer& server, int count)
+{
+  constexpr int at_once = 10'000;
+  for (int from = 1; from <= count; from += at_once) {
+    server.command({"EVAL",
+                    "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'session:' .. i, 'user', i) "
+                    "if i % 10 == 0 then redis.call('HSET', 'session:' .. i, 'mode', 'dark') end end",
+                    "0", std::to_string(from), std::to_string(from + at_once - 1)});
+  }
+}
+
+// rlock's own kinds, and two locks of Redisson that no record of rlock stands beside.
+Words take_locks(const std::string& url, const std::function<void(const Words&)>& command)
+{
+  const std::vector<Words> kinds = {{"plain"}, {"writer", "-x"}, {"reader", "-s"}, {"permits", "--permits", "3"}, {"string", "--format", "string"}};
+  Words keys{"foreign:plain", "foreign:rw"};
+  command({"HSET", "foreign:plain", foreign_owner, "1"});
+  command({"PEXPIRE", "foreign:plain", "60000"});
+  command({"HSET", "foreign:rw", "mode", "write", std::string(foreign_owner) + ":write", "1"});
+  command({"PEXPIRE", "foreign:rw", "60000"});
+  for (const Words& kind : kinds) {
+    Words words{"acquire", "-S", url, "--lease", "60s", "-k", kind[0]};
+    words.insert(words.end(), kind.begin() + 1, kind.end());
+    REQUIRE(run_rlock(words).code == 0);
+    keys.push_back(kind[0]);
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+// From `list --json`, in its order.
+Words listed(const std::string& out)
+{
+  const std::string before = "\"key\":\"";
+  Words keys;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(before);
+    REQUIRE(at != std::string::npos);
+    const auto begin = at + before.size();
+    keys.push_back(line.substr(begin, line.find('"', begin) - begin));
+  }
+  return keys;
+}
+
+std::int64_t scripts_run(const RedisServer& server) { return calls(server, "eval") + calls(server, "evalsha"); }
+
+}  // namespace
+
+TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock among them is missed")
+{
+  const RedisServer server({.alone = true});
+  add_ordinary_hashes(server, 150'000);
+  const Words keys = take_locks(server.direct_url(), [&](const Words& words) { server.command(words); });
+  const auto before = scripts_run(server);
+  const Finished list = run_rlock({"list", "-S", server.direct_url(), "--json"});
+  CHECK(list.code == 0);
+  CHECK(list.err == "");
+  CHECK(listed(list.out) == keys);
+  CHECK(scripts_run(server) - before <= 200);
+}
+
+TEST_CASE("list: a cluster and a quorum look through ordinary hashes the same way")
+{
+  const RedisServer server;
+  for (int i = 0; i < 50; ++i) {
+    server.command({"HSET", "session:" + std::to_string(i), "user", "1"});
+  }
+  const Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
+  const Finished list = run_rlock({"list", "-S", server.url(), "--json"});
+  CHECK(list.code == 0);
+  CHECK(list.err == "");
+  CHECK(listed(list.out) == keys);
+}
+
+TEST_CASE("list: all nodes of a cluster are looked through by a script for each batch")
+{
+  const RedisCluster cluster;
+  for (int i = 0; i < 300; ++i) {
+    cluster.command({"HSET", "session:" + std::to_string(i), "user", "1"});
+  }
+  const Words keys = take_locks(cluster.url(), [&](const Words& words) { cluster.command(words); });
+  const auto all_scripts = [&] {
+    std::int64_t sum = 0;
+    for (const RedisServer& node : cluster.nodes()) {
+      sum += scripts_run(node);
+    }
+    return sum;
+  };
+  const auto before = all_scripts();
+  const Finished list = run_rlock({"list", "-S", cluster.url(), "--json"});
+  CHECK(list.code == 0);
+  CHECK(list.err == "");
+  CHECK(listed(list.out) == keys);
+  CHECK(all_scripts() - before <= 40);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scan of many pages: each answer has its whole time, however long the scan takes.
+#include "lock/scan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Stands still but for what the test adds.
+class SteppedClock final : public Clock {
+ public:
+  [[nodiscard]] Instant now() const override { return m_now; }
+  Wake sleep_until(Instant, const Stop&) const override { return Wake::due; }
+  void add(Millis time) { m_now += time; }
+
+ private:
+  Instant m_now{};
+};
+
+// Each answer takes 3 s. Five pages with two keys each; of the hashes that end with 1 the server says that they look like locks.
+class SlowServer final : public Transport {
+ public:
+  explicit SlowServer(SteppedClock& clock) : m_clock(clock) {}
+
+  Result<Reply> call(std::string_view, std::span<const std::string_view> argv, const Limit& limit) override
+  {
+    if (m_clock.now() + 3s > limit.deadline) {
+      return Error{Fault::unreachable, "no answer"};
+    }
+    m_clock.add(3s);
+    words.emplace_back(argv.begin(), argv.end());
+    return argv[0] == "SCAN" ? page(std::stoi(std::string(argv[1]))) : looked_through(argv.subspan(3));
+  }
+  Result<Reply> follow_up(std::string_view, std::span<const std::string_view>, const Limit&) override
+  {
+    return Error{Fault::internal, "not asked"};
+  }
+  Result<Subscription> subscribe(std::span<const std::string_view>, const Limit&) override
+  {
+    return Error{Fault::internal, "not asked"};
+  }
+  void forget() override {}
+
+  std::vector<std::vector<std::string>> words;
+
+ private:
+  static Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
+  static Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
+
+  static Reply page(int number)
+  {
+    const std::string name = "page" + std::to_string(number) + ":";
+    return list({text(number == 4 ? "0" : std::to_string(number + 1)), list({text(name + "0"), text(name + "1")})});
+  }
+  static Reply looked_through(std::span<const std::string_view> names)
+  {
+    std::vector<Reply> found;
+    for (const std::string_view name : names) {
+      if (name.ends_with("1")) {
+        found.push_back(text(std::string(name)));
+      }
+    }
+    return list(std::move(found));
+  }
+
+  SteppedClock& m_clock;
+};
+
+}  // namespace
+
+TEST_CASE("scan: each answer has the whole timeout, and one script looks through many hashes")
+{
+  SteppedClock clock;
+  SlowServer server(clock);
+  const auto found = hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {far_future, Stop::never()}});
+  REQUIRE(found);
+  CHECK(*found == std::vector<std::string>{"page0:1", "page1:1", "page2:1", "page3:1", "page4:1"});
+  CHECK(std::count_if(server.words.begin(), server.words.end(), [](const auto& words) { return words[0] == "EVALSHA"; }) == 1);
+}
+
+TEST_CASE("scan: a deadline for all answers together ends it")
+{
+  SteppedClock clock;
+  SlowServer server(clock);
+  const auto found = hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, Stop::never()}});
+  REQUIRE_FALSE(found);
+  CHECK(found.error().fault == Fault::unreachable);
+}

@@ -10,6 +10,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::string_view held_variable = "RLOCK_HELD";
+constexpr std::string_view shard_variable = "RLOCK_SHARD";
 constexpr std::string_view server_variable = "RLOCK_SERVER";
 
 std::string line(std::string_view name, std::string_view value)
@@ -70,7 +71,10 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
   std::string lines;
   for (const std::string_view name :
        {std::string_view("RLOCK_KEY"), std::string_view("RLOCK_TOKEN"), fence_variable,
-        std::string_view("RLOCK_LEASE_MS"), server_variable, held_variable}) {
+        std::string_view("RLOCK_LEASE_MS"), shard_variable, server_variable, held_variable}) {
+    if (name == shard_variable && !ours.shard) {
+      continue;
+    }
     if (name == fence_variable) {
       lines += line(name, std::to_string(fence));
     } else if (name != server_variable || !has_password_for(lock.server, environment)) {

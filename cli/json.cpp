@@ -140,13 +140,13 @@ std::string ttl_json(const LockState& state)
 }
 
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
-                       std::optional<Millis> ttl)
+                       std::optional<Millis> ttl, std::optional<std::size_t> shard)
 {
   return one_line({{"key", name.text()},
                    {"token", hold.token()},
                    {"fence", fence == 0 ? Json() : Json(fence)},
                    {"ttl_ms", ttl ? Json(ttl->count()) : Json()},
-                   {"shard", nullptr}});
+                   {"shard", shard ? Json(*shard) : Json()}});
 }
 
 std::string force_json(const LockName& name, const ForceEnd& end)

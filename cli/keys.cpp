@@ -2,6 +2,11 @@
 #include "cli/keys.h"
 
 namespace rlock::cli {
+namespace {
+
+constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
+
+}  // namespace
 
 void describe_prefix(Options& options, TypedKeys& typed)
 {
@@ -55,6 +60,32 @@ Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> 
     return usage(std::to_string(names->size()) + " keys, and this is about one: ask for each alone");
   }
   return names->front();
+}
+
+void describe_shards(Options& options, Text& typed, std::string_view how_told)
+{
+  const std::string help = "any free one of the locks KEY:0 to KEY:N-1; " + std::string(how_told);
+  options.text("--shards", typed, "N", help.c_str());
+}
+
+Result<std::vector<LockName>> meant_shards(const Text& typed, const LockName& key)
+{
+  std::vector<LockName> shards;
+  if (!typed) {
+    return shards;
+  }
+  const Result<int> count = meant_number(*typed, shards_rule);
+  if (!count) {
+    return count.error();
+  }
+  for (int i = 0; i < *count; ++i) {
+    const Result<LockName> name = LockName::parse(key.text() + ":" + std::to_string(i));
+    if (!name) {
+      return name.error();
+    }
+    shards.push_back(*name);
+  }
+  return shards;
 }
 
 std::string meant_pattern(const TypedKeys& typed, std::string_view pattern)

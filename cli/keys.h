@@ -24,6 +24,11 @@ Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
                                          std::span<const std::string> operands);
 Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands);
 
+// `how_told`: where the caller finds the number of the lock that was taken.
+void describe_shards(Options& options, Text& typed, std::string_view how_told);
+// KEY:0 to KEY:N-1; empty where `typed` is missing.
+Result<std::vector<LockName>> meant_shards(const Text& typed, const LockName& key);
+
 // The glob of all keys that match `pattern` after the prefix, in which nothing is special.
 std::string meant_pattern(const TypedKeys& typed, std::string_view pattern);
 

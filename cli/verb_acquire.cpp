@@ -106,19 +106,19 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
   return std::optional(ward);
 }
 
-std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const Hold& hold,
+std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const HeldLock& lock,
                   std::uint64_t fence, const Environment& environment)
 {
   if (typed.json) {
-    return lease_json(request.name, hold, fence, request.ttl);
+    return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
   }
   if (typed.exports) {
-    return export_lines({.held = {{.name = request.name, .hold = hold}},
+    return export_lines({.held = {lock},
                          .lease = request.ttl,
                          .server = request.server.shown()},
                         fence, environment);
   }
-  return hold.token() + "\n";
+  return lock.hold.token() + "\n";
 }
 
 // What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
@@ -147,8 +147,8 @@ Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
   const BootClock clock;
   SystemRng rng;
   const Log log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
-  return acquire(*request, {clock, rng, call.signals, log}, [&](const Hold& hold, std::uint64_t fence) {
-    print(shown(typed, *request, hold, fence, call.environment));
+  return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, std::uint64_t fence) {
+    print(shown(typed, *request, lock, fence, call.environment));
     return finish_output();
   });
 }
@@ -174,6 +174,7 @@ Act describe_verb(Options& options)
 void describe_acquire(Options& options, TypedAcquire& typed)
 {
   describe_keys(options, typed.keys);
+  describe_shards(options, typed.shards, "--export and --json say which");
   describe_mode(options, typed.mode);
   describe_patience(options, typed.patience);
   options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
@@ -217,6 +218,13 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   if (typed.exports && typed.json) {
     return usage("--export and --json exclude each other (try --export alone)");
   }
+  const Result<std::vector<LockName>> shards = meant_shards(typed.shards, *name);
+  if (!shards) {
+    return shards.error();
+  }
+  if (!shards->empty() && !typed.exports && !typed.json) {
+    return usage("--shards: which lock was taken is said by --export and --json only (try --export)");
+  }
   Result<std::string> label = meant_label(typed.label);
   if (!label) {
     return label.error();
@@ -227,6 +235,7 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   }
   return AcquireRequest{.server = *std::move(server),
                         .name = *std::move(name),
+                        .shards = *shards,
                         .mode = *mode,
                         .ttl = *ttl,
                         .wait = *wait,

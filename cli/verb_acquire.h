@@ -18,6 +18,7 @@ struct TypedAcquire {
   TypedServer server;
   TypedPatience patience;
   TypedMode mode;
+  Text shards;
   Text busy_code;
   Text pid;
   Text ttl;

@@ -26,7 +26,6 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
 
 constexpr std::array<std::string_view, 5> examples{
     "rlock run -k stock -- ./job.sh",
@@ -106,23 +105,14 @@ Result<Done> mean_label(const TypedRun& typed, RunRequest& request)
 
 Result<Done> mean_shards(const TypedRun& typed, RunRequest& request)
 {
-  if (!typed.shards) {
-    return Done{};
-  }
-  const Result<int> count = meant_number(*typed.shards, shards_rule);
-  if (!count) {
-    return count.error();
-  }
-  if (request.names.size() > 1) {
+  if (typed.shards && request.names.size() > 1) {
     return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
   }
-  for (int i = 0; i < *count; ++i) {
-    const Result<LockName> name = LockName::parse(request.names.begin()->text() + ":" + std::to_string(i));
-    if (!name) {
-      return name.error();
-    }
-    request.shards.push_back(*name);
+  auto shards = meant_shards(typed.shards, *request.names.begin());
+  if (!shards) {
+    return shards.error();
   }
+  request.shards = *std::move(shards);
   return Done{};
 }
 
@@ -270,9 +260,7 @@ Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunR
 void describe_run(Options& options, TypedRun& typed)
 {
   describe_several_keys(options, typed.keys);
-  options.text(
-      "--shards", typed.shards, "N",
-      "any free one of the locks KEY:0 to KEY:N-1; the job finds its number in RLOCK_SHARD");
+  describe_shards(options, typed.shards, "the job finds its number in RLOCK_SHARD");
   describe_mode(options, typed.mode);
   describe_run_options(options, typed);
 }

@@ -47,6 +47,38 @@ void add(Rights& rights, const LockName& glob)
   rights.channels.push_back(keys.done);
 }
 
+// A wildcard also matches names with a {tag}, app:{eu}:1 for one, and the keys of such a lock are named in another way.
+bool also_means_tagged_names(const std::string& glob)
+{
+  return glob.find('{') == std::string::npos && glob.find_first_of("*?[") != std::string::npos;
+}
+
+// Takes the patterns of a name with a tag and puts the glob into them; leaves out those that the glob itself covers.
+void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::string>& with_tag, const std::string& tag,
+                  const std::string& glob)
+{
+  for (std::string pattern : with_tag) {
+    pattern.replace(pattern.find(tag), tag.size(), glob);
+    if (!pattern.starts_with(glob) || (pattern != glob && !glob.ends_with('*'))) {
+      patterns.push_back(std::move(pattern));
+    }
+  }
+}
+
+Result<Done> add_tagged_names(Rights& rights, const std::string& glob)
+{
+  const std::string tag = "{tag}";
+  const auto name = LockName::parse(tag);
+  if (!name) {
+    return name.error();
+  }
+  Rights of_tag;
+  add(of_tag, *name);
+  add_with_tag(rights.keys, of_tag.keys, tag, glob);
+  add_with_tag(rights.channels, of_tag.channels, tag, glob);
+  return Done{};
+}
+
 }  // namespace
 
 Result<Rights> rights_for(std::span<const std::string> globs)
@@ -61,6 +93,11 @@ Result<Rights> rights_for(std::span<const std::string> globs)
       return Error{Fault::usage, "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
     }
     add(rights, *name);
+    if (also_means_tagged_names(glob)) {
+      if (const auto added = add_tagged_names(rights, glob); !added) {
+        return added.error();
+      }
+    }
   }
   // Redis refuses a pattern that follows ~*, which has them all.
   if (std::find(rights.keys.begin(), rights.keys.end(), "*") != rights.keys.end()) {

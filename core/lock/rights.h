@@ -17,8 +17,7 @@ struct Rights {
   std::vector<std::string> commands;  // "get", "pubsub|numsub"
 };
 
-// For all locks whose names match one of the globs; a name with a {tag} only by a glob with one, for its keys are
-// called otherwise. Faults: those of LockName::parse, and usage for a blank, which no rule can have.
+// For all locks whose names match one of the globs, with or without a {tag} in the name. Faults: those of LockName::parse, and usage for a blank, which no rule can have.
 Result<Rights> rights_for(std::span<const std::string> globs);
 
 // What is needed besides where the server is a node of a cluster; Redis 6 knows some of it not.

@@ -12,7 +12,9 @@
 #include "runner/keeper.h"
 #include "runner/waiting_line.h"
 
+#include <span>
 #include <system_error>
+#include <vector>
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -59,10 +61,10 @@ Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
 }
 
 // Who is shown to operators is who has it: the ward, or the script that calls us, for we are about to end.
-LockSpec spec_of(const AcquireRequest& request)
+LockSpec spec_of(const AcquireRequest& request, const LockName& name)
 {
   const pid_t holder = request.ward ? request.ward->pid : ::getppid();
-  return {.name = request.name,
+  return {.name = name,
           .mode = request.mode,
           .ttl = request.ttl,
           .who = {.host = host_name(),
@@ -76,6 +78,26 @@ LockSpec spec_of(const AcquireRequest& request)
           .once = {}};
 }
 
+// One for each lock that will do.
+std::vector<LockSpec> specs_of(const AcquireRequest& request)
+{
+  if (request.shards.empty()) {
+    return {spec_of(request, request.name)};
+  }
+  std::vector<LockSpec> specs;
+  for (const LockName& shard : request.shards) {
+    specs.push_back(spec_of(request, shard));
+  }
+  return specs;
+}
+
+// For people: "stock", "stock (5 shards)".
+std::string wanted(const AcquireRequest& request)
+{
+  const std::string name = printable(request.name.text());
+  return request.shards.empty() ? name : name + " (" + std::to_string(request.shards.size()) + " shards)";
+}
+
 WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
 {
   return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
@@ -83,32 +105,38 @@ WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
           .server_timeout = request.server.timeout};
 }
 
+// Another shard may come free although this one is held by the caller.
+bool is_own(const AcquireRequest& request, const Busy& busy)
+{
+  return request.shards.empty() && waits_for_itself(request.mode, busy);
+}
+
 class AcquireLine final : public WaitingLine {
  public:
   AcquireLine(const AcquireRequest& request, const World& world)
-      : WaitingLine(printable(request.name.text()), world.clock, world.log, [] {}), m_mode(request.mode)
+      : WaitingLine(wanted(request), world.clock, world.log, [] {}), m_request(request)
   {
   }
-  bool is_hopeless(const Busy& busy) override { return waits_for_itself(m_mode, busy); }
+  bool is_hopeless(const Busy& busy) override { return is_own(m_request, busy); }
 
  private:
-  const Mode& m_mode;
+  const AcquireRequest& m_request;
 };
 
-Result<Entry> take(LockStore& store, const LockSpec& spec, const AcquireRequest& request, const World& world, Stop stop)
+Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request, const World& world, Stop stop)
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   AcquireLine line(request, world);
-  return enter(store, spec, owner, ancestors_with(request.environment, request.name), policy_of(request, world.clock),
+  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy_of(request, world.clock),
                world.clock, world.rng, stop, line);
 }
 
 RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
 {
-  const bool is_own = waits_for_itself(request.mode, last);
-  const bool waited = request.wait && request.wait->count() > 0 && !is_own;
-  world.log.notice(printable(request.name.text()) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                       (last.holder ? ", held by " + describe(*last.holder) : "") + (is_own ? std::string(waits_for_itself_text) : ""),
+  const bool own = is_own(request, last);
+  const bool waited = request.wait && request.wait->count() > 0 && !own;
+  world.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                       (last.holder ? ", held by " + describe(*last.holder) : "") + (own ? std::string(waits_for_itself_text) : ""),
                    {.event = "busy"});
   return ExitWith{request.busy_code};
 }
@@ -158,7 +186,7 @@ class Acquired {
       give_back();
       return keeper.error();
     }
-    const auto told = tell(m_hold, m_taken.grant.fence);
+    const auto told = tell(held_lock(), m_taken.grant.fence);
     if (!told) {
       return told.error();  // the keeper sees us go
     }
@@ -168,12 +196,19 @@ class Acquired {
 
   Result<RunEnd> leave_to_itself(const TellCaller& tell)
   {
-    const auto told = tell(m_hold, m_taken.grant.fence);
+    const auto told = tell(held_lock(), m_taken.grant.fence);
     if (!told) {
       give_back();
       return told.error();
     }
     return RunEnd{ExitWith{0}};
+  }
+
+  [[nodiscard]] HeldLock held_lock() const
+  {
+    return {.name = m_spec.name,
+            .hold = m_hold,
+            .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
   }
 
   // Where the server does not answer, the ttl does it.
@@ -210,8 +245,8 @@ Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCal
     return store.error().fault == Fault::interrupted ? interrupted(world) : store.error();
   }
 
-  const LockSpec spec = spec_of(request);
-  auto outcome = take(**store, spec, request, world, stop);
+  const std::vector<LockSpec> specs = specs_of(request);
+  auto outcome = take(**store, specs, request, world, stop);
   if (!outcome) {
     return outcome.error();
   }
@@ -221,7 +256,9 @@ Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCal
   if (std::holds_alternative<Interrupted>(*outcome)) {
     return interrupted(world);
   }
-  return Acquired(request, world, **store, spec, std::get<Entered>(*std::move(outcome))).hand_to(*ward, tell);
+  auto entered = std::get<Entered>(*std::move(outcome));
+  const LockSpec& spec = specs[entered.taken.which];
+  return Acquired(request, world, **store, spec, std::move(entered)).hand_to(*ward, tell);
 }
 
 }  // namespace rlock

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lock/open.h"
+#include "runner/environment.h"
 #include "runner/run.h"
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct Ward {
 struct AcquireRequest {
   ServerSpec server;
   LockName name;
+  std::vector<LockName> shards = {};  // any free one of these instead of the name; empty: the name
   Mode mode = Plain{};
   Millis ttl{30'000};
   std::optional<Millis> wait;  // missing: for ever; zero: not at all
@@ -36,7 +38,7 @@ struct AcquireRequest {
 
 // Called when the lock is taken and, for a ward, a keeper has it. Whoever cannot be told does not have it: after an
 // Error it is given back.
-using TellCaller = std::function<Result<Done>(const Hold& hold, std::uint64_t fence)>;
+using TellCaller = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
 
 // To be called from main, while the process has one thread. Success and busy, which is on the log, are ends; so is a
 // signal. An Error, besides those of the store and of `tell`: Fault::usage (there is no such ward, or we may not

@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "lock/names.h"
+#include "lock/nesting.h"
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,9 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 // Who holds, or held, this lock among our ancestors, by RLOCK_HELD: the innermost first, each once. Which server that was
 // is not told, and need not be: on any other the owner is unknown.
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
+
+// The same for locks any of which will do.
+std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of);
 
 // The value of `name` in a list of NAME=value; nullopt when it is not there.
 std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name);

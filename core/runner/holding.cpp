@@ -64,16 +64,7 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
 // Who runs under one of the locks that will do has what it wants.
 std::vector<Ancestor> Holding::ancestors() const
 {
-  std::vector<Ancestor> found;
-  if (m_request.manners == Manners::flock) {
-    return found;
-  }
-  for (std::size_t which = 0; which < m_any_of.size(); ++which) {
-    for (const Owner& owner : ancestors_with(m_request.environment, m_any_of[which].name)) {
-      found.push_back({.which = which, .owner = owner});
-    }
-  }
-  return found;
+  return m_request.manners == Manners::flock ? std::vector<Ancestor>{} : ancestors_with(m_request.environment, m_any_of);
 }
 
 Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, spec().ttl); }

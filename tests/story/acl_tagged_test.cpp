@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock acl -k 'app:*'` and locks of that name with a {tag} in it.
+#include "support/shop.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+Words run_words(const Words& kind, const Words& rest)
+{
+  Words words{"run", "-k", "app:{t}:k"};
+  words.insert(words.end(), kind.begin(), kind.end());
+  words.insert(words.end(), rest.begin(), rest.end());
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("acl: a pattern covers names with braces as well, with every kind of lock")
+{
+  const Shop shop;
+  shop.allow(acl_line("app:*"));
+  for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
+    CAPTURE(kind.empty() ? "" : kind.front());
+    Process holder = shop.start(run_words(kind, {"--", "sleep", "60"}));
+    wait_until([&] { return shop.run({"status", "-k", "app:{t}:k"}).code == 0; }, "the lock is held", std::chrono::seconds(30));
+    Process waiter = shop.start(run_words(kind, {"--", "true"}));
+    wait_until([&] { return shop.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos; },
+               "the waiter is in line", std::chrono::seconds(30));
+    CHECK(shop.run({"list", "app:*"}).code == 0);
+    holder.signal(SIGTERM);
+    holder.wait(std::chrono::seconds(30));
+    CHECK_MESSAGE(waiter.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0}, waiter.err());
+    CHECK(waiter.err() == "");
+    CHECK(holder.err().find("NOPERM") == std::string::npos);
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock acquire --shards`: any free one of several locks, and the caller is told which.
+#include "support/redis_fixture.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using nlohmann::json;
+
+namespace {
+
+Finished on(const RedisServer& server, std::vector<std::string> words, const ProcessOptions& options = {})
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words), options);
+}
+
+}  // namespace
+
+TEST_CASE("acquire: --shards takes each lock once, and says which")
+{
+  const RedisServer server;
+  std::set<int> taken;
+  for (int i = 0; i < 3; ++i) {
+    const Finished got = on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
+    REQUIRE_MESSAGE(got.code == 0, got.err);
+    const json lease = json::parse(got.out);
+    const int shard = lease.at("shard");
+    CHECK(lease.at("key") == "stock:" + std::to_string(shard));
+    taken.insert(shard);
+  }
+  CHECK(taken == std::set<int>{0, 1, 2});
+  const Finished busy = on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
+  CHECK(busy.code == 75);
+  CHECK(busy.err.find("stock (3 shards) is busy") != std::string::npos);
+}
+
+TEST_CASE("acquire: --shards with --export names the lock that was taken, so that release finds it")
+{
+  const RedisServer server({.alone = true});
+  Process script({"sh", "-c",
+                  "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() + "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; "
+                  "echo \"$RLOCK_KEY $RLOCK_SHARD\"; " RLOCK_BINARY " check; " RLOCK_BINARY " release"});
+  CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
+  const std::string out = script.out();
+  CHECK((out.starts_with("stock:0 0\n") || out.starts_with("stock:1 1\n")));
+}
+
+TEST_CASE("acquire: --shards needs a way to say which lock was taken")
+{
+  const RedisServer server;
+  CHECK(on(server, {"acquire", "-k", "stock", "--shards", "2", "--lease", "1m"}).code == 64);
+  CHECK(on(server, {"acquire", "-k", "stock", "--shards", "0", "--lease", "1m", "--json"}).code == 64);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acquire --shards`: any free one of several locks, and the caller is told which.
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>
@@ -45,7 +46,8 @@ TEST_CASE("acquire: --shards with --export names the lock that was taken, so tha
 {
   const RedisServer server({.alone = true});
   Process script({"sh", "-c",
-                  "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() + "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; "
+                  "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() +
+                      "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; "
                   "echo \"$RLOCK_KEY $RLOCK_SHARD\"; " RLOCK_BINARY " check; " RLOCK_BINARY " release"});
   CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
   const std::string out = script.out();

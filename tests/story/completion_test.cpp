@@ -120,7 +120,7 @@ void press_tab_in(const Shell& shell)
   CHECK(typist.completed("rlock run --cacert cert") == "run --cacert certificate.pem\n");
   CHECK(typist.completed("rlock run -k a -- mkfif") == "run -k a -- mkfifo\n");
   CHECK(typist.completed("rlock run -k a -- cat certif") == "run -k a -- cat certificate.pem\n");
-  CHECK(typist.completed("rlock run -k a --ttl 5s -- env mkfif") == "run -k a --ttl 5s -- env mkfifo\n");
+  CHECK(typist.completed("rlock run -k a --ttl 5s -- mkfif") == "run -k a --ttl 5s -- mkfifo\n");
   CHECK(typist.completed("rflock -n stock cat certif") == "-n stock cat certificate.pem\n");
   CHECK(typist.completed("rflock -n sto") == "-n stock:17\n");
   CHECK(typist.completed("rflock --exclu") == "--exclusive\n");

@@ -14,6 +14,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
+constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
 constexpr Millis quorum_timeout{500};  // a server that is slow shall not cost much: the others may be enough
 constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
                                     Choice<QuorumRule>{"all", QuorumRule::all}};
@@ -226,7 +227,14 @@ Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, 
 
 Result<Done> mean_quorum(const TypedServer& typed, const Environment& environment, ServerSpec& server)
 {
-  server.restart_guard = !typed.no_restart_guard;
+  if (typed.restart_guard) {
+    const Result<Millis> guard = meant_duration(*typed.restart_guard, guard_rule);
+    if (!guard) {
+      return guard.error();
+    }
+    server.restart_guard_for = *guard;
+  }
+  server.restart_guard = !typed.no_restart_guard && server.restart_guard_for != Millis{0};
   const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
   if (!typed.quorum && configured == nullptr) {
     return Done{};
@@ -259,9 +267,10 @@ void describe_quorum(Options options, TypedServer& typed)
   options.text("--quorum", typed.quorum, "majority|all",
                "how many of several servers have to grant it; permits may need more than a majority "
                "(majority)");
+  options.text("--restart-guard", typed.restart_guard, "DUR",
+               "of several servers: one that lost its data, or is new, counts after DUR (the longest ttl in use)");
   options.flag("--no-restart-guard", typed.no_restart_guard,
-               "of several servers: count also those that were started less than a ttl, or 30s, ago: "
-               "they keep their data when they are restarted");
+               "count it at once: all of them keep their data when they are restarted");
 }
 
 void describe_access(Options& options, TypedServer& typed)

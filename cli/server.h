@@ -18,6 +18,7 @@ struct TypedServer {
   Text cert;
   Text tls_key;
   Text quorum;
+  Text restart_guard;
   bool no_restart_guard = false;
 };
 

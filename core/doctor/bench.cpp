@@ -77,6 +77,10 @@ class Bencher {
     if (!attempt) {
       return attempt.error();
     }
+    const Busy* busy = std::get_if<Busy>(&*attempt);
+    if (busy != nullptr && !busy->unfit.empty()) {
+      return Error{Fault::unfit, busy->unfit};
+    }
     const bool waits = manner.queues && std::holds_alternative<Busy>(*attempt);
     return waits || std::holds_alternative<Granted>(*attempt)
                ? Result(Done{})

@@ -32,14 +32,12 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
       return store.error();
     }
     RedisStore* const one = store->get();
-    servers.push_back({.shown = endpoint.shown(),
-                       .store = *std::move(store),
-                       .uptime = [one](const Limit& limit) { return one->uptime(limit); }});
+    servers.push_back({.shown = endpoint.shown(), .store = *std::move(store), .marker = nullptr});
+    if (server.restart_guard) {
+      servers.back().marker = [one](const MarkerNews& news, const Limit& limit) { return one->marker(news, limit); };
+    }
   }
-  QuorumPolicy policy{.rule = server.quorum};
-  if (!server.restart_guard) {
-    policy.least_uptime.reset();
-  }
+  const QuorumPolicy policy{.rule = server.quorum, .restart_guard = server.restart_guard_for};
   try {
     return std::unique_ptr<LockStore>(
         std::make_unique<QuorumStore>(std::move(servers), policy, clock, std::make_unique<SystemRng>()));

@@ -19,7 +19,8 @@ struct ServerSpec {
   std::string runtime_directory;    // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
   std::string local_name;           // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
-  bool restart_guard = true;        // of several servers: one that was just started does not count
+  bool restart_guard = true;        // of several servers: one that may have forgotten locks does not count,
+  std::optional<Millis> restart_guard_for = std::nullopt;  // for that long; missing: the longest ttl in use
 
   // All of them, as RLOCK_SERVER takes them: without passwords, a space between.
   [[nodiscard]] std::string shown() const;

@@ -11,6 +11,7 @@
 
 namespace rlock {
 
+constexpr Millis told_for = std::chrono::hours{1};  // how long a marker needs not be told the same ttl again
 constexpr Millis lame_grace{50};  // for who did not answer lately: enough for the request to be on its way
 
 // What is asked about: `further` what has to be asked after what was asked before, and not instead of it.
@@ -24,6 +25,30 @@ inline Subject further(const LockName& name, const Hold& hold)
   return {topic_of(name, hold), QuorumMember::Word::further};
 }
 
+
+// That a lock which is renewed there, or anywhere else in the quorum, has this ttl: at first, when it is longer, and now and
+// then, for a marker forgets what it is not told.
+inline Result<Done> tell_ttl(QuorumServer& server, Millis ttl, const Clock& clock, const Limit& limit)
+{
+  if (!server.marker || (ttl <= server.told_ttl && clock.now() < server.tell_again_at)) {
+    return Done{};
+  }
+  const auto told = server.marker({.ttl = ttl}, limit);
+  if (!told) {
+    return told.error();
+  }
+  server.told_ttl = ttl;
+  server.tell_again_at = clock.now() + told_for;
+  return Done{};
+}
+
+// The same after an answer, which counts only then.
+template <typename T>
+Result<T> once_told(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const Limit& limit)
+{
+  const auto told = answer ? tell_ttl(server, ttl, clock, limit) : Result<Done>(Done{});
+  return told ? std::move(answer) : Result<T>(told.error());
+}
 
 // `means_yes` tells the values apart.
 template <typename T, typename MeansYes>
@@ -91,9 +116,6 @@ QuorumStore::Asked<T> QuorumStore::post_all(const Subject& subject, Instant dead
     const auto task = [round, i, deadline, request](QuorumServer& server, Stop stop) {
       Result<T> answer = request(server, Limit{.deadline = deadline, .stop = stop});
       const bool answered = static_cast<bool>(answer);
-      if (!answered) {
-        server.started.reset();  // what comes next may be another connection, to a server that was started anew
-      }
       round->put(i, std::move(answer));
       return answered;
     };

@@ -7,6 +7,7 @@
 // connection: a late answer finds nobody.
 #pragma once
 
+#include "lock/data_age.h"
 #include "lock/store.h"
 
 #include <condition_variable>
@@ -31,10 +32,11 @@ struct Unreleased {
 struct QuorumServer {
   std::string shown;  // for people
   std::unique_ptr<LockStore> store;
-  // For how long it has run, no more than that; missing: that does not matter.
-  std::function<Result<Millis>(const Limit&)> uptime;
-  // No later than that it was started; missing: to be asked, as it is for each new connection.
-  std::optional<Instant> started = std::nullopt;
+  // Since when it has its data. Missing: it never loses its data.
+  std::function<Result<DataAge>(const MarkerNews&, const Limit&)> marker;
+  std::int64_t has_data_since = 0;  // DataAge::since of the last answer
+  Millis told_ttl{0};         // the longest ttl that it was told,
+  Instant tell_again_at{};    // until when that is enough
   std::vector<Unreleased> unreleased = {};  // released before anything else is acquired there
 };
 

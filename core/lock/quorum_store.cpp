@@ -65,16 +65,16 @@ void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const H
 
 Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
 {
-  const auto request = [spec, owner](QuorumServer& server, const Limit& within) {
-    return server.store->renew(spec, owner, within);
+  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const Limit& within) {
+    return once_told(server.store->renew(spec, owner, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, owner, limit);
 }
 
 Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
 {
-  const auto request = [spec, hold](QuorumServer& server, const Limit& within) {
-    return server.store->renew_hold(spec, hold, within);
+  const auto request = [spec, hold, &clock = m_clock](QuorumServer& server, const Limit& within) {
+    return once_told(server.store->renew_hold(spec, hold, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, hold, limit);
 }

@@ -13,7 +13,17 @@
 // come from a server, one whose clock is ahead, that has no part in the next quorum. With it any later quorum shares a
 // server with ours that has seen our number, and gives a greater one. That costs one round trip more, except with
 // QuorumRule::all. It does not hold across a restart that loses a server's data while clocks are further apart than the
-// restart guard is long; and two who hold permits at the same time may, by a chance of one microsecond, have the same.
+// longest ttl in use; and two who hold permits at the same time may, by a chance of one microsecond, have the same.
+//
+// A server that lost its data may have forgotten a lock that is still held elsewhere. So each server has a marker that tells since
+// when it has its data (lua/quorum/marker.lua), and its grants count only when that is longer ago than the longest ttl in
+// use. Each grant tells every server its ttl, renewals do now and then, and the longest that any server knows is taken. Once a
+// server counts its marker says so: a longer ttl that is used later was not forgotten by it. Also
+// a server that rlock is used on for the first time waits for that: whether it is new or was flushed cannot be told.
+// An attempt that fails only because too few servers are old enough is Busy, with the reason in Busy::unfit.
+// What the marker does not see: a step of the server's clock forwards, in the time between the loss and its being over; the loss
+// of every server's data at once, longest ttl included (then the ttl that is asked for decides); a longer ttl that only servers
+// know which do not answer; and clients that disagree about the restart guard.
 //
 // A server that comes back after the lock was taken has no part in it: nobody re-creates a key that is gone. So a
 // lock that lives through outages gets narrower; the next acquisition is whole again.
@@ -27,6 +37,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,11 +45,17 @@ namespace rlock {
 
 struct Subject;
 
+// What a server said to a request for a lock.
+struct Vote {
+  std::string shown;
+  Attempt attempt;
+  std::optional<DataAge> data;  // missing: the server has no marker
+};
+
 struct QuorumPolicy {
   QuorumRule rule = QuorumRule::majority;
-  // A server that has run for less than this, or than the ttl that is asked for, may have forgotten a lock: it grants
-  // none (delayed restart). Missing: its data survive.
-  std::optional<Millis> least_uptime = Millis{30'000};
+  // How old the data of a server must be for its grant to count; missing: as old as the longest ttl in use.
+  std::optional<Millis> restart_guard = std::nullopt;
 };
 
 class QuorumStore final : public LockStore {
@@ -85,9 +102,10 @@ class QuorumStore final : public LockStore {
   template <typename T, typename Request, typename Enough>
   Answers<T> consult_all(const Subject& subject, const Limit& limit, Request request, Enough enough);
 
-  Answers<Attempt> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit);
-  Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted, Instant asked_at,
-                         const Limit& limit);
+  Answers<Vote> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit);
+  Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted,
+                         const std::set<std::string>& counting, Instant asked_at, const Limit& limit);
+  void spread(const Answers<Vote>& votes, Millis longest, Millis within);
   void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
   void post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced, Millis within);

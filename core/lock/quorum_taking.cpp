@@ -63,23 +63,94 @@ Reentry refusal_in(const Answers<Reentry>& answers)
   return *refusal;
 }
 
-// Asked once for each connection, and before the lock: who may have forgotten one is not asked for it.
-Result<Done> ready(QuorumServer& server, Millis least, const Clock& clock, const Limit& limit)
+// The longest ttl that any of the servers knows, or this one.
+Millis longest_ttl(const Answers<Vote>& votes, Millis ttl)
 {
-  if (!server.started) {
-    const auto uptime = server.uptime(limit);
-    if (!uptime) {
-      return uptime.error();
+  Millis longest = ttl;
+  for (const auto& vote : votes) {
+    if (vote && *vote && (*vote)->data) {
+      longest = std::max(longest, (*vote)->data->longest_ttl);
     }
-    server.started = clock.now() - *uptime;
   }
-  const auto age = std::chrono::floor<Millis>(clock.now() - *server.started);
-  if (age >= least) {
-    return Done{};
+  return longest;
+}
+
+// How long ago a server must have lost its data, if it did, for all locks that it forgot to be over.
+Millis needed_age(const Answers<Vote>& votes, Millis ttl, const QuorumPolicy& policy)
+{
+  const Millis longest = policy.restart_guard.value_or(longest_ttl(votes, ttl));
+  return longest + drift_allowed(longest);
+}
+
+// The votes that count already. A server that has not counted yet may do so by what another one, which is still silent, knows
+// better: its vote is looked at when all have answered, or half of the time is over.
+Answers<Vote> settled_votes(const Answers<Vote>& so_far)
+{
+  Answers<Vote> votes = so_far;
+  const bool all = std::all_of(votes.begin(), votes.end(), [](const auto& vote) { return vote.has_value(); });
+  for (auto& vote : votes) {
+    const bool unsure = vote && *vote && is_grant((*vote)->attempt) && (*vote)->data && !(*vote)->data->sure;
+    if (unsure && !all) {
+      vote.reset();
+    }
   }
-  return Error{Fault::unfit, server.shown + " was started less than " + show(least) +
-                                 " ago and may have forgotten locks; it counts in " + show_roughly(least - age) +
-                                 " (--no-restart-guard if it keeps its data)"};
+  return votes;
+}
+
+bool is_young(const Vote& vote, Millis needed)
+{
+  return is_grant(vote.attempt) && vote.data && !vote.data->sure && vote.data->age < needed;
+}
+
+Error too_young(const std::string& shown, Millis age, Millis needed)
+{
+  return {Fault::unfit, shown + " has had its data for less than " + show_roughly(needed) +
+                            " and may have forgotten locks; it counts in " + show_roughly(needed - age) +
+                            " (--no-restart-guard if it keeps its data)"};
+}
+
+// The grant of a server that is too young does not count.
+Answers<Attempt> counted(const Answers<Vote>& votes, Millis needed)
+{
+  Answers<Attempt> answers(votes.size());
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    if (!votes[i]) {
+      continue;
+    }
+    if (!*votes[i]) {
+      answers[i].emplace(votes[i]->error());
+    } else if (const Vote& vote = **votes[i]; is_young(vote, needed)) {
+      answers[i].emplace(too_young(vote.shown, vote.data->age, needed));
+    } else {
+      answers[i].emplace(vote.attempt);
+    }
+  }
+  return answers;
+}
+
+// The servers whose grants count.
+std::set<std::string> counting(const Answers<Vote>& votes, Millis needed)
+{
+  std::set<std::string> all;
+  for (const auto& vote : votes) {
+    if (vote && *vote && is_grant((*vote)->attempt) && !is_young(**vote, needed)) {
+      all.insert((*vote)->shown);
+    }
+  }
+  return all;
+}
+
+// When so many servers more will be old enough; nullopt: too few of them are too young.
+std::optional<Millis> old_enough_in(const Answers<Vote>& votes, Millis needed, std::size_t more)
+{
+  std::vector<Millis> waits;
+  for (const auto& vote : votes) {
+    if (vote && *vote && is_young(**vote, needed)) {
+      waits.push_back(needed - (*vote)->data->age);
+    }
+  }
+  std::sort(waits.begin(), waits.end());
+  return more > 0 && more <= waits.size() ? std::optional{waits[more - 1]} : std::nullopt;
 }
 
 // What could not be taken back earlier, of attempts that were made under other owners. It would refuse the lock to this one.
@@ -141,11 +212,14 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const Instant asked_at = m_clock.now();
   const Millis within = std::chrono::ceil<Millis>(limit.deadline - asked_at);
-  const auto answers = ask_for(spec, owner, quorum, limit);
+  const auto votes = ask_for(spec, owner, quorum, limit);
+  const Millis needed = needed_age(votes, spec.ttl, m_policy);
+  const auto answers = counted(votes, needed);
   const Decision decision = decide_grant(final_tally(grants(answers)), quorum);
   const auto* done = done_in(answers);
   if (done == nullptr && decision == Decision::carried) {
-    auto settled = settle(spec, owner, greatest(answers, [](const Granted&) { return true; }), asked_at, limit);
+    auto settled = settle(spec, owner, greatest(answers, [](const Granted&) { return true; }), counting(votes, needed),
+                          asked_at, limit);
     if (!settled) {
       take_back(spec, owner, answers, true, within);
     }
@@ -159,32 +233,87 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
     return Error{Fault::interrupted, "interrupted"};
   }
   if (decision != Decision::refused) {
-    return no_quorum(answers, quorum);
+    const Error error = no_quorum(answers, quorum);
+    spread(votes, longest_ttl(votes, Millis{0}), within);
+    const auto in = old_enough_in(votes, needed, quorum - grants(answers).yes);
+    return in ? Result<Attempt>(Busy{.ttl = *in, .holder = std::nullopt, .place = 1, .again_in = *in + m_backoff->draw(),
+                                     .unfit = error.text})
+              : error;
   }
   return refused(spec, answers, quorum, std::chrono::ceil<Millis>(m_clock.now() - asked_at));
 }
 
-Answers<Attempt> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum,
-                                      const Limit& limit)
+// The marker is read after the answer: had the server lost its data in between, the marker would be gone as well. It is read
+// also of a server that refuses, because that one may know a longer ttl than those that grant.
+Answers<Vote> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit)
 {
-  const auto least = m_policy.least_uptime ? std::optional{std::max(*m_policy.least_uptime, spec.ttl)} : std::nullopt;
-  const auto request = [spec, owner, least, &clock = m_clock](QuorumServer& server,
-                                                              const Limit& within) -> Result<Attempt> {
-    auto fit = least && server.uptime ? ready(server, *least, clock, within) : Result<Done>(Done{});
-    fit = fit ? settle_unreleased(server, clock, within) : fit;
-    return fit ? server.store->acquire(spec, owner, {}, within) : Result<Attempt>(fit.error());
+  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const Limit& within) -> Result<Vote> {
+    const auto settled = settle_unreleased(server, clock, within);
+    if (!settled) {
+      return settled.error();
+    }
+    auto attempt = server.store->acquire(spec, owner, {}, within);
+    if (!attempt) {
+      return attempt.error();
+    }
+    if (!server.marker) {
+      return Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = std::nullopt};
+    }
+    const auto data = server.marker({}, within);
+    server.has_data_since = data ? data->since : 0;
+    return data ? Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = *data} : Result<Vote>(data.error());
   };
-  return consult<Attempt>(Subject{topic_of(spec.name, owner)}, limit, request, [&](const auto& so_far) {
-    return done_in(so_far) != nullptr || decide_grant(grants(so_far), quorum) != Decision::open;
-  });
+  const auto is_decided = [&](const Answers<Vote>& votes) {
+    const auto answers = counted(votes, needed_age(votes, spec.ttl, m_policy));
+    return done_in(answers) != nullptr || decide_grant(grants(answers), quorum) != Decision::open;
+  };
+  const auto round = post_all<Vote>(Subject{topic_of(spec.name, owner)}, limit.deadline, request).round;
+  const Instant now = m_clock.now();
+  const Instant half = now + (limit.deadline - now) / 2;  // the rest is for settling
+  round->wait(m_clock, {.deadline = half, .stop = limit.stop},
+              [&](const Answers<Vote>& so_far) { return is_decided(settled_votes(so_far)); });
+  round->wait(m_clock, limit, is_decided);
+  return round->take();
 }
 
-// What is left to do once a quorum has granted: the number, and whether the lease still has time.
-Result<Attempt> QuorumStore::settle(const LockSpec& spec, const Owner& owner, const Granted& granted, Instant asked_at,
-                                    const Limit& limit)
+// The longest ttl, to those that do not know it: the server that does may be away when they are asked next.
+void QuorumStore::spread(const Answers<Vote>& votes, Millis longest, Millis within)
 {
-  const bool any_quorum_knows = quorum_size(m_policy.rule, spec.mode, size()) == size();
-  const auto raised = any_quorum_knows ? Result(true) : raise_fence(spec, owner, granted.fence, limit);
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (votes[i] && *votes[i] && (*votes[i])->data && (*votes[i])->data->longest_ttl < longest) {
+      m_members[i]->post("marker", QuorumMember::Word::last, [longest, within, &clock = m_clock](QuorumServer& server, Stop stop) {
+        return static_cast<bool>(server.marker({.ttl = longest}, {.deadline = clock.now() + within, .stop = stop}));
+      });
+    }
+  }
+}
+
+// What is left to do once a quorum has granted: the number, what the markers are to know, and whether the lease still has time.
+Result<Attempt> QuorumStore::settle(const LockSpec& spec, const Owner& owner, const Granted& granted,
+                                    const std::set<std::string>& counting, Instant asked_at, const Limit& limit)
+{
+  const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
+  const bool any_quorum_knows = quorum == size();
+  const auto count = [](const Answers<bool>& answers) { return tally(answers, [](bool raised) { return raised; }); };
+  const auto request = [spec, owner, fence = granted.fence, any_quorum_knows, counting, &clock = m_clock](
+                           QuorumServer& server, const Limit& within) -> Result<bool> {
+    if (server.marker) {
+      const bool counts = counting.contains(server.shown);
+      const auto told = server.marker({.ttl = spec.ttl, .counts_since = counts ? server.has_data_since : 0}, within);
+      if (!told) {
+        return told.error();
+      }
+      server.told_ttl = spec.ttl;
+      server.tell_again_at = clock.now() + told_for;
+    }
+    return any_quorum_knows ? Result(true) : server.store->raise_fence(spec, owner, fence, within);
+  };
+  const auto answers = consult<bool>(further(spec.name, owner), limit, request, [&](const auto& so_far) {
+    return decide_proof(count(so_far), quorum) != Decision::open;
+  });
+  const Decision decision = decide_proof(final_tally(count(answers)), quorum);
+  const auto raised = decision == Decision::unknown ? Result<bool>(no_quorum(answers, quorum))
+                                                    : Result<bool>(decision == Decision::carried);
   if (!raised) {
     return raised.error();
   }
@@ -248,7 +377,9 @@ Result<Reentry> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, con
   };
   const auto answers = consult<Reentry>(
       Subject{topic_of(spec.name, hold)}, limit,
-      [spec, hold](QuorumServer& server, const Limit& until) { return server.store->reenter(spec, hold, until); },
+      [spec, hold, &clock = m_clock](QuorumServer& server, const Limit& until) {
+        return once_told(server.store->reenter(spec, hold, until), server, spec.ttl, clock, until);
+      },
       [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
 
   const Decision decision = decide_proof(final_tally(count(answers)), quorum);

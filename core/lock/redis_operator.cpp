@@ -103,24 +103,6 @@ Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
   }
 }
 
-Result<Millis> RedisStore::uptime(const Limit& limit)
-{
-  constexpr std::string_view field = "uptime_in_seconds:";
-  const std::array<std::string_view, 2> argv{"INFO", "server"};
-  const auto reply = m_transport->call("", argv, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  const std::string& text = reply->text;
-  const auto at = text.find(field);
-  std::int64_t seconds = 0;
-  if (at == std::string::npos ||
-      std::from_chars(text.data() + at + field.size(), text.data() + text.size(), seconds).ec != std::errc{}) {
-    return Error{Fault::internal, "the answer to INFO does not tell since when the server runs (--no-restart-guard)"};
-  }
-  return Millis{std::max<std::int64_t>(0, seconds - 1) * 1000};
-}
-
 // Hashes are looked for by their shape; a string may be anything, so of those only what has a record of rlock's beside it.
 Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
 {

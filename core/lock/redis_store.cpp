@@ -6,6 +6,7 @@
 #include "lock/answer.h"
 #include "lock/denial.h"
 #include "lock/kinds.h"
+#include "lua/scripts.h"
 
 #include <array>
 #include <vector>
@@ -175,6 +176,24 @@ Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, cons
     return Reentry{not_ours(answer)};
   }
   return answer.unexpected(script, spec.name);
+}
+
+Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
+{
+  const std::array<std::string_view, 1> keys{marker_key};
+  const std::string ttl = text_of(news.ttl);
+  const std::string since = std::to_string(news.counts_since);
+  const std::array<std::string_view, 2> args{ttl, since};
+  const auto reply = run_script(*m_transport, scripts::marker, keys, args, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  if (reply->elements.size() != 4) {
+    return Error{Fault::internal, "the marker of a server of the quorum cannot be read"};
+  }
+  return DataAge{.age = Millis{reply->elements[0].integer}, .longest_ttl = Millis{reply->elements[1].integer},
+                 .since = reply->elements[2].integer,
+                 .sure = reply->elements[3].integer == 1};
 }
 
 Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit)

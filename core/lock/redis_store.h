@@ -2,6 +2,7 @@
 // Locks on one Redis: the scripts of each kind over a Transport.
 #pragma once
 
+#include "lock/data_age.h"
 #include "lock/store.h"
 #include "wire/transport.h"
 
@@ -34,8 +35,8 @@ class RedisStore final : public LockStore {
                                            const Limit& limit) override;
   Result<bool> forget_success(const LockName& name, const Limit& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override;
-  // For how long the server has run; a second less, for it counts whole ones.
-  Result<Millis> uptime(const Limit& limit);
+  // For a server of a quorum.
+  Result<DataAge> marker(const MarkerNews& news, const Limit& limit);
   void forget() override { m_transport->forget(); }
 
  private:

@@ -2,6 +2,7 @@
 #include "lock/rights.h"
 
 #include "base/text.h"
+#include "lock/data_age.h"
 #include "lock/names.h"
 
 #include <algorithm>
@@ -99,6 +100,7 @@ Result<Rights> rights_for(std::span<const std::string> globs)
       }
     }
   }
+  rights.keys.emplace_back(marker_key);
   // Redis refuses a pattern that follows ~*, which has them all.
   if (std::find(rights.keys.begin(), rights.keys.end(), "*") != rights.keys.end()) {
     rights.keys = {"*"};

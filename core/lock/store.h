@@ -72,6 +72,7 @@ struct Busy {
   std::uint64_t ticket = 0;      // our arrival; 0: we are not in line
   bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, where the store knows better than the ttl tells
+  std::string unfit = {};  // no client is in the way: why the servers cannot grant it before `again_in`
   bool tied = false;  // no client holds it: several got a part of the servers each; with `again_in`
 };
 struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer

@@ -166,6 +166,9 @@ class Approach {
     }
     const bool is_hopeless = m_places.size() == 1 && m_onlooker.is_hopeless(*place.last);
     const bool gives_up = is_hopeless || (m_policy.patient ? time_is_over() : m_to_scout == 0);
+    if (gives_up && !nearest.last->unfit.empty()) {
+      return Error{Fault::unfit, nearest.last->unfit};
+    }
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
 

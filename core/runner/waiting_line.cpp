@@ -92,6 +92,9 @@ std::string WaitingLine::line() const
 std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told)
 {
   std::string text = "waiting for " + lock;
+  if (!busy.unfit.empty()) {
+    return text + ": " + busy.unfit;
+  }
   if (!busy.holder) {
     return text;
   }

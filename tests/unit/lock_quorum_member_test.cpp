@@ -35,7 +35,7 @@ struct NoMoreDescriptors {
 
 TEST_CASE("quorum member: what is asked after it was cut off is asked, also where there is no descriptor to be had")
 {
-  QuorumMember member({.shown = {}, .store = nullptr, .uptime = nullptr});
+  QuorumMember member({.shown = {}, .store = nullptr, .marker = nullptr});
   std::atomic<bool> hangs = false;
   std::atomic<int> asked = 0;
   member.post("one", QuorumMember::Word::last, [&](QuorumServer&, Stop stop) {

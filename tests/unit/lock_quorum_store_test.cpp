@@ -26,7 +26,11 @@ const Owner bob = Owner::of("bob");
 struct Five {
   BootClock clock;
   std::vector<std::shared_ptr<FakeServer>> servers;
-  std::shared_ptr<std::atomic<std::int64_t>> uptime_ms = std::make_shared<std::atomic<std::int64_t>>(3'600'000);
+  struct Marker {
+    std::atomic<std::int64_t> age_ms = 3'600'000;
+    std::atomic<std::int64_t> longest_ms = 0;
+  };
+  std::shared_ptr<Marker> markers = std::make_shared<Marker>();
 
   explicit Five(std::initializer_list<Mood> moods = {Mood::fine, Mood::fine, Mood::fine, Mood::fine, Mood::fine})
   {
@@ -36,14 +40,21 @@ struct Five {
     }
   }
 
-  // Only the first server's age is told.
-  [[nodiscard]] std::unique_ptr<QuorumStore> store(QuorumPolicy policy = {}) const
+  // The first server has this age, and the second knows this longest ttl.
+  [[nodiscard]] std::unique_ptr<QuorumStore> store(QuorumPolicy policy = {}, bool guarded = true) const
   {
     std::vector<QuorumServer> members;
     for (const auto& server : servers) {
-      members.push_back({.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .uptime = {}});
+      members.push_back({.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .marker = {}});
     }
-    members.front().uptime = [age = uptime_ms](const Limit&) -> Result<Millis> { return Millis{*age}; };
+    if (guarded) {
+      members[0].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+        return DataAge{.age = Millis{all->age_ms}, .longest_ttl = 0ms, .sure = all->age_ms >= 3'600'000};
+      };
+      members[1].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+        return DataAge{.age = std::chrono::hours{24}, .longest_ttl = Millis{all->longest_ms}, .sure = true};
+      };
+    }
     return std::make_unique<QuorumStore>(std::move(members), policy, clock, std::make_unique<SystemRng>());
   }
   [[nodiscard]] Limit within(Millis time) const { return {.deadline = clock.now() + time, .stop = Stop::never()}; }
@@ -209,35 +220,37 @@ TEST_CASE("quorum store: a grant that took longer than the lease is none")
   wait_until([&] { return five.held_by(alice) == 0; }, "it is taken back");
 }
 
-TEST_CASE("quorum store: a server that was started lately does not count, and is not asked")
+TEST_CASE("quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy lock")
 {
   const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
-  *five.uptime_ms = 12'000;
+  five.markers->age_ms = 4'000;  // of a ttl of ten seconds
   const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
-  REQUIRE_FALSE(attempt);
-  CHECK(attempt.error().text.find("takes 3: s0 was started less than 30s ago and may have forgotten locks; it counts in 1") !=
-        std::string::npos);
-  CHECK(five.servers[0]->holder() == std::nullopt);
-  CHECK(granted(five.store({.least_uptime = std::nullopt})->acquire(spec, alice, {}, five.within(5s))));
+  REQUIRE(is_busy(attempt));
+  const Busy& busy = std::get<Busy>(*attempt);
+  CHECK(busy.unfit.find("s0 has had its data for less than 10s and may have forgotten locks; it counts in 6") != std::string::npos);
+  CHECK(*busy.again_in > 6s);
+  CHECK(*busy.again_in < 7s);
+  CHECK_FALSE(busy.tied);
+  CHECK(five.held_by(alice) == 0);  // it was taken back, from the young one too
 
-  LockSpec longer = spec;
-  longer.ttl = 60s;
-  *five.uptime_ms = 45'000;
-  CHECK_FALSE(five.store()->acquire(longer, alice, {}, five.within(5s)));
-  CHECK(granted(five.store()->acquire(spec, alice, {}, five.within(5s))));
+  CHECK(granted(five.store({}, false)->acquire(spec, Owner::of("unguarded"), {}, five.within(5s))));
 }
 
-TEST_CASE("quorum store: a server is asked for its age again when the connection was lost")
+TEST_CASE("quorum store: the longest ttl that any server knows decides, unless the guard is given")
 {
   const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
-  const auto store = five.store();
-  REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
-  REQUIRE(store->release(spec, alice, {}, five.within(5s)));
-  five.servers[0]->be(Mood::down);
-  CHECK_FALSE(store->acquire(spec, alice, {}, five.within(5s)));
-  five.servers[0]->be(Mood::fine);
-  *five.uptime_ms = 1000;
-  CHECK_FALSE(store->acquire(spec, alice, {}, five.within(5s)));
+  five.markers->age_ms = 45'000;
+  five.markers->longest_ms = 300'000;
+  CHECK(is_busy(five.store()->acquire(spec, alice, {}, five.within(5s))));
+  CHECK(is_busy(five.store({.restart_guard = 1min})->acquire(spec, alice, {}, five.within(5s))));
+  CHECK(granted(five.store({.restart_guard = 44s})->acquire(spec, bob, {}, five.within(5s))));
+}
+
+TEST_CASE("quorum store: where too many servers are away, young ones are not waited for")
+{
+  const Five five({Mood::fine, Mood::down, Mood::fine, Mood::down, Mood::down});
+  five.markers->age_ms = 4'000;
+  CHECK_FALSE(five.store()->acquire(spec, alice, {}, five.within(5s)));
 }
 
 TEST_CASE("quorum store: two who race, again and again: never two, and in the end always one")

@@ -98,7 +98,7 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
                            "rlock:done:tagged:app:*", "rlock:queue:tagged:app:*", "rlock:waiters:tagged:app:*",
                            "rlock:queue-rw:tagged:app:*", "rlock:waiters-rw:tagged:app:*", "rlock:queue-permits:tagged:app:*",
                            "rlock:waiters-permits:tagged:app:*", "rlock:queue-string:tagged:app:*",
-                           "rlock:waiters-string:tagged:app:*"});
+                           "rlock:waiters-string:tagged:app:*", "rlock:quorum"});
   CHECK(rights.channels == std::vector<std::string>{
                                "redisson_lock__channel:{app:*}", "redisson_rwlock:{app:*}", "redisson_sc:{app:*}",
                                "redisson_lock__channel:{app:*}:*", "rlock:taken:{app:*}", "rlock:owner:{app:*}:*", "rlock:done:{app:*}",
@@ -107,9 +107,9 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
                                "rlock:done:tagged:app:*"});
   const std::vector<std::string> tagged{"{app}:*"};
   CHECK(rights_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
-  CHECK(rights_for(tagged)->keys.size() == 18);
+  CHECK(rights_for(tagged)->keys.size() == 19);
   const std::vector<std::string> exact{"stock"};
-  CHECK(rights_for(exact)->keys.size() == 18);
+  CHECK(rights_for(exact)->keys.size() == 19);
 }
 
 TEST_CASE("rights: all keys are one rule, which Redis lets no other follow")

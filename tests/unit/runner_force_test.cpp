@@ -22,7 +22,7 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   std::vector<QuorumServer> members;
   for (int i = 0; i < 5; ++i) {
     servers.push_back(std::make_shared<FakeServer>());
-    members.push_back({.shown = "s", .store = store_on(servers.back(), clock), .uptime = {}});
+    members.push_back({.shown = "s", .store = store_on(servers.back(), clock), .marker = {}});
   }
   QuorumStore store(std::move(members), {}, clock, std::make_unique<SystemRng>());
   const LockName name = *LockName::parse("k");

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers of a quorum that lose their data: a lock that they may have forgotten is not given to another client.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Three servers whose data are said to be old.
+struct Three {
+  std::deque<RedisServer> servers;
+
+  Three()
+  {
+    not_on({Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5}, "it looks at each server's own marker");
+    for (int i = 0; i < 3; ++i) {
+      servers.emplace_back();
+    }
+  }
+  [[nodiscard]] Words words(const Words& call) const
+  {
+    Words all{call.front(), "--server-timeout", "5s"};
+    for (const RedisServer& server : servers) {
+      all.insert(all.end(), {"-S", server.direct_url()});
+    }
+    all.insert(all.end(), call.begin() + 1, call.end());
+    return all;
+  }
+  [[nodiscard]] Finished rlock(const Words& call) const { return run_rlock(words(call)); }
+  [[nodiscard]] Finished try_it() const { return rlock({"run", "-n", "-k", "k", "--ttl", "1s", "--", "true"}); }
+  static std::string marker(const RedisServer& server) { return as_text(server.command({"GET", "rlock:quorum"})); }
+  // As if the server had had its data for an hour more.
+  static void age(const RedisServer& server)
+  {
+    const std::string text = marker(server);
+    server.command({"SET", "rlock:quorum", std::to_string(std::stoll(text) - 3'600'000) + text.substr(text.find(' '))});
+  }
+  // They know rlock, no lock is longer than a second, and none is held.
+  void found() const
+  {
+    CHECK(try_it().code == 69);
+    for (const RedisServer& server : servers) {
+      wait_until([&] { return as_int(server.command({"EXISTS", "rlock:quorum"})) == 1; }, "it has a marker");
+      age(server);
+    }
+    CHECK(try_it().code == 0);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("quorum restart: a holder with a long ttl is not forgotten for the sake of an asker with a short one")
+{
+  Three three;
+  three.found();
+  CHECK(three.rlock({"acquire", "-k", "k", "--lease", "5m"}).code == 0);
+  three.servers[1].restart();
+  three.servers[2].command({"FLUSHALL"});
+  CHECK(three.rlock({"run", "-w", "2500ms", "-k", "k", "--ttl", "1s", "--", "true"}).code == 69);
+  Three::age(three.servers[1]);  // an hour: more than the five minutes
+  CHECK(three.try_it().code == 75);  // a holder there, and one that is too young
+  const Finished waited = three.rlock({"run", "-w", "1500ms", "-k", "k", "--ttl", "1s", "--", "true"});
+  CHECK(waited.code == 75);
+}
+
+TEST_CASE("quorum restart: a snapshot brings back the marker of another run, which does not count")
+{
+  Three three;
+  three.found();
+  const std::string before = Three::marker(three.servers[0]);
+  three.servers[0].restart();
+  three.servers[0].command({"SET", "rlock:quorum", before});  // as the snapshot would have it
+  three.servers[1].kill_hard();
+  const Finished run = three.try_it();
+  CHECK(run.code == 69);
+  CHECK_MESSAGE(run.err.find("may have forgotten locks") != std::string::npos, run.err);
+  CHECK(Three::marker(three.servers[0]) != before);
+}
+
+TEST_CASE("quorum restart: servers that are too young are waited for like a busy lock, and that is said")
+{
+  const Three three;
+  const BootClock clock;
+  const Instant start = clock.now();
+  const Finished run = three.rlock({"run", "-w", "30s", "-k", "k", "--ttl", "3s", "--", "true"});
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK(clock.now() - start >= 3s);
+  CHECK_MESSAGE(run.err.find("waiting for k: ") != std::string::npos, run.err);
+  CHECK_MESSAGE(run.err.find("may have forgotten locks") != std::string::npos, run.err);
+  CHECK(three.try_it().code == 0);
+
+  const Three others;
+  const Finished given_up = others.rlock({"run", "-w", "500ms", "-k", "k", "--", "true"});
+  CHECK(given_up.code == 69);
+  CHECK_MESSAGE(given_up.err.find("may have forgotten locks") != std::string::npos, given_up.err);
+}
+
+TEST_CASE("quorum restart: the guard can be given, or switched off, which leaves no marker")
+{
+  const Three three;
+  CHECK(three.rlock({"run", "-n", "--restart-guard", "0", "-k", "k", "--", "true"}).code == 0);
+  CHECK(as_int(three.servers[0].command({"EXISTS", "rlock:quorum"})) == 0);
+  CHECK(three.rlock({"run", "-n", "--restart-guard", "1h", "-k", "k", "--", "true"}).code == 69);
+  const Finished soon = three.rlock({"run", "-w", "20s", "--restart-guard", "500ms", "-k", "k", "--", "true"});
+  CHECK_MESSAGE(soon.code == 0, soon.err);
+}
+
+TEST_CASE("quorum restart: the marker knows the longest ttl of locks, nested ones and renewals, and has a ttl")
+{
+  const Three three;
+  three.found();
+  const auto longest = [&] {
+    const std::string text = Three::marker(three.servers[0]);  // SINCE RUN LONGEST BEFORE BEGAN SURE
+    const auto at = text.find(' ', text.find(' ') + 1) + 1;
+    return std::stoll(text.substr(at));
+  };
+  CHECK(longest() == 1000);
+  const Finished acquired = three.rlock({"acquire", "-k", "k", "--lease", "2s"});
+  REQUIRE(acquired.code == 0);
+  CHECK(longest() == 2000);
+  const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
+  CHECK(three.rlock({"renew", "-k", "k", "--token", token, "--lease", "10m"}).code == 0);
+  CHECK(longest() == 600'000);
+  CHECK(as_int(three.servers[0].command({"PTTL", "rlock:quorum"})) > 80LL * 24 * 3600 * 1000);
+}

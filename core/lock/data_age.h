@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the marker of a server says: lua/quorum/marker.lua.
+// What the marker of a server says: lua/single/marker.lua.
 #pragma once
 
 #include "base/clock.h"

@@ -16,7 +16,7 @@
 // longest ttl in use; and two who hold permits at the same time may, by a chance of one microsecond, have the same.
 //
 // A server that lost its data may have forgotten a lock that is still held elsewhere. So each server has a marker that tells since
-// when it has its data (lua/quorum/marker.lua), and its grants count only when that is longer ago than the longest ttl in
+// when it has its data (lua/single/marker.lua), and its grants count only when that is longer ago than the longest ttl in
 // use. Each grant tells every server its ttl, renewals do now and then, and the longest that any server knows is taken. Once a
 // server counts its marker says so: a longer ttl that is used later was not forgotten by it. Also
 // a server that rlock is used on for the first time waits for that: whether it is new or was flushed cannot be told.

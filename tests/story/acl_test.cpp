@@ -14,13 +14,18 @@ using namespace rlock::test;
 
 namespace {
 
-// One run of each kind.
+// One run of each kind, and of a key with braces, whose own keys have other names.
 const std::vector<Words> kinds{{"run", "-k", "app:k"},
                                {"run", "-s", "-k", "app:k"},
                                {"run", "-x", "-k", "app:k"},
                                {"run", "--permits", "2", "-k", "app:p"},
                                {"run", "--format", "string", "-k", "app:k"},
-                               {"once", "--for", "1ms", "-k", "app:o"}};
+                               {"once", "--for", "1ms", "-k", "app:o"},
+                               {"run", "-k", "app:{t}:k"},
+                               {"run", "-s", "-k", "app:{t}:k"},
+                               {"run", "--permits", "2", "-k", "app:{t}:p"},
+                               {"run", "--format", "string", "-k", "app:{t}:k"},
+                               {"once", "--for", "1ms", "-k", "app:{t}:o"}};
 
 bool names(const Finished& end, const std::string& rule)
 {
@@ -40,7 +45,8 @@ Words without(Words line, std::size_t at)
 void check_all_go_away(const Shop& shop)
 {
   for (const std::string& key : as_texts(shop.server.command({"KEYS", "*"}))) {
-    CHECK_MESSAGE((key == "app:p" || key == "{app:p}:timeout" || as_int(shop.server.command({"PTTL", key})) > 0), key << " has no ttl");
+    const bool lasts = key == "app:p" || key == "{app:p}:timeout" || key == "app:{t}:p" || key == "app:{t}:p:timeout";
+    CHECK_MESSAGE((lasts || as_int(shop.server.command({"PTTL", key})) > 0), key << " has no ttl");
   }
 }
 
@@ -51,6 +57,8 @@ void check_nothing_half_written(const Shop& shop)
   CHECK(shop.exists("app:k") == 0);
   CHECK(shop.exists("app:o") == 0);
   CHECK(shop.exists("{app:p}:timeout") == 0);
+  CHECK(shop.exists("app:{t}:k") == 0);
+  CHECK(shop.exists("app:{t}:o") == 0);
 }
 
 // The line without its word at `at`: each kind either works or says what is missing.
@@ -110,6 +118,9 @@ TEST_CASE("acl: each key and channel is needed, named when it is missing, and no
   const Shop shop;
   const Words line = acl_line("app:*");
   for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == "~rlock:quorum") {
+      continue;  // one server alone has no marker
+    }
     if (line[at][0] == '~') {
       CHECK_MESSAGE(kinds_refused_without(shop, line, at) > 0, line[at]);
     } else if (line[at][0] == '&') {

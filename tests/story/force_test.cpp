@@ -70,7 +70,8 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
 {
   const RedisServer server;
   const Witness witness;
-  Process holder = start(server.url(), put({"--ttl", "3s"}, options), witness.stubborn_tree("victim"));
+  const Words lease = options.empty() || options.front() != "--lease" ? Words{"--ttl", "3s"} : Words{};
+  Process holder = start(server.url(), put(lease, options), witness.stubborn_tree("victim"));
   wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   Words wish = options;

@@ -139,7 +139,7 @@ local function forget(owner)
 end
 
 local function is_revoked()
-  return redis.call('HEXISTS', FORCE, 'revoked:' .. OWNER) == 1
+  return redis.call('HGET', FORCE, 'revoked:' .. OWNER) ~= false
 end
 
 -- Notes who wants the lock from the owner, for so many ms. PEXPIRE first: a full memory refuses HSET, but not after a

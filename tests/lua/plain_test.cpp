@@ -42,7 +42,6 @@ TEST_CASE("plain_acquire: what is no such lock is named and left alone")
   const Row rows[] = {
       {"a string", {"SET", "k", "x"}, "string"},
       {"a list", {"RPUSH", "k", "x"}, "list"},
-      {"a read-write lock", {"HSET", "k", "mode", "read", "o", "1"}, "read-write lock"},
       {"somebody's data", {"HSET", "k", "name", "bob"}, "hash that is no lock"},
       {"Redisson's faster multi lock", {"HSET", "k", "h", "o", "h:o:lock_count", "1"}, "hash that is no lock"},
   };

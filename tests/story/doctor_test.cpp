@@ -217,7 +217,7 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
   CHECK(enough.code == 0);
   CHECK(enough.status("lock") == "ok");
   CHECK(complaints(enough) ==
-        "idle-timeout=unknown min-replicas=unknown persistence=unknown restart=warn slow-scripts=unknown");
+        "access=unknown idle-timeout=unknown min-replicas=unknown persistence=unknown restart=warn slow-scripts=unknown");
   CHECK(enough.found("persistence") == "not permitted");
 
   const Diagnosis outside = diagnosis(shop.run({"doctor", "--json"}));

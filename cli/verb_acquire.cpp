@@ -9,6 +9,7 @@
 #include "cli/limits.h"
 #include "cli/logging.h"
 #include "cli/output.h"
+#include "cli/sync.h"
 #include "cli/verbs.h"
 
 #include <array>
@@ -178,6 +179,7 @@ void describe_acquire(Options& options, TypedAcquire& typed)
   describe_mode(options, typed.mode);
   describe_patience(options, typed.patience);
   options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  describe_sync(options, typed.sync);
   describe_label(options, typed.label);
   options.flag("--export", typed.exports,
                "print export lines for eval, with the names that a job finds in its environment");
@@ -233,6 +235,10 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
   if (!server) {
     return server.error();
   }
+  const Result<unsigned> sync = meant_sync(typed.sync, *server);
+  if (!sync) {
+    return sync.error();
+  }
   return AcquireRequest{.server = *std::move(server),
                         .name = *std::move(name),
                         .shards = *shards,
@@ -240,6 +246,7 @@ Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const 
                         .ttl = *ttl,
                         .wait = *wait,
                         .busy_code = *busy_code,
+                        .sync = *sync,
                         .label = *std::move(label),
                         .ward = *ward,
                         .environment = environment.all()};

@@ -25,6 +25,7 @@ struct TypedAcquire {
   Text signal;
   Text on_lost;
   Text lease;
+  Text sync;
   Text label;
   bool exports = false;
   bool json = false;

@@ -4,6 +4,7 @@
 #include "cli/label.h"
 #include "cli/limits.h"
 #include "cli/logging.h"
+#include "cli/sync.h"
 #include "cli/verbs.h"
 
 #include <array>
@@ -20,7 +21,6 @@ constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or
 constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
 constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
 constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
-constexpr NumberRule sync_rule{"--sync", 0, 1000, "1"};
 
 constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
                                        Choice<Leftovers>{"wait", Leftovers::wait},
@@ -59,9 +59,7 @@ void describe_lease(Options& options, TypedRun& typed)
       "--min-hold", typed.min_hold, "DUR",
       "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
   options.text("--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
-  options.text("--sync", typed.sync, "N",
-               "acquired only once N replicas have the lock, else given back; renewals do not wait "
-               "for them (0)");
+  describe_sync(options, typed.sync);
   describe_label(options, typed.label);
 }
 
@@ -154,17 +152,11 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
 
 Result<Done> mean_sync(const TypedRun& typed, RunRequest& request)
 {
-  if (!typed.sync) {
-    return Done{};
-  }
-  const Result<int> replicas = meant_number(*typed.sync, sync_rule);
+  const Result<unsigned> replicas = meant_sync(typed.sync, request.server);
   if (!replicas) {
     return replicas.error();
   }
-  if (*replicas > 0 && request.server.endpoints.size() > 1) {
-    return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
-  }
-  request.sync = static_cast<unsigned>(*replicas);
+  request.sync = *replicas;
   return Done{};
 }
 

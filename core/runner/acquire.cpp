@@ -10,6 +10,7 @@
 #include "runner/environment.h"
 #include "runner/identity.h"
 #include "runner/keeper.h"
+#include "runner/replicas.h"
 #include "runner/waiting_line.h"
 
 #include <span>
@@ -75,7 +76,8 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
                   .automatic = request.ward.has_value()},
-          .once = {}};
+          .once = {},
+          .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
 }
 
 // One for each lock that will do.

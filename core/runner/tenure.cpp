@@ -4,6 +4,7 @@
 #include "base/secrets.h"
 #include "runner/identity.h"
 #include "runner/orphaned_locks.h"
+#include "runner/replicas.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,7 +37,7 @@ Tenure::Tenure(const RunRequest& request, const World& world, const std::string&
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   const HolderInfo who = who_asks(request);
-  const Sync sync{.replicas = request.sync, .within = std::min(request.server.timeout / 2, request.ttl / 4)};
+  const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
     return LockSpec{
         .name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync, .again = request.again};

@@ -34,7 +34,7 @@ constexpr Rule rules[] = {
     {"CLUSTERDOWN", Fault::unfit, "see CLUSTER INFO there"},
     {"TRYAGAIN", Fault::unfit, "its slots are being moved; try again"},
     {"UNBLOCKED", Fault::unfit, "it has become a replica"},
-    {"ERR WAIT cannot be used with replica instances", Fault::unfit, "it has become a replica"},
+    {"ERR WAIT cannot be used with replica", Fault::unfit, "it has become a replica"},
     {"ERR max number of clients", Fault::unfit, "raise maxclients there"},
     {"ERR unknown command", Fault::unfit, "a command that rlock needs is renamed or switched off there"},
     {"NOAUTH", Fault::refused, give_password},

@@ -32,6 +32,8 @@ const Saying sayings[] = {
      "(it cannot save to disk; see its log)"},
     {"-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)", 69,
      "(it has become a replica)"},
+    {"-ERR WAIT cannot be used with replica instances. Please also note that writes to replicas are just local", 69,
+     "(it has become a replica)"},
     {"-ERR unknown command 'EVALSHA', with args beginning with: 'f00' '11' 'k'", 69,
      "(a command that rlock needs is renamed or switched off there)"},
     {"-ERR max number of clients + cluster connections reached", 69, "(raise maxclients there)"},

@@ -2,13 +2,17 @@
 // --sync: a lock counts only once replicas have it.
 #include "lock/names.h"
 #include "support/redis_fixture.h"
+#include "support/relay.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -30,6 +34,31 @@ struct Pair {
     return as_text(master.command({"CLIENT", "LIST"})).find("cmd=wait") != std::string::npos;
   }
 };
+
+// Its master is demoted between the grant and WAIT, as by a fail-over.
+struct DemotedPair : Pair {
+  Relay relay{master};
+  std::atomic<bool> is_demoted = false;
+
+  void demote_before_wait()
+  {
+    relay.before_next("\r\nWAIT\r\n", [this] {
+      master.command({"REPLICAOF", "127.0.0.1", "1"});
+      master.command({"CONFIG", "RESETSTAT"});
+      is_demoted = true;
+    });
+  }
+  [[nodiscard]] bool has_refused_to_wait() const
+  {
+    return as_text(master.command({"INFO", "commandstats"})).find("cmdstat_wait:") != std::string::npos;
+  }
+};
+
+void needs_a_socket_and_no_secret()
+{
+  not_on({Place::tcp, Place::tls, Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+         "a relay stands before the server's socket");
+}
 
 }  // namespace
 
@@ -117,4 +146,80 @@ TEST_CASE("sync: a lock that was given back once and is lost later is not taken 
   pair.master.command({"DEL", "k"});
   Process({"touch", end}).wait();
   CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
+{
+  not_on({Place::cluster}, "a replica is told its master another way there");
+  Process ward({"sleep", "60"});
+  for (const std::vector<std::string>& lasts : {std::vector<std::string>{"--lease", "2m"},
+                                                {"--ttl", "2m", "--pid", std::to_string(ward.pid())}}) {
+    CAPTURE(lasts.front());
+    Pair pair;
+    pair.replica.stop_signal();
+    std::vector<std::string> words{"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s"};
+    words.insert(words.end(), lasts.begin(), lasts.end());
+    Process acquire(rlock_argv(words));
+    wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
+    CHECK(acquire.out() == "");
+    pair.replica.cont();
+    CHECK(acquire.wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(acquire.err() == "");
+    const std::string token = acquire.out().substr(0, acquire.out().find('\n'));
+    CHECK(run_rlock({"release", "-S", pair.master.url(), "-k", "k", "--token", token}).code == 0);
+    CHECK_FALSE(pair.held());
+  }
+  ward.signal(SIGTERM);
+}
+
+TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the lock back")
+{
+  not_on({Place::cluster}, "a replica is told its master another way there");
+  Pair pair;
+  pair.replica.stop_signal();
+  const Finished hung = run_rlock({"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--lease", "1m"});
+  CHECK(hung.code == 69);
+  CHECK(hung.out == "");
+  CHECK_MESSAGE(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") != std::string::npos, hung.err);
+  CHECK_FALSE(pair.held());
+  pair.replica.cont();
+}
+
+TEST_CASE("sync: a master that is demoted between the grant and WAIT is 69, and no job runs")
+{
+  needs_a_socket_and_no_secret();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "-n", "-k", "k", "--sync", "1", "--", "echo", "ran"},
+                                                {"acquire", "-n", "-k", "k", "--sync", "1", "--lease", "1m"}}) {
+    CAPTURE(words.front());
+    DemotedPair pair;
+    pair.demote_before_wait();
+    std::vector<std::string> all = words;
+    all.insert(all.begin() + 1, {"-S", pair.relay.url()});
+    const Finished end = run_rlock(all);
+    CHECK(pair.is_demoted);
+    CHECK(end.code == 69);
+    CHECK(end.out == "");
+    CHECK_MESSAGE(end.err.find("WAIT cannot be used with replica instances") != std::string::npos, end.err);
+    CHECK_MESSAGE(end.err.find("(it has become a replica)") != std::string::npos, end.err);
+  }
+}
+
+TEST_CASE("sync: a waiter rides out a master that is demoted between the grant and WAIT")
+{
+  needs_a_socket_and_no_secret();
+  DemotedPair pair;
+  const std::string go = (make_temp_dir("sync") / "go").string();
+  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
+                             "until test -e " + go + "; do sleep 0.01; done"}));
+  wait_until([&] { return pair.held(); }, "the lock is taken");
+  Process waiter(rlock_argv({"run", "-S", pair.relay.url(), "-k", "k", "-w", "60s", "--sync", "1", "--ttl", "3s", "--", "echo", "ran"}));
+  wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
+  pair.demote_before_wait();
+  Process({"touch", go}).wait();
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  wait_until([&] { return pair.is_demoted.load() && pair.has_refused_to_wait(); }, "the master is demoted, and WAIT fails");
+  CHECK(waiter.out() == "");
+  pair.master.command({"REPLICAOF", "NO", "ONE"});
+  CHECK(waiter.wait(40s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.out() == "ran\n");
 }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -90,6 +91,13 @@ void Relay::deliver()
   m_held.clear();
 }
 
+void Relay::before_next(const std::string& part, std::function<void()> act)
+{
+  const std::lock_guard guard(m_mutex);
+  m_to_announce = part;
+  m_before = std::move(act);
+}
+
 void Relay::run()
 {
   while (!m_over) {
@@ -132,6 +140,10 @@ bool Relay::pass(Pair& pair, bool from_client)
     m_to_hold.clear();
     m_held.push_back({.server = std::move(pair.server), .request = std::string(text)});
     return true;  // poll(2) passes over the descriptor that is gone
+  }
+  if (from_client && !m_to_announce.empty() && text.find(m_to_announce) != std::string_view::npos) {
+    m_to_announce.clear();
+    m_before();
   }
   if (from_client) {
     return m_reply.empty() ? send_all(pair.server, text) : send_all(pair.client, m_reply);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <string>
@@ -29,6 +30,8 @@ class Relay {
   void hold_next(const std::string& part);  // the next request with that in it is kept: no answer, until deliver()
   [[nodiscard]] bool holds() const;
   void deliver();                          // to the server, which has answered it when this returns
+  // `act` runs once, in the relay's thread, before the next request with `part` in it is passed on.
+  void before_next(const std::string& part, std::function<void()> act);
 
  private:
   struct Pair {
@@ -52,6 +55,8 @@ class Relay {
   std::string m_reply;    // empty: forward; guarded by m_mutex
   std::string m_to_hold;  // empty: nothing; guarded by m_mutex
   std::list<Held> m_held; // guarded by m_mutex
+  std::string m_to_announce;      // empty: nothing; guarded by m_mutex
+  std::function<void()> m_before;  // guarded by m_mutex
   bool m_loses = false;   // guarded by m_mutex
   std::atomic<bool> m_over = false;
   std::thread m_thread;

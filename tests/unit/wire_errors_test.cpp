@@ -39,6 +39,7 @@ TEST_CASE("errors: what each reply means")
       {Fault::unfit, "CLUSTERDOWN The cluster is down"},
       {Fault::unfit, "TRYAGAIN Multiple keys request during rehashing of slot"},
       {Fault::unfit, "UNBLOCKED force unblock from blocking operation"},
+      {Fault::unfit, "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0"},
       {Fault::unfit, "ERR unknown command 'evalsha'"},
       {Fault::unfit, "ERR max number of clients reached"},
       {Fault::unfit, "ERR max number of clients + cluster connections reached"},

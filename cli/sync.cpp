@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sync.h"
+
+#include "cli/limits.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr NumberRule sync_rule{"--sync", 0, 1000, "1"};
+
+}  // namespace
+
+void describe_sync(Options& options, Text& typed)
+{
+  options.text("--sync", typed, "N",
+               "acquired only once N replicas have the lock, else given back; renewals do not wait "
+               "for them (0)");
+}
+
+Result<unsigned> meant_sync(const Text& typed, const ServerSpec& server)
+{
+  if (!typed) {
+    return 0U;
+  }
+  const Result<int> replicas = meant_number(*typed, sync_rule);
+  if (!replicas) {
+    return replicas.error();
+  }
+  if (*replicas > 0 && server.endpoints.size() > 1) {
+    return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
+  }
+  return static_cast<unsigned>(*replicas);
+}
+
+}  // namespace rlock::cli

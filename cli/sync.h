@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// --sync.
+#pragma once
+
+#include "cli/options.h"
+#include "lock/open.h"
+
+namespace rlock::cli {
+
+void describe_sync(Options& options, Text& typed);
+
+// The number of replicas. Fault::usage for several servers: independent masters have no replica in common.
+Result<unsigned> meant_sync(const Text& typed, const ServerSpec& server);
+
+}  // namespace rlock::cli

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 constexpr DurationRule wait_rule{"--timeout", 0ms, std::chrono::hours{10 * 366 * 24}, "10"};
 
 constexpr std::array<std::string_view, 4> examples{
-    "rlock flock -n nightly /usr/local/bin/nightly || exit 0",
+    "rlock flock -n -E 0 nightly /usr/local/bin/nightly",
     "rflock -w 10 deploy -c 'make && make install'",
     "rflock -s report ./read.sh",
     R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" rflock -en stock "$0" "$@")",

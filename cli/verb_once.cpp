@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr DurationRule for_rule{"--for", 1ms, std::chrono::hours{10 * 366 * 24}, "1h"};
 
 constexpr std::array<std::string_view, 4> examples{
-    "rlock once -k report:$(date +%F) --for 1d -- ./report.sh",
+    "rlock once -k report --for 20h -- ./report.sh",
     "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
     "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
     "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh",

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A page that has expired in the cache: one rebuilds it, all others wait for that and read.
+# A page that has expired in the cache: one caller renders it, all others wait for that and read.
 set -eu
 page=${1:?}
 
-[ -e "cache/$page" ] || rlock once -k "cache:$page" --for 1s -w 10s -- ./render.sh "$page"
-cat "cache/$page"
+cat "cache/$page" 2>/dev/null || exec rlock run -k "cache:$page" -w 10s -- sh -c '
+  cat "cache/$1" 2>/dev/null || { ./render.sh "$1" && cat "cache/$1"; }' sh "$page"

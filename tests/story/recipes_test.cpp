@@ -7,6 +7,7 @@
 #include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
+#include "support/wait_until.h"
 #include "support/paths.h"
 
 #include <doctest/doctest.h>
@@ -124,6 +125,20 @@ TEST_CASE("recipes: a page is rebuilt once, and read by all")
   CHECK(kitchen.notes() == "render.sh home\n");
 }
 
+TEST_CASE("recipes: a page that is evicted right after it was rendered is rendered again")
+{
+  Kitchen kitchen;
+  fs::create_directory(kitchen.dir / "cache");
+  kitchen.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
+  for (int i = 0; i < 3; ++i) {
+    Process reader = kitchen.cook({"./rebuild-cache.sh", "home"});
+    CHECK_MESSAGE(reader.wait(30s) == Exit{.code = 0, .signal = 0}, reader.err());
+    CHECK(reader.out() == "content\n");
+    fs::remove(kitchen.dir / "cache" / "home");
+  }
+  CHECK(kitchen.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
+}
+
 TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
 {
   Kitchen kitchen;
@@ -178,6 +193,64 @@ TEST_CASE("recipes: the lines of the crontab run their jobs")
   }
   CHECK(entries == 4);
   CHECK(kitchen.notes() == expected);
+}
+
+TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy one is none")
+{
+  Kitchen kitchen;
+  std::ifstream crontab(kitchen.dir / "crontab");
+  int entries = 0;
+  for (std::string line; std::getline(crontab, line);) {
+    std::smatch entry;
+    if (!std::regex_match(line, entry, std::regex(R"((?:[0-9*/,]+\s+){5}(.*\./([a-z]+\.sh).*))"))) {
+      continue;
+    }
+    ++entries;
+    CAPTURE(line);
+    CHECK(line.find('%') == std::string::npos);  // the end of the command to cron
+    kitchen.stub(entry[2], "exit 3");
+    CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 3, .signal = 0});
+    if (entry[1].str().find(" -n ") != std::string::npos) {
+      kitchen.server.command({"FLUSHALL"});  // --min-hold keeps the lock
+      kitchen.stub(entry[2], "exec sleep 60");
+      fs::remove(kitchen.dir / "notes");
+      Process holder = kitchen.cook({"sh", "-c", "exec " + entry[1].str()});
+      wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
+      CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      holder.signal(SIGTERM);
+      holder.wait(30s);
+    }
+  }
+  CHECK(entries == 4);
+}
+
+TEST_CASE("recipes: the nightly service runs once a night, also where a host boots later")
+{
+  Kitchen kitchen;
+  kitchen.stub("nightly");
+  std::smatch start;
+  const std::string service = text_of(recipes / "nightly.service");
+  REQUIRE(std::regex_search(service, start, std::regex("\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/nightly\n")));
+  for (int host = 0; host < 2; ++host) {
+    CHECK(kitchen.cook({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
+  }
+  CHECK(kitchen.notes() == "nightly \n");
+}
+
+TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
+{
+  Kitchen kitchen;
+  kitchen.stub("deploy.sh", "exec sleep 60");
+  std::smatch run;
+  const std::string workflow = text_of(recipes / "github-actions.yml");
+  REQUIRE(std::regex_search(workflow, run, std::regex("- run: >-\n((?: {10}.*\n)+)")));
+  std::ofstream(kitchen.dir / "step.sh") << std::regex_replace(run[1].str(), std::regex("\n *(?!$)"), " ") << "\n";
+  Process step = kitchen.cook({"bash", "-e", "step.sh"}, {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"},
+                                                         {"GITHUB_RUN_ID", "7"}});
+  wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
+  step.signal(SIGTERM);
+  CHECK(step.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  wait_until([&] { return kitchen.is_free("deploy:production"); }, "the lock is released", 5s);
 }
 
 TEST_CASE("recipes: what cannot run here names only options that there are")

@@ -28,8 +28,9 @@ void occupy_standard_descriptors()
 
 RunEnd failed(const Error& error)
 {
-  Log(Verbosity::normal).error(error.text, {.event = "failed"});
-  return ended(exit_code_of(error.fault));
+  const ExitCode code = exit_code_of(error.fault);
+  Log(Verbosity::normal).error(error.text, {.event = "failed", .exit_code = static_cast<int>(code)});
+  return ended(code);
 }
 
 RunEnd end_of(std::span<char* const> argv)

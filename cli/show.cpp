@@ -18,15 +18,6 @@ constexpr std::size_t columns = 6;
 constexpr std::size_t waiters_shown = 10;
 using Row = std::array<std::string, columns>;
 
-std::string who(const Owner& owner, const std::optional<HolderInfo>& known)
-{
-  if (!known) {
-    return printable(owner.text());
-  }
-  const HolderInfo& info = *known;
-  return printable(info.user + "@" + info.host) + " (pid " + std::to_string(info.pid) + ")";
-}
-
 // Nothing for what is not known.
 std::string line(const char* label, const std::string& value)
 {
@@ -51,10 +42,10 @@ std::string show_ttl(const LockState& state)
 std::string show_holder(const Holder& holder, std::int64_t now_ms)
 {
   if (!holder.info) {
-    return line("holder", who(holder.owner, {}) + " (another client, of which no more is known)");
+    return line("holder", describe_who(holder.owner, {}) + " (another client, of which no more is known)");
   }
   const HolderInfo& info = *holder.info;
-  return line("holder", who(holder.owner, holder.info)) + line("running", printable(info.command)) +
+  return line("holder", describe_who(holder.owner, holder.info)) + line("running", printable(info.command)) +
          line("label", printable(info.label)) +
          line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
@@ -66,7 +57,7 @@ std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
   const HolderInfo info = waiter.info.value_or(HolderInfo{});
   const std::string command = printable(info.command);
   const std::string since = since_and_age(info.since_ms, now_ms);
-  return who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
+  return describe_who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
          (command.empty() ? "" : ", running " + command);
 }
 
@@ -100,7 +91,7 @@ std::string show_partial(const LockState& state)
 {
   std::string text;
   for (const Holder& holder : state.partial) {
-    text += line("partly", who(holder.owner, holder.info) + ", on too few servers to hold it");
+    text += line("partly", describe_who(holder.owner, holder.info) + ", on too few servers to hold it");
   }
   return text;
 }
@@ -118,7 +109,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
       state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   const std::string command = holder.info ? printable(holder.info->command) : "";
   return {printable(state.name.text()),
-          who(holder.owner, holder.info) + more,
+          describe_who(holder.owner, holder.info) + more,
           state.ttl ? show_roughly(*state.ttl) : "never",
           age(holder, now_ms),
           std::to_string(state.waiting.size()),
@@ -209,7 +200,7 @@ std::string show_event(const ShownEvent& shown)
 {
   const LockEvent& event = shown.event;
   std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
-                     std::string(name_of(event.what)) + "  " + who(event.owner, event.info);
+                     std::string(name_of(event.what)) + "  " + describe_who(event.owner, event.info);
   text += event.from.empty() ? "" : ", from " + printable(event.from);
   text += event.info && !event.info->command.empty() ? ", running " + printable(event.info->command) : "";
   text += event.info && !event.info->label.empty() ? " (" + printable(event.info->label) + ")" : "";

@@ -25,6 +25,12 @@ LogStyle& style()
   return the_style;
 }
 
+std::string& program_name()
+{
+  static std::string the_name = "rlock";
+  return the_name;
+}
+
 constexpr std::size_t backlog_limit = 32 * 1024;  // bytes
 constexpr Millis last_wait{1000};
 constexpr Millis look_every{10};
@@ -94,7 +100,13 @@ void write_line(std::string_view level, std::string_view line, const About& abou
 {
   const bool is_json = style().format == LogFormat::json;
   const std::string message = shortened(line, longest_message);
-  backlog().add((is_json ? json_line(level, message, about, wall_clock_ms()) : "rlock: " + without_controls(message)) + "\n");
+  backlog().add((is_json ? json_line(level, message, about, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
+}
+
+template <typename Number>
+std::string number_or_null(const std::optional<Number>& number)
+{
+  return number ? std::to_string(*number) : "null";
 }
 
 std::string text_or_null(std::string_view text) { return text.empty() ? "null" : json_text(text); }
@@ -104,6 +116,10 @@ std::string text_or_null(std::string_view text) { return text.empty() ? "null" :
 void set_log_style(LogStyle new_style) { style() = std::move(new_style); }
 
 const LogStyle& log_style() { return style(); }
+
+void set_program_name(std::string_view name) { program_name() = name; }
+
+std::string line_prefix() { return program_name() + ": "; }
 
 void finish_log()
 {
@@ -136,7 +152,10 @@ std::string json_line(std::string_view level, std::string_view message, const Ab
   const std::string time = iso_utc(time_ms).value_or("");
   return "{\"time\":" + text_or_null(time) + ",\"level\":" + json_text(level) +
          ",\"event\":" + text_or_null(about.event) + ",\"key\":" + text_or_null(key) +
-         ",\"message\":" + json_text(message) + "}";
+         ",\"message\":" + json_text(message) + ",\"holder\":" + text_or_null(about.holder) +
+         ",\"place\":" + number_or_null(about.place) +
+         ",\"fence\":" + number_or_null(about.fence == 0 ? std::nullopt : std::optional(about.fence)) +
+         ",\"exit_code\":" + number_or_null(about.exit_code) + "}";
 }
 
 }  // namespace rlock

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,10 +12,14 @@ namespace rlock {
 enum class Verbosity { quiet, normal, verbose };
 enum class LogFormat { text, json };
 
-// What a line is about, for who reads it by a program. Empty: nothing in particular; the key is the style's then.
+// What a line is about, for programs that read it. An empty key: that of the style.
 struct About {
   std::string_view event = {};  // "waiting", "busy", "acquired", "lost": never changes its name
   std::string_view key = {};
+  std::string_view holder = {};              // who holds the lock that the caller does not have
+  std::optional<std::uint64_t> place = {};   // in the queue; 1 is next
+  std::uint64_t fence = 0;                   // of the caller's own hold; 0: unknown
+  std::optional<int> exit_code = {};         // with which rlock ends after this line
 };
 
 // How all lines of this process are written, and of those that are forked from it.
@@ -24,6 +29,8 @@ struct LogStyle {
 };
 void set_log_style(LogStyle style);  // while there is one thread
 const LogStyle& log_style();
+void set_program_name(std::string_view name);  // while there is one thread; "rlock" unless it is called
+std::string line_prefix();                     // "rlock: "
 
 // Thread-safe. Never waits for the reader of stderr: a line that cannot be written at once is kept, and tried again with the
 // next line and by finish_log. When more than 32 KiB are kept the oldest lines are dropped. A line is one write(2), so
@@ -45,7 +52,8 @@ class Log {
 // Writes the lines that are kept, for a second at most. To be called when all locks are released and the process ends.
 void finish_log();
 
-// One line of LogFormat::json, without its end: time, level, event, key, message; null for what is not known.
+// One line of LogFormat::json, without its end: time, level, event, key, message, holder, place, fence,
+// exit_code; null for what is not known.
 std::string json_line(std::string_view level, std::string_view message, const About& about, std::int64_t time_ms);
 
 }  // namespace rlock

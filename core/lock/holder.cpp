@@ -108,20 +108,22 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
   return legible ? std::optional{info} : std::nullopt;
 }
 
+std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info)
+{
+  return info ? printable(info->user + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")" : printable(owner.text());
+}
+
+std::string describe_job(const HolderInfo& info)
+{
+  const std::string command = info.command.empty() ? "" : "running " + printable(info.command);
+  const std::string label = info.label.empty() ? "" : "[" + printable(info.label) + "]";
+  return command + (command.empty() || label.empty() ? "" : " ") + label;
+}
+
 std::string describe(const Holder& holder)
 {
-  if (!holder.info) {
-    return printable(holder.owner.text());
-  }
-  const HolderInfo& info = *holder.info;
-  std::string text = info.user + "@" + info.host + " (pid " + std::to_string(info.pid) + ")";
-  if (!info.command.empty()) {
-    text += ", running " + info.command;
-  }
-  if (!info.label.empty()) {
-    text += " [" + info.label + "]";
-  }
-  return printable(text);
+  const std::string job = holder.info ? describe_job(*holder.info) : "";
+  return describe_who(holder.owner, holder.info) + (job.empty() ? "" : ", ") + job;
 }
 
 }  // namespace rlock

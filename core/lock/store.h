@@ -257,4 +257,8 @@ class LockStore {
 // "alice@web1 (pid 71), running ./job.sh", or the bare owner id of a foreign client. Safe to print.
 std::string describe(const Holder& holder);
 
+// The parts of that: "alice@web1 (pid 71)", or the token of a foreign client; "running ./job.sh [label]", or nothing.
+std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info);
+std::string describe_job(const HolderInfo& info);
+
 }  // namespace rlock

@@ -139,7 +139,10 @@ RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
   const bool waited = request.wait && request.wait->count() > 0 && !own;
   world.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
                        (last.holder ? ", held by " + describe(*last.holder) : "") + (own ? std::string(waits_for_itself_text) : ""),
-                   {.event = "busy"});
+                   {.event = "busy",
+                    .holder = last.holder ? describe(*last.holder) : "",
+                    .place = place_of(last),
+                    .exit_code = request.busy_code});
   return ExitWith{request.busy_code};
 }
 

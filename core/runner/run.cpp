@@ -10,6 +10,7 @@
 #include "runner/supervision.h"
 #include "runner/taking.h"
 #include "runner/verdict.h"
+#include "runner/waiting_line.h"
 
 #include <memory>
 
@@ -20,8 +21,9 @@ constexpr Millis pause{300};  // before all is begun again on a server that did 
 
 RunEnd fail(const RunRequest& request, const World& world, const Error& error)
 {
-  world.log.error(error.text, {.event = "failed"});
-  return failure(error.fault, request.manners);
+  const ExitWith end = failure(error.fault, request.manners);
+  world.log.error(error.text, {.event = "failed", .exit_code = end.code});
+  return end;
 }
 
 WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
@@ -44,7 +46,10 @@ RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
   world.log.notice(one.wanted + " is busy" + (waited ? " after " + show(*request.wait) : "") +
                        (one.last.holder ? ", held by " + describe(*one.last.holder) : "") +
                        (is_own ? std::string(waits_for_itself_text) : ""),
-                   {.event = "busy"});
+                   {.event = "busy",
+                    .holder = one.last.holder ? describe(*one.last.holder) : "",
+                    .place = place_of(one.last),
+                    .exit_code = request.busy_code});
   return ExitWith{request.busy_code};
 }
 
@@ -109,7 +114,7 @@ class Story {
     const auto waited = std::chrono::ceil<Millis>(m_world.clock.now() - m_began);
     for (const Holding& holding : tenure.holdings) {
       m_world.log.detail(printable(holding.name().text()) + " is ours after " + show(waited),
-                         {.event = "acquired", .key = holding.name().text()});
+                         {.event = "acquired", .key = holding.name().text(), .fence = holding.fence()});
     }
     m_world.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
   }

@@ -122,9 +122,27 @@ class Supervision {
   {
     const Ending end = ending_after(found);
     if (!end.line.empty()) {
-      m_world.log.error(line_of(end), {.event = end.event, .key = end.lock});
+      m_world.log.error(line_of(end), {.event = end.event,
+                                       .key = end.lock,
+                                       .fence = fence_of(end.lock),
+                                       .exit_code = code_of(end.end)});
     }
     return end.end;
+  }
+
+  // 0 for a lock that the job does not have.
+  [[nodiscard]] std::uint64_t fence_of(const std::string& lock) const
+  {
+    const auto found = std::find_if(m_tenure.holdings.begin(), m_tenure.holdings.end(),
+                                    [&](const Holding& holding) { return holding.name().text() == lock; });
+    return found == m_tenure.holdings.end() ? 0 : found->fence();
+  }
+
+  // nullopt: rlock dies of a signal.
+  static std::optional<int> code_of(const RunEnd& end)
+  {
+    const auto* exit = std::get_if<ExitWith>(&end);
+    return exit != nullptr ? std::optional(exit->code) : std::nullopt;
   }
 
   // "; noticed at 2026-11-21 12:00:00 UTC"
@@ -218,16 +236,17 @@ class Supervision {
 
   void on(Job&, const NotExecuted& failed)
   {
+    const ExitWith end = failure(exec_fault(failed.error), m_request.manners);
     m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
                           std::strerror(failed.error),
-                      {.event = "failed"});
-    m_early_end = failure(exec_fault(failed.error), m_request.manners);
+                      {.event = "failed", .exit_code = end.code});
+    m_early_end = end;
   }
   void on(Job&, const NotStarted&)
   {
     m_world.log.error("the lease of " + printable(m_tenure.first_to_end().name().text()) +
                       " ran out before the job could start (give a longer --ttl or --lease)",
-                      {.event = "lost"});
+                      {.event = "lost", .exit_code = static_cast<int>(ExitCode::lost)});
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
   }
   void on(Job& job, const GateKilled&)

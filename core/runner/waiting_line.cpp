@@ -2,6 +2,7 @@
 #include "runner/waiting_line.h"
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/stderr.h"
 
 #include <algorithm>
@@ -28,18 +29,6 @@ std::size_t terminal_width()
 void write_live(const std::string& text)
 {
   write_stderr_at_once("\r\x1b[K" + text);  // the next one replaces what a stopped terminal does not take
-}
-
-// Cut between characters, not within one of several bytes.
-std::string cut(std::string text, std::size_t width)
-{
-  if (text.size() > width) {
-    while (width > 0 && (static_cast<unsigned char>(text[width]) & 0xc0) == 0x80) {
-      --width;
-    }
-    text.resize(width);
-  }
-  return text;
 }
 
 }  // namespace
@@ -77,16 +66,24 @@ void WaitingLine::tick()
   }
   m_shown = true;
   if (m_live) {
-    write_live(cut("rlock: " + line(), terminal_width() - 1));
+    const std::size_t room = terminal_width() - 1;
+    write_live(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
   } else {
-    m_log.notice(line(), {.event = "waiting"});
+    m_log.notice(line(m_lock), {.event = "waiting",
+                                .holder = m_busy->holder ? describe(*m_busy->holder) : "",
+                                .place = place_of(*m_busy)});
   }
 }
 
-std::string WaitingLine::line() const
+std::string WaitingLine::line(const std::string& lock) const
 {
   const auto told = std::chrono::duration_cast<Millis>(m_clock.now() - m_told_at);
-  return describe_wait(m_lock, *m_busy, wall_clock_ms(), told);
+  return describe_wait(lock, *m_busy, wall_clock_ms(), told);
+}
+
+std::optional<std::uint64_t> place_of(const Busy& busy)
+{
+  return busy.ticket != 0 ? std::optional(busy.place + 1) : std::nullopt;
 }
 
 std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told)
@@ -95,20 +92,21 @@ std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_
   if (!busy.unfit.empty()) {
     return text + ": " + busy.unfit;
   }
+  if (const auto place = place_of(busy)) {
+    text += ", place " + std::to_string(*place);
+  }
   if (!busy.holder) {
     return text;
   }
-  text += ", held by " + describe(*busy.holder);
-  if (busy.holder->info && busy.holder->info->since_ms > 0) {
-    text += ", for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - busy.holder->info->since_ms)});
-  }
+  const auto& info = busy.holder->info;
+  const bool has_age = info && info->since_ms > 0;
+  text += ", held " + (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
+  text += "by " + describe_who(busy.holder->owner, info);
   if (busy.ttl && *busy.ttl > since_told) {
     text += ", ttl " + show_roughly(*busy.ttl - since_told);
   }
-  if (busy.ticket != 0) {
-    text += busy.place == 0 ? ", we are next" : ", " + std::to_string(busy.place) + " before us";
-  }
-  return text;
+  const std::string job = info ? describe_job(*info) : "";
+  return text + (job.empty() ? "" : ", ") + job;
 }
 
 }  // namespace rlock

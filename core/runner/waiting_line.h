@@ -7,6 +7,7 @@
 #include "lock/waiting.h"
 
 #include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,7 @@ class WaitingLine : public Onlooker {
   void next_in_line() override { m_when_first(); }
 
  private:
-  [[nodiscard]] std::string line() const;
+  [[nodiscard]] std::string line(const std::string& lock) const;
 
   std::string m_lock;
   const Clock& m_clock;
@@ -39,7 +40,11 @@ class WaitingLine : public Onlooker {
   bool m_shown = false;
 };
 
-// "waiting for stock: held by alice@web1 (pid 71), running ./job.sh, for 3m 12s, ttl 21s, 4 before us"
+// The caller's place in the queue, 1 for the next; nullopt: the caller is in no queue.
+std::optional<std::uint64_t> place_of(const Busy& busy);
+
+// "waiting for stock, place 5, held for 3m 12s by alice@web1 (pid 71), ttl 21s, running ./job.sh [label]": a line that is cut
+// keeps what is important.
 std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told);
 
 }  // namespace rlock

@@ -106,5 +106,5 @@ TEST_CASE("waiting: after a second it says for whom")
   take_as_somebody(server, "60000");
   Process waiter(words_on(server, {"-w", "1.5", "--", "true"}));
   CHECK(waiter.wait() == Exit{.code = 75, .signal = 0});
-  CHECK(waiter.err().starts_with("rlock: waiting for k, held by somebody:1, ttl "));
+  CHECK(waiter.err().starts_with("rlock: waiting for k, place 1, held by somebody:1, ttl "));
 }

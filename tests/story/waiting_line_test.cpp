@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line that a waiting user sees on a terminal.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/terminal.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <regex>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+TEST_CASE("waiting line: on a terminal of 80 columns place, age and holder are seen, however long key and job are")
+{
+  const RedisServer server;
+  const std::string key = "k" + std::string(100, 'k');
+  const std::string job = "sleep 60 & wait # " + std::string(150, 'x');
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "sh", "-c", job}));
+  wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, "it is held");
+  Terminal terminal;
+  ProcessOptions options;
+  options.terminal = terminal.process_side();
+  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "true"}), options);
+  const std::regex line("rlock: waiting for k+\\.\\.\\., place 1, held for [0-9]+m?s by [^ ]+");
+  std::string seen;
+  wait_until(
+      [&] {
+        seen = terminal.seen();
+        return std::regex_search(seen, line);
+      },
+      "the line shows them", Millis{30'000});
+  waiter.signal(SIGTERM);
+  waiter.wait();
+}

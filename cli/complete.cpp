@@ -4,6 +4,7 @@
 #include "cli/dispatch.h"
 #include "cli/keys.h"
 #include "cli/server.h"
+#include "cli/servers_topic.h"
 #include "cli/verbs.h"
 #include "cli/words.h"
 
@@ -198,7 +199,9 @@ class Line {
       return locks(options, m_environment);
     }
     if (word == "VERB") {
-      return verbs();
+      std::vector<Candidate> topics = verbs();
+      topics.push_back({std::string(servers_topic), "where the locks are kept"});
+      return topics;
     }
     if (word == "SHELL") {
       return plain(shells);
@@ -218,7 +221,7 @@ class Line {
   std::string_view m_typed;
   const Environment& m_environment;
   CLI::App m_app;
-  bool m_wants_help = false;
+  HelpWanted m_wants_help;
 };
 
 Completion all(std::span<const std::string> words, const Environment& environment)

@@ -95,7 +95,7 @@ bool is_known_to_any(const std::string& option, std::vector<std::string>& names)
 {
   for (const Verb* verb : all_verbs()) {
     CLI::App app;
-    bool wants_help = false;
+    HelpWanted wants_help;
     const Act act = describe(*verb, app, wants_help);
     if (option_of(app, option) != nullptr) {
       return true;

@@ -17,19 +17,22 @@
 namespace rlock::cli {
 namespace {
 
-Act describe(const Verb& verb, CLI::App& app, Options options, bool& wants_help)
+constexpr std::string_view flock_program = "rflock";
+
+Act describe(const Verb& verb, CLI::App& app, Options options, HelpWanted& wants_help)
 {
   app.name(std::string(verb.name));
   app.set_help_flag();  // CLI11's own would print CLI11's own text
   Act act = verb.describe(options);
-  options.flag("-h,--help", wants_help, "show this and exit");
+  options.flag("-h", wants_help.brief, "show the options by name and exit");
+  options.flag("--help", wants_help.whole, "show this and exit");
   return act;
 }
 
 // What was typed, in the verb's own terms. Not to be moved: what `app` fills is in it.
 struct Typed {
   CLI::App app;
-  bool wants_help = false;
+  HelpWanted wants_help;
   Act act;
   Words words;
 };
@@ -85,9 +88,12 @@ void heed_log_format(std::span<const std::string> args)
   }
 }
 
-Result<RunEnd> help_on(const Verb& verb)
+std::optional<RunEnd> help_on(const Verb& verb, const HelpWanted& wanted)
 {
-  print(help_of(verb));
+  if (!wanted.brief && !wanted.whole) {
+    return std::nullopt;
+  }
+  print(wanted.whole ? help_of(verb) : brief_help_of(verb));
   return ended(ExitCode::ok);
 }
 
@@ -102,8 +108,8 @@ Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
     heed_log_format(args);
     return understood.error();
   }
-  if (typed.wants_help) {
-    return help_on(verb);
+  if (const auto helped = help_on(verb, typed.wants_help)) {
+    return *helped;
   }
   const bool is_configured = typed.app.get_option_no_throw("--server") != nullptr;
   if (is_configured && !config) {
@@ -122,7 +128,8 @@ Result<RunEnd> call(const Verb& verb, std::span<const std::string> args,
   if (config && !*config && verb.operands != Operands::getopt) {
     Typed typed;
     if (understand(typed, verb, args, Options(typed.app, args))) {
-      return typed.wants_help ? help_on(verb) : act_on(typed, verb, environment, signals);
+      const auto helped = help_on(verb, typed.wants_help);
+      return helped ? *helped : act_on(typed, verb, environment, signals);
     }
   }
   return call_in_full(verb, args, config, environment, signals);
@@ -142,20 +149,25 @@ std::string_view verb_name(std::string_view first)
 
 }  // namespace
 
+std::string_view program_of(std::span<const std::string> words)
+{
+  const std::string_view typed = words.empty() ? std::string_view{} : std::string_view(words.front());
+  return typed.substr(typed.rfind('/') + 1) == flock_program ? flock_program : "rlock";
+}
+
 std::vector<std::string> args_of(std::span<const std::string> words)
 {
   if (words.empty()) {
     return {};
   }
   std::vector<std::string> args(words.begin() + 1, words.end());
-  const std::string_view program = words.front();
-  if (program.substr(program.rfind('/') + 1) == "rflock") {
+  if (program_of(words) == flock_program) {
     args.insert(args.begin(), std::string(flock_verb.name));
   }
   return args;
 }
 
-Act describe(const Verb& verb, CLI::App& app, bool& wants_help)
+Act describe(const Verb& verb, CLI::App& app, HelpWanted& wants_help)
 {
   return describe(verb, app, Options(app), wants_help);
 }

@@ -14,8 +14,16 @@ class App;
 
 namespace rlock::cli {
 
+struct HelpWanted {
+  bool brief = false;  // -h
+  bool whole = false;  // --help
+};
+
 // Everything the verb has to tell CLI11, --help included; `wants_help` must outlive the parsing.
-Act describe(const Verb& verb, CLI::App& app, bool& wants_help);
+Act describe(const Verb& verb, CLI::App& app, HelpWanted& wants_help);
+
+// The name by which rlock was called: "rlock", or "rflock".
+std::string_view program_of(std::span<const std::string> words);
 
 // argv without its first word, which may be a verb of its own: `rflock` is `rlock flock`.
 std::vector<std::string> args_of(std::span<const std::string> words);

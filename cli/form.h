@@ -13,11 +13,12 @@ namespace rlock::cli {
 enum class Form { text, json, prometheus };
 
 struct TypedForm {
-  Text format;
+  Text output;
+  Text format;  // what --output was called
   bool json = false;
 };
 
-void describe_form(Options& options, TypedForm& typed);  // --json and --format
+void describe_form(Options& options, TypedForm& typed);  // --output, --json, and --format, which --output was called
 Result<Form> meant_form(const TypedForm& typed);
 
 }  // namespace rlock::cli

@@ -9,6 +9,8 @@
 namespace rlock::cli {
 
 std::string overview();
-std::string help_of(const Verb& verb);
+std::string help_of(const Verb& verb);        // --help
+std::string brief_help_of(const Verb& verb);  // -h: options by name
+std::string help_of_servers();                // rlock help servers: the URLs, and the options that many verbs share
 
 }  // namespace rlock::cli

@@ -45,7 +45,7 @@ void add_info(Json& json, const HolderInfo& info)
 Json holder_json(const Holder& holder)
 {
   const HolderInfo info = holder.info.value_or(HolderInfo{});
-  Json json{{"owner", holder.owner.text()}, {"count", holder.count}};
+  Json json{{"token", holder.owner.text()}, {"owner", holder.owner.text()}, {"count", holder.count}};  // owner: for one release
   add_info(json, info);
   json["lease_ms"] = or_null(info.lease.count());
   json["auto"] = holder.info ? Json(info.automatic) : Json();
@@ -163,7 +163,8 @@ std::string event_json(const ShownEvent& shown)
   return one_line({{"key", shown.name.text()},
                    {"time", iso_utc(event.time_ms).value_or("")},
                    {"event", name_of(event.what)},
-                   {"owner", event.owner.text()},
+                   {"token", event.owner.text()},
+                   {"owner", event.owner.text()},  // for one release
                    {"fence", event.fence == 0 ? Json() : Json(event.fence)},
                    {"by", or_null(event.by)},
                    {"from", or_null(event.from)},

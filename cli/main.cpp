@@ -38,6 +38,7 @@ RunEnd end_of(std::span<char* const> argv)
   Signals signals;  // first of all: it notes what we inherited, while there is one thread
   const std::vector<std::string> words(argv.begin(), argv.end());
   wipe_passwords(argv);
+  set_program_name(program_of(words));
 
   const Result<RunEnd> end = dispatch(args_of(words), Environment::ours(), signals);
   const Result<Done> printed = finish_output();

@@ -11,6 +11,8 @@
 namespace rlock::cli {
 namespace {
 
+constexpr std::size_t longest_quoted = 200;  // bytes of a word that cannot be meant
+
 // CLI11 would take "[a,b]" for a list and refuse what is given twice; for us all is text.
 CLI::Option* plain(CLI::Option* option, const char* value_name)
 {
@@ -121,20 +123,22 @@ Error usage(std::string text) { return {Fault::usage, std::move(text)}; }
 Result<Millis> meant_duration(std::string_view typed, const DurationRule& rule)
 {
   const std::string option(rule.option);
-  const std::string quoted = option + ": '" + printable(typed) + "' is ";
+  const std::string quoted = option + ": '" + shortened(printable(typed), longest_quoted) + "' is ";
   const std::string advice = "try " + option + " " + std::string(rule.good);
 
-  const std::optional<Millis> duration = parse_duration(typed);
-  if (!duration) {
-    return usage(quoted + "not a duration (" + advice + ")");
+  const std::string too_long = quoted + "too long, at most " + show(rule.most) + " (" + advice + ")";
+  const auto read = read_duration(typed);
+  if (const auto* flaw = std::get_if<DurationFlaw>(&read)) {
+    return usage(*flaw == DurationFlaw::too_long ? too_long : quoted + "not a duration (" + advice + ")");
   }
-  if (*duration < rule.least) {
+  const Millis duration = std::get<Millis>(read);
+  if (duration < rule.least) {
     return usage(quoted + "too short, at least " + show(rule.least) + " (" + advice + ")");
   }
-  if (*duration > rule.most) {
-    return usage(quoted + "too long, at most " + show(rule.most) + " (" + advice + ")");
+  if (duration > rule.most) {
+    return usage(too_long);
   }
-  return *duration;
+  return duration;
 }
 
 Result<int> meant_number(std::string_view typed, const NumberRule& rule)

@@ -252,9 +252,7 @@ Result<Done> mean_quorum(const TypedServer& typed, const Environment& environmen
 }
 
 constexpr std::string_view url_help =
-    "redis://[user[:password]@]host[:port][/db], rediss:// (TLS), redis+cluster://host:port,host:port, "
-    "redis+sentinel://host:port,host:port/master (with TLS: rediss+...), unix:///path or local: "
-    "(else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
+    "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
 
 void describe_urls(Options& options, TypedServer& typed, std::string_view more)
 {
@@ -278,8 +276,8 @@ void describe_access(Options& options, TypedServer& typed)
   options.text("--password-file", typed.password_file, "FILE",
                "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
   options.text("--cacert", typed.cacert, "FILE",
-               "whose signature makes a server's certificate good (else RLOCK_CACERT, the system's)");
-  options.text("--cert", typed.cert, "FILE", "our own certificate (else RLOCK_CERT, none)");
+               "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
+  options.text("--cert", typed.cert, "FILE", "the client's certificate (else RLOCK_CERT, none)");
   options.text("--tls-key", typed.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
 }
 
@@ -287,7 +285,7 @@ void describe_access(Options& options, TypedServer& typed)
 
 void describe_server(Options& options, TypedServer& typed)
 {
-  Options group = options.in("Server");
+  Options group = options.in(server_group);
   describe_urls(group, typed, "; given several times: independent servers, of which a quorum has to grant the lock");
   group.text("--server-timeout", typed.timeout, "DUR",
              "for connecting and for every answer (5s; of several servers 500ms each)");
@@ -297,7 +295,7 @@ void describe_server(Options& options, TypedServer& typed)
 
 void describe_one_server(Options& options, TypedServer& typed)
 {
-  Options group = options.in("Server");
+  Options group = options.in(server_group);
   describe_urls(group, typed, "");
   group.text("--server-timeout", typed.timeout, "DUR", "for connecting and for every answer (5s)");
   describe_quorum(options.in(""), typed);

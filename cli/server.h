@@ -10,6 +10,8 @@
 
 namespace rlock::cli {
 
+inline constexpr const char* server_group = "Server";  // the heading of the options, which rlock help servers explains
+
 struct TypedServer {
   std::vector<std::string> urls;
   Text timeout;

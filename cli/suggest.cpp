@@ -29,23 +29,49 @@ std::size_t distance(std::string_view from, std::string_view to)
   return last.back();
 }
 
-}  // namespace
+std::string_view letters(std::string_view word) { return word.substr(std::min(word.find_first_not_of('-'), word.size())); }
 
-std::string did_you_mean(std::string_view typed, std::span<const std::string> known,
-                         std::string_view otherwise)
+// The word that is nearest, if it is near: up to a third of the letters may be wrong. In a short word the first is not.
+std::string_view nearest(std::string_view typed, std::span<const std::string> known)
 {
   constexpr std::size_t longest = 40;  // a longer word is no slip, and the distance is quadratic
-  const std::size_t allowed =
-      typed.size() > longest ? 0 : std::min<std::size_t>(typed.size() / 3, 3);
+  const std::string_view slip = letters(typed);
+  const std::size_t allowed = slip.size() > longest ? 0 : std::min<std::size_t>(slip.size() / 3, 3);
   std::string_view best;
   std::size_t least = allowed + 1;
   for (const std::string& word : known) {
-    const std::size_t far = allowed == 0 ? least : distance(typed, word);
+    const bool is_likely = allowed > 1 || (allowed == 1 && letters(word).starts_with(slip.front()));
+    const std::size_t far = is_likely ? distance(slip, letters(word)) : least;
     if (far < least) {
       least = far;
       best = word;
     }
   }
+  return best;
+}
+
+// The only word that begins like that.
+std::string_view completed(std::string_view typed, std::span<const std::string> known)
+{
+  std::string_view found;
+  for (const std::string& word : known) {
+    if (letters(typed).size() >= 2 && word.starts_with(typed)) {
+      if (!found.empty()) {
+        return {};
+      }
+      found = word;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view typed, std::span<const std::string> known,
+                         std::string_view otherwise)
+{
+  const std::string_view near = nearest(typed, known);
+  const std::string_view best = near.empty() ? completed(typed, known) : near;
   return best.empty() ? std::string(otherwise) : " (did you mean '" + std::string(best) + "'?)";
 }
 

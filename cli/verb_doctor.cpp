@@ -149,7 +149,7 @@ Act describe_verb(Options& options)
 
 const Verb doctor_verb{
     .name = "doctor",
-    .summary = "is this server fit to hold locks, and what to do about it",
+    .summary = "check whether this server is fit to hold locks, and say what to do",
     .synopsis = "[OPTION...]",
     .examples = examples,
     .exits = exits,

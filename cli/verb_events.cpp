@@ -237,7 +237,10 @@ Act describe_verb(Options& options)
   options.flag("-f,--follow", typed->follow, "go on, and tell what happens");
   options.flag("--json", typed->json, "one JSON object a line");
   describe_one_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  return [typed](const Call& call) {
+    Result<RunEnd> end = act(*typed, call);
+    return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
+  };
 }
 
 }  // namespace

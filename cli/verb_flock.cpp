@@ -251,8 +251,8 @@ Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::s
 
 const Verb flock_verb{
     .name = "flock",
-    .summary = "flock(1), with a key where the file was; also called rflock",
-    .synopsis = "[OPTION...] KEY (CMD [ARG...] | -c STRING)",
+    .summary = "like flock(1), with a key where the file was; also called rflock",
+    .synopsis = "[OPTION...] KEY (CMD [ARG...] | -c|--command STRING)",
     .examples = examples,
     .exits = exits,
     .operands = Operands::getopt,

@@ -20,7 +20,7 @@ constexpr DurationRule grace_rule{"--grace", 0ms, std::chrono::hours{24}, "10s"}
 
 constexpr std::array<std::string_view, 2> examples{
     "rlock force-unlock -k stock --yes",
-    "rlock force-unlock -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1 --grace 1m",
+    "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
 };
 
 constexpr std::array exits{

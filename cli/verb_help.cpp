@@ -3,6 +3,7 @@
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/servers_topic.h"
 #include "cli/verbs.h"
 
 #include <array>
@@ -11,7 +12,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> examples{"rlock help run", "rlock help --mdoc run"};
+constexpr std::array<std::string_view, 3> examples{"rlock help run", "rlock help servers", "rlock help --mdoc run"};
 constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
 
 Result<RunEnd> act(bool mdoc, const Call& call)
@@ -22,6 +23,10 @@ Result<RunEnd> act(bool mdoc, const Call& call)
   }
   if (call.operands.size() > 1) {
     return usage("one verb at a time (try rlock help run)");
+  }
+  if (call.operands.front() == servers_topic) {
+    print(mdoc ? mdoc_of_servers() : help_of_servers());
+    return ended(ExitCode::ok);
   }
   const Result<const Verb*> verb = find_verb(call.operands.front());
   if (!verb) {
@@ -42,8 +47,8 @@ Act describe_verb(Options& options)
 
 const Verb help_verb{
     .name = "help",
-    .summary = "show how to use rlock, or one of its verbs",
-    .synopsis = "[OPTION...] [VERB]",
+    .summary = "show how to use rlock, one of its verbs, or servers",
+    .synopsis = "[OPTION...] [VERB | servers]",
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,

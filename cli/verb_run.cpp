@@ -30,7 +30,7 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
 constexpr std::array<std::string_view, 5> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
-    "rlock run -S local: --key stock --lease 5m -w 10s -- sh -c 'make && make install'",
+    "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
 };

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "somebody pressed q"},
+    ExitLine{"0", "q was pressed, or the reader of a pipe has ended"},
     usage_exit,
     server_exit,
     output_exit,
@@ -104,7 +104,7 @@ class Watch {
       }
       print(json ? "" : (m_states.empty() ? "no lock is held\n" : show_list(m_states, wall_clock_ms())) + "\n");
       if (const auto printed = finish_output(); !printed) {
-        return printed.error();
+        return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
       }
       const Wake woken = m_opened.clock->sleep_until(m_look_at, m_signals.stop());
       if (woken == Wake::due) {

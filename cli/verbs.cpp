@@ -43,6 +43,10 @@ constexpr std::array elsewhere{
     Elsewhere{"unlock", " (rlock release lets go of one's own lock, rlock force-unlock takes it from its holder)"},
     Elsewhere{"lock", " (rlock run holds it while a command runs, rlock acquire while a script does)"},
     Elsewhere{"exec", " (try rlock run)"},
+    Elsewhere{"ls", " (did you mean 'list'?)"},
+    Elsewhere{"ps", " (did you mean 'list'?)"},
+    Elsewhere{"top", " (did you mean 'watch'?)"},
+    Elsewhere{"servers", " (try rlock help servers)"},
 };
 
 }  // namespace
@@ -62,6 +66,9 @@ Result<const Verb*> find_verb(std::string_view name)
     if (other.name == name) {
       return usage("unknown verb '" + std::string(name) + "'" + std::string(other.advice));
     }
+  }
+  if (name.find('/') != std::string_view::npos) {
+    return usage("unknown verb '" + printable(name) + "' (to run a command: rlock run -k KEY -- " + printable(name) + ")");
   }
   return Error{Fault::usage, "unknown verb '" + printable(name) + "'" +
                                  did_you_mean(name, names, " (rlock help lists them)")};

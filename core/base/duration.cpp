@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/duration.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -11,26 +12,35 @@ struct Unit {
   std::string_view name;
   std::int64_t ms;
 };
-// "ms" stands before "m" because the first match is taken.
-constexpr std::array units{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
-                           Unit{"d", 86'400'000}};
+// Of two that begin alike the longer one stands first, because the first match is taken.
+constexpr std::array units{Unit{"ms", 1},
+                           Unit{"sec", 1000},
+                           Unit{"s", 1000},
+                           Unit{"min", 60'000},
+                           Unit{"m", 60'000},
+                           Unit{"hours", 3'600'000},
+                           Unit{"hour", 3'600'000},
+                           Unit{"h", 3'600'000},
+                           Unit{"days", 86'400'000},
+                           Unit{"day", 86'400'000},
+                           Unit{"d", 86'400'000},
+                           Unit{"weeks", 604'800'000},
+                           Unit{"week", 604'800'000},
+                           Unit{"w", 604'800'000}};
 constexpr std::array biggest_first{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
                                    Unit{"s", 1000}, Unit{"ms", 1}};
 constexpr std::int64_t ten_years_ms = 10LL * 366 * 86'400'000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A number of thousandths, so that 1.5s and 0.2 are exact. nullopt when there are no digits.
+// A number of thousandths, so that 1.5s and 0.2 are exact; at most ten_years_ms of them. nullopt: there are no digits.
 std::optional<std::int64_t> take_thousandths(std::string_view& text)
 {
   std::int64_t value = 0;
   std::size_t used = 0;
   std::size_t digits = 0;
   for (; used < text.size() && is_digit(text[used]); ++used, ++digits) {
-    value = value * 10 + (text[used] - '0');
-    if (value > ten_years_ms) {
-      return std::nullopt;
-    }
+    value = std::min(value * 10 + (text[used] - '0'), ten_years_ms);
   }
   value *= 1000;
   if (used < text.size() && text[used] == '.') {
@@ -60,34 +70,38 @@ std::optional<Unit> take_unit(std::string_view& text)
 
 }  // namespace
 
-std::optional<Millis> parse_duration(std::string_view text)
+std::variant<Millis, DurationFlaw> read_duration(std::string_view text)
 {
   std::int64_t total = 0;
   std::int64_t last_unit = INT64_MAX;
   if (text.empty()) {
-    return std::nullopt;
+    return DurationFlaw::malformed;
   }
   const bool bare = text.find_first_not_of("0123456789.") == std::string_view::npos;
   while (!text.empty()) {
     const auto thousandths = take_thousandths(text);
     const auto unit = bare ? std::optional<Unit>{Unit{"s", 1000}} : take_unit(text);
     if (!thousandths || !unit || unit->ms >= last_unit || (bare && !text.empty())) {
-      return std::nullopt;  // "1s1m" and "1s1s" are slips of the hand
+      return DurationFlaw::malformed;  // "1s1m" and "1s1s" are slips of the hand
     }
     last_unit = unit->ms;
     std::int64_t scaled = 0;
     if (__builtin_mul_overflow(*thousandths, unit->ms, &scaled)) {
-      return std::nullopt;
+      scaled = INT64_MAX;
     }
-    total += scaled / 1000;
+    total = std::min(total + scaled / 1000, ten_years_ms + 1);
     if (scaled > 0 && scaled < 1000) {
       total += 1;  // 0.1ms is short, not zero: zero often means something else
     }
-    if (total > ten_years_ms) {
-      return std::nullopt;
-    }
   }
-  return Millis{total};
+  return total > ten_years_ms ? std::variant<Millis, DurationFlaw>(DurationFlaw::too_long) : Millis{total};
+}
+
+std::optional<Millis> parse_duration(std::string_view text)
+{
+  const auto read = read_duration(text);
+  const auto* duration = std::get_if<Millis>(&read);
+  return duration != nullptr ? std::optional(*duration) : std::nullopt;
 }
 
 std::string show(Millis duration)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 1m30s.
+// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w, 1m30s; also min, sec, hour(s), day(s),
+// week(s).
 #pragma once
 
 #include "base/clock.h"
@@ -7,11 +8,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace rlock {
 
-// nullopt for anything that is not such a duration, negative ones and those over ten years among them.
-// Zero is a duration; whether it is a good one is for the caller to say.
+enum class DurationFlaw { malformed, too_long };  // too_long: over ten years
+
+// Negative durations are malformed. Zero is a duration; whether it is a good one is for the caller to say.
+std::variant<Millis, DurationFlaw> read_duration(std::string_view text);
+
+// nullopt for both flaws.
 std::optional<Millis> parse_duration(std::string_view text);
 
 // The shortest exact form that parse_duration reads back: "30s", "1m30s", "250ms".

@@ -66,6 +66,19 @@ LockEvent TrailReader::event(LockEvent::What what, std::int64_t time_ms, const s
   return event;
 }
 
+std::optional<HolderInfo> TrailReader::info_of(const std::string& owner) const
+{
+  const auto known = m_known.find(owner);
+  return known == m_known.end() ? std::nullopt : known->second.info;
+}
+
+std::string TrailReader::next_holder(const Words& words) const
+{
+  const std::string known = m_holder == words.subject() ? "" : m_holder;
+  const std::string holder = words.has("holder") ? words.text("holder") : known;  // an older version does not write it
+  return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
+}
+
 std::optional<Owner> TrailReader::holder() const
 {
   return m_holder.empty() ? std::nullopt : std::optional(Owner::of(m_holder));
@@ -89,7 +102,7 @@ void TrailReader::tell_end(const Words& words, std::int64_t time_ms, std::vector
     m_known[owner].wanted_by = words.text("by");
   } else if (first == "renewed_late" || first == "lost") {
     events.push_back(event(first == "lost" ? lost : renewed_late, time_ms, owner));
-    events.back().by = words.text("by");
+    events.back().by = first == "lost" && words.text("by").empty() ? next_holder(words) : words.text("by");
     events.back().now = words.text("what");
     events.back().left = Millis(number(words.text("left")));
   } else if (first == "forced") {
@@ -115,6 +128,7 @@ void TrailReader::tell_grant(const Words& words, const TrailEntry& entry, std::v
   events.push_back(event(found_free ? acquired : handed_over, entry.time_ms, taker));
   if (!found_free) {
     events.back().from = words.subject();
+    events.back().from_info = info_of(words.subject());
     events.back().by = words.first() == "released" ? m_known[words.subject()].wanted_by : words.text("by");
   }
   m_holder = alone ? taker : "";

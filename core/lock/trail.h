@@ -34,8 +34,9 @@ struct LockEvent {
   std::int64_t time_ms;              // the server's clock; of `expired`: when it was found out
   Owner owner;                       // whom it happened to; of `handed_over`: who has it now
   std::uint64_t fence = 0;           // of that owner; 0: not known any more
-  std::string by = {};               // who wanted it from them, for people; empty: nobody
-  std::string from = {};             // handed_over: who had it before
+  std::string by = {};               // for people: who wanted it from that owner; of `lost`: who holds it now; empty: unknown
+  std::string from = {};             // handed_over: the token of the owner before
+  std::optional<HolderInfo> from_info = {};  // of that owner, if it is still known
   std::string now = {};              // lost: "none", "held" or what the key holds
   Millis left{0};                    // renewed_late: what was left of the lease
   std::optional<HolderInfo> info = {};  // of the owner, if it is still known
@@ -60,6 +61,9 @@ class TrailReader {
   };
   class Words;
   [[nodiscard]] LockEvent event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const;
+  [[nodiscard]] std::optional<HolderInfo> info_of(const std::string& owner) const;
+  // For people: who holds the lock that the owner has lost; empty: no client.
+  [[nodiscard]] std::string next_holder(const Words& words) const;
   void tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events);
   void tell_grant(const Words& words, const TrailEntry& entry, std::vector<LockEvent>& events);
 

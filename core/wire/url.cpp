@@ -95,6 +95,15 @@ Result<Endpoint> parse_unix(std::string_view url, std::string_view rest)
   return endpoint;
 }
 
+// "host" or "host:port".
+bool is_bare_host(std::string_view text)
+{
+  const std::string_view host = text.substr(0, text.find(':'));
+  const std::string_view port = text.substr(std::min(host.size() + 1, text.size()));
+  const bool has_colon = host.size() < text.size();
+  return is_host_name(host) && (!has_colon || (!port.empty() && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })));
+}
+
 }  // namespace
 
 std::string show(const HostPort& at)
@@ -136,6 +145,9 @@ Result<Endpoint> parse_url(std::string_view url)
     Endpoint endpoint;
     endpoint.kind = Endpoint::Kind::local;
     return endpoint;
+  }
+  if (is_bare_host(url)) {
+    return parse_redis(url, url);
   }
   const auto colon = url.find("://");
   const std::string_view scheme = url.substr(0, colon == std::string_view::npos ? 0 : colon);

@@ -275,7 +275,7 @@ local function lost()
   local info = other[1] and redis.call('HGET', HOLDER, other[1]) or false
   local by = redis.call('HGET', FORCE, OWNER)
   if had() then
-    tell_trouble('lost\0' .. OWNER .. '\0what\0' .. what .. '\0by\0' .. (by or ''))
+    tell_trouble('lost\0' .. OWNER .. '\0what\0' .. what .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or ''))
   end
   return {'lost', what, other[1] or false, info, by}
 end

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ TEST_CASE("events: taken and let go, by whom, with its number")
     CHECK(event.at("command") == "true");
     CHECK(event.at("label") == "nightly");
   }
-  CHECK(told[0].at("owner") == told[1].at("owner"));
+  CHECK(told[0].at("token") == told[1].at("token"));
+  CHECK(told[0].at("owner") == told[0].at("token"));  // for one release
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
   const Finished text = on(server, {"events", "-k", "k"});
   CHECK(text.out.find("  k  acquired  ") != std::string::npos);
@@ -98,6 +100,9 @@ TEST_CASE("events: each hand-over of a line is one event")
     CHECK(told[i].at("from") == told[i - 1].at("owner"));
     CHECK(told[i].at("fence") > told[i - 1].at("fence"));
   }
+  const std::string text = on(line.server, {"events", "-k", "k"}).out;
+  CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
+  CHECK(std::regex_search(text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
 
 TEST_CASE("events: forced and let go on request, and by whom")

@@ -43,11 +43,21 @@ std::vector<std::string> verbs()
   return found;
 }
 
+// Those of the server stand in a row: "  -S, --server URL; --server-timeout DUR;".
+std::string an_option_a_line(const std::string& help)
+{
+  const std::size_t begin = help.find("\nServer (");
+  const std::size_t end = std::min(help.find("\n\n", begin), help.size());
+  return begin == std::string::npos
+             ? help
+             : help.substr(0, begin) + std::regex_replace(help.substr(begin, end - begin), std::regex("; *"), "\n  ") + help.substr(end);
+}
+
 // "  -w, --wait, --timeout DUR" is three of them.
 std::vector<Offered> options_of(const std::string& verb)
 {
   const std::regex pattern("^  (-[^ ,]+(?:, -[^ ,]+)*)(?: ([^ ]+))?(?:  .*)?$");
-  std::istringstream lines(help_of(verb));
+  std::istringstream lines(an_option_a_line(help_of(verb)));
   std::vector<Offered> found;
   for (std::string line; std::getline(lines, line);) {
     std::smatch parts;

@@ -15,6 +15,7 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ std::vector<std::filesystem::path> pages(const std::string& directory, const std
 
 std::set<std::string> options_in(const std::string& text)
 {
-  static const std::regex name("(?:^|[ ,])(--?[a-zA-Z][a-z-]*)(?=[ ,\n])");
+  static const std::regex name("(?:^|[ ,])(--?[a-zA-Z][a-z-]*)(?=[ ,;\n])");
   std::set<std::string> names;
   const std::string from = text.substr(text.find("\nOptions:"));
   const std::string options = from.substr(0, from.find("\nExamples:"));
@@ -85,9 +86,17 @@ TEST_CASE("manual: every verb is on one page, and every page is clean")
   const auto built = pages(RLOCK_MAN_DIR, ".*\\.[157]");
   CHECK(built.size() >= 6);
   for (const auto& page : built) {
-    Process lint({"mandoc", "-Tlint", "-W", "warning", page.string()});
-    CHECK(lint.wait().code == 0);
-    CHECK(lint.out() == "");
+    Process lint({"mandoc", "-Tlint", page.string()});
+    lint.wait();
+    std::istringstream findings(lint.out());
+    // How long the lines of the sources are is a matter of taste; what is installed here says which pages there are.
+    static const std::regex harmless("STYLE: (input text line longer than|referenced manual not found)|outdated mandoc.db");
+    for (std::string finding; std::getline(findings, finding);) {
+      CHECK_MESSAGE(std::regex_search(finding, harmless), finding);
+    }
+    const std::string text = rendered(page);
+    CHECK(text.find("BSD") == std::string::npos);
+    CHECK(text.find("To is ") == std::string::npos);
   }
 }
 
@@ -107,7 +116,7 @@ TEST_CASE("manual: help, pages and completions know the same options")
     REQUIRE(begin != std::string::npos);
     const std::string section = manual.substr(begin, manual.find("\n   rlock ", begin + 1) - begin);
     for (const std::string& option : helped) {
-      CHECK_MESSAGE(std::regex_search(section, std::regex("[ ,]" + option + "[ ,\n]")), option);
+      CHECK_MESSAGE(std::regex_search(section, std::regex("[ ,]" + option + "[ ,;.\n]")), option);
     }
     const std::vector<std::string> typed{std::string(verb->name), "-"};
     std::set<std::string> completed;

@@ -6,7 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace rlock::cli {
 namespace {
@@ -35,12 +38,13 @@ TEST_CASE("help: every verb has all its parts and fits a terminal")
     CAPTURE(text);
     CHECK(text.starts_with("rlock " + std::string(verb->name) + ": "));
     CHECK(contains(text, "\nUsage: rlock " + std::string(verb->name) + " "));
-    CHECK(contains(text, "  -h, --help                show this and exit\n"));
+    CHECK(contains(text, "  -h                        show the options by name and exit\n"));
+    CHECK(contains(text, "  --help                    show this and exit\n"));
     CHECK(contains(text, "\nExamples:\n  rlock " + std::string(verb->name)));
     CHECK(contains(text, "\nExit codes:\n"));
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-      CHECK_MESSAGE(line.size() <= 88, line);
+      CHECK_MESSAGE(line.size() <= 80, line);
     }
   }
 }
@@ -65,9 +69,8 @@ TEST_CASE("help: the options of run are those of the contract")
            "\n  --label TEXT ",
            "\n  -q, --quiet ",
            "\n  -v, --verbose ",
-           "\n  -S, --server URL ",
-           "\n  --server-timeout DUR ",
-           "\n  --password-file FILE ",
+           "\nServer (described by rlock help servers):\n  -S, --server URL; --server-timeout DUR; ",
+           "--password-file FILE; ",
        }) {
     CHECK_MESSAGE(contains(text, option), option << " in\n" << text);
   }
@@ -77,7 +80,7 @@ TEST_CASE("help: flock has what a key can have of flock's options, and nothing e
 {
   const std::string text = help_of(flock_verb);
   for (const char* part : {
-           "\nUsage: rlock flock [OPTION...] KEY (CMD [ARG...] | -c STRING)\n",
+           "\nUsage: rlock flock [OPTION...] KEY (CMD [ARG...] | -c|--command STRING)\n",
            "\n  -s, --shared ",
            "\n  -x, -e, --exclusive ",
            "\n  -u, --unlock ",
@@ -94,6 +97,58 @@ TEST_CASE("help: flock has what a key can have of flock's options, and nothing e
   CHECK_FALSE(contains(text, "no-fork"));
 }
 
+TEST_CASE("help: -h names the options, on fewer lines than --help describes them")
+{
+  for (const Verb* verb : all_verbs()) {
+    const std::string brief = brief_help_of(*verb);
+    const std::string whole = help_of(*verb);
+    CAPTURE(brief);
+    CHECK(contains(brief, "\nUsage: rlock " + std::string(verb->name) + " "));
+    CHECK(contains(brief, "-h; --help"));
+    CHECK(contains(brief, "rlock help " + std::string(verb->name) + " describes the options."));
+    CHECK(std::count(brief.begin(), brief.end(), '\n') < std::count(whole.begin(), whole.end(), '\n'));
+    std::istringstream lines(brief);
+    for (std::string line; std::getline(lines, line);) {
+      CHECK_MESSAGE(line.size() <= 80, line);
+    }
+  }
+}
+
+TEST_CASE("help: the options of the server are described once, under servers")
+{
+  const std::string servers = help_of_servers();
+  for (const char* part : {"\n  -S, --server URL ", "\n  --server-timeout DUR ", "\n  --password-file FILE", "\n  --cacert FILE ",
+                           "redis+sentinel://", "local:", "host:port"}) {
+    CHECK_MESSAGE(contains(servers, part), part << " in\n" << servers);
+  }
+  std::istringstream lines(servers);
+  for (std::string line; std::getline(lines, line);) {
+    CHECK_MESSAGE(line.size() <= 80, line);
+  }
+  for (const Verb* verb : all_verbs()) {
+    const std::string text = help_of(*verb);
+    CHECK_FALSE(contains(text, "RLOCK_CACERT"));
+    CHECK(contains(text, "--server URL") == contains(text, "(described by rlock help servers)"));
+  }
+  CHECK(contains(overview(), "rlock help servers"));
+}
+
+TEST_CASE("suggestions: only for a word that is near or that has one completion")
+{
+  const std::vector<std::string> known{"--cert", "--cacert", "--server", "--json", "--output", "--sort"};
+  const auto meant = [&](std::string_view typed) { return did_you_mean(typed, known, "no"); };
+  CHECK(meant("--port") == "no");
+  CHECK(did_you_mean("--sort", std::vector<std::string>{"--cert", "--server"}, "no") == "no");
+  CHECK(meant("--crt") == " (did you mean '--cert'?)");
+  CHECK(meant("--sevrer") == " (did you mean '--server'?)");
+  CHECK(meant("--jsno") == " (did you mean '--json'?)");
+  CHECK(meant("--out") == " (did you mean '--output'?)");
+  CHECK(meant("--s") == "no");
+  CHECK(meant("-") == "no");
+  CHECK(meant("--") == "no");
+  CHECK(meant("") == "no");
+}
+
 TEST_CASE("help: wait has run's patience, and says that it takes nothing")
 {
   const std::string text = help_of(wait_verb);
@@ -103,7 +158,7 @@ TEST_CASE("help: wait has run's patience, and says that it takes nothing")
            "\n  -n, --no-wait, --nonblock, --nb\n",
            "\n  -w, --wait, --timeout DUR\n",
            "\n  -q, --quiet ",
-           "\n  -S, --server URL ",
+           "\n  -S, --server URL; ",
            "\n  0             it was free a moment ago",
            "\n  75            busy, and the time is over\n",
        }) {
@@ -116,6 +171,9 @@ TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else wit
 {
   CHECK(*find_verb("run") == &run_verb);
   CHECK(find_verb("stauts").error().text == "unknown verb 'stauts' (did you mean 'status'?)");
+  CHECK(find_verb("stat").error().text == "unknown verb 'stat' (did you mean 'status'?)");
+  CHECK(find_verb("ls").error().text == "unknown verb 'ls' (did you mean 'list'?)");
+  CHECK(find_verb("./job.sh").error().text == "unknown verb './job.sh' (to run a command: rlock run -k KEY -- ./job.sh)");
   CHECK(find_verb("seize").error().text == "unknown verb 'seize' (rlock help lists them)");
   CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
   CHECK(find_verb(std::string(100'000, 'r')).error().fault == Fault::usage);

@@ -42,7 +42,7 @@ Waiter bob(const char* label)
 Waiter nameless() { return {Owner::of("uuid:2"), {}}; }
 
 constexpr const char* ours_json =
-    R"({"owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","command":"./job.sh",)"
+    R"({"token":"8743c9c0:1","owner":"8743c9c0:1","count":1,"host":"web1","pid":71,"user":"alice","command":"./job.sh",)"
     R"("label":null,"since":"2026-11-21T12:00:00.123Z","lease_ms":30000,"auto":true})";
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("json: the names that scripts rely on")
         "\n");
   CHECK(status_json(foreign()) ==
         R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
-        R"("fence":null,"holders":[{"owner":"uuid:1","count":2,"host":null,"pid":null,)"
+        R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
         R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
         R"("waiting":[],"once":null})"
         "\n");

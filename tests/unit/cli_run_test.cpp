@@ -127,7 +127,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"-w", "-1"}, "64 --wait: '-1' is not a duration (try --wait 10s)"},
       {{"-w", ""}, "64 --wait: '' is not a duration (try --wait 10s)"},
       {{"-w", "99999999999999999999"},
-       "64 --wait: '99999999999999999999' is not a duration (try --wait 10s)"},
+       "64 --wait: '99999999999999999999' is too long, at most 3660d (try --wait 10s)"},
       {{"-n", "-w", "1"}, "64 --no-wait and --wait exclude each other (try -w 10s alone)"},
       {{"-E", "-1"},
        "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 75)"},

@@ -91,6 +91,16 @@ TEST_CASE("trail: late and lost")
   CHECK_FALSE(reader.holder());
 }
 
+TEST_CASE("trail: a lost lock names who holds it now")
+{
+  CHECK(story({"acquired a ", "acquired b info host=h", "lost a what held holder b"}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by @h (pid 0); held by b");
+  CHECK(story({"acquired a ", "lost a what held holder uuid:1"}) == "1 acquired a #1000; 2 lost a #1000 by uuid:1");
+  CHECK(story({"acquired a ", "acquired b ", "lost a what held"}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by b; held by b");
+  CHECK(story({"acquired a ", "lost a what none by eve"}) == "1 acquired a #1000; 2 lost a #1000 by eve");
+}
+
 TEST_CASE("trail: it is read in pieces, and what makes no sense is left out")
 {
   TrailReader reader;

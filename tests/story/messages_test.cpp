@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of rlock: which program speaks, what it suggests, how long a line may be, how outputs end.
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/paths.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Json = nlohmann::json;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<Json> objects(const std::string& lines)
+{
+  std::istringstream in(lines);
+  std::vector<Json> all;
+  for (std::string line; std::getline(in, line);) {
+    all.push_back(Json::parse(line));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("messages: errors of rflock begin with its name, those of rlock with rlock's")
+{
+  const auto dir = make_temp_dir("messages");
+  std::filesystem::create_symlink(RLOCK_BINARY, dir / "rflock");
+  for (const Words& words : std::vector<Words>{{"--no-such-option"}, {"-n", "k"}, {"-S", "unix:///nowhere", "k", "true"}}) {
+    Words argv{(dir / "rflock").string()};
+    argv.insert(argv.end(), words.begin(), words.end());
+    Process rflock(argv);
+    CHECK(rflock.wait(Millis{30'000}).code != 0);
+    CHECK_MESSAGE(rflock.err().starts_with("rflock: "), rflock.err());
+    CHECK_FALSE(has(rflock.err(), "\nrlock: "));
+  }
+  CHECK(run_rlock({"flock", "-n", "k"}).err.starts_with("rlock: "));
+}
+
+TEST_CASE("messages: a verb or an option that does not exist gets a guess only where one is near")
+{
+  CHECK(has(run_rlock({"stat"}).err, "did you mean 'status'?"));
+  CHECK(has(run_rlock({"ls"}).err, "did you mean 'list'?"));
+  CHECK(has(run_rlock({"./job.sh"}).err, "rlock run -k KEY -- ./job.sh"));
+  for (const char* option : {"--port", "--host"}) {
+    const Finished wrong = run_rlock({"run", option, "7", "-k", "k", "--", "true"});
+    CHECK(wrong.code == 64);
+    CHECK_FALSE(has(wrong.err, "did you mean"));
+  }
+}
+
+TEST_CASE("messages: a long word is not repeated in an error")
+{
+  const std::string endless(70'000, 'x');
+  for (const Words& words : std::vector<Words>{{"status", "-S", endless + "://h"}, {"status", "-S", "redis://" + endless},
+                                               {"run", "-k", "k", "-w", endless, "true"}, {endless}, {"run", "--" + endless},
+                                               {"status", "-S", "redis+sentinel://" + endless + "/m"}}) {
+    const Finished end = run_rlock(words);
+    CHECK(end.code != 0);
+    CHECK(end.err.size() < 2100);
+    CHECK(end.err.size() > 20);
+  }
+}
+
+TEST_CASE("messages: -h is short, --help tells all, and the server's options are described once")
+{
+  const std::string brief = run_rlock({"run", "-h"}).out;
+  const std::string whole = run_rlock({"run", "--help"}).out;
+  CHECK(whole == run_rlock({"help", "run"}).out);
+  CHECK(brief.size() * 2 < whole.size());
+  const std::string servers = run_rlock({"help", "servers"}).out;
+  CHECK(has(servers, "CA certificates"));
+  CHECK_FALSE(has(whole, "CA certificates"));
+  CHECK(has(run_rlock({"flock", "--help"}).out, "--command STRING"));
+}
+
+TEST_CASE("messages: a reader that has enough ends watch and events without a word")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"}).code == 0);
+  const auto dir = make_temp_dir("messages");
+  for (const char* verb : {"watch --interval 100ms", "watch --json --interval 100ms", "events"}) {
+    CAPTURE(verb);
+    const std::string status = (dir / "status").string();
+    Process shell({"sh", "-c", std::string("{ ") + RLOCK_BINARY + " " + verb + " -S '" + server.url() + "'; echo $? >" + status +
+                                   "; } | head -n 1 >/dev/null"});
+    CHECK(shell.wait(Millis{30'000}) == Exit{0});
+    wait_until([&] { return !contents(status).empty(); }, "it has ended", Millis{30'000});
+    CHECK(contents(status) == "0\n");
+    CHECK(shell.err() == "");
+  }
+}
+
+TEST_CASE("messages: --output is the format of the answer, and --format prometheus is still understood")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"}).code == 0);
+  const auto listed = [&](const Words& more) {
+    Words words{"list", "-S", server.url()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_rlock(words).out;
+  };
+  CHECK(has(listed({"-o", "prometheus"}), "rlock_held{key=\"k\"} 1"));
+  CHECK(has(listed({"--output", "prometheus"}), "rlock_held{key=\"k\"} 1"));
+  CHECK(has(listed({"--format", "prometheus"}), "rlock_held{key=\"k\"} 1"));
+  CHECK(listed({"-o", "json"}).starts_with("{\"key\":\"k\""));
+  CHECK(listed({"--json"}).starts_with("{\"key\":\"k\""));
+  CHECK(listed({"-o", "text"}).starts_with("KEY"));
+  CHECK(has(run_rlock({"list", "-o", "xml"}).err, "--output: 'xml' is none of text, json, prometheus"));
+  const auto config = make_temp_dir("messages") / "rlock.toml";
+  std::ofstream(config) << "format = \"string\"\n";
+  CHECK(run_rlock({"list", "-S", server.url()}, {.env = {{"RLOCK_CONFIG", config.string()}}}).code == 0);
+}
+
+TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
+{
+  const RedisServer server;
+  Process holder(rlock_argv({"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
+  wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");
+  const Json acquired = objects(holder.err()).at(0);
+  CHECK(acquired.at("event") == "acquired");
+  CHECK(acquired.at("fence") > 1'700'000'000'000'000);
+
+  const Json busy = objects(run_rlock({"run", "-n", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}).err).at(0);
+  CHECK(busy.at("event") == "busy");
+  CHECK(busy.at("exit_code") == 75);
+  CHECK(has(busy.at("holder"), "running sleep 60"));
+  CHECK(busy.at("fence").is_null());
+
+  Process waiter(rlock_argv({"run", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}));
+  wait_until([&] { return has(waiter.err(), "\"waiting\""); }, "it says that it waits", Millis{30'000});
+  CHECK(objects(waiter.err()).at(0).at("place") == 1);
+
+  const Json failed = objects(run_rlock({"run", "--log-format", "json", "-S", "unix:///nowhere", "-k", "k", "true"}).err).at(0);
+  CHECK(failed.at("exit_code") == 69);
+
+  server.command({"DEL", "k"});
+  CHECK(holder.wait(Millis{30'000}).code == 121);
+  const Json lost = objects(holder.err()).back();
+  CHECK(lost.at("exit_code") == 121);
+  CHECK(lost.at("fence") == acquired.at("fence"));
+  waiter.wait(Millis{30'000});
+}
+
+TEST_CASE("messages: events name who holds a lost lock now")
+{
+  const RedisServer server;
+  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  server.command({"DEL", "k"});
+  server.command({"HSET", "k", "somebody:1", "1"});
+  server.command({"PEXPIRE", "k", "60000"});
+  CHECK(holder.wait(Millis{30'000}).code == 121);
+  CHECK(has(holder.err(), "somebody:1"));
+  bool is_told = false;
+  for (const Json& event : objects(run_rlock({"events", "--json", "-S", server.url(), "-k", "k"}).out)) {
+    is_told = is_told || (event.at("event") == "lost" && event.at("by") == "somebody:1");
+  }
+  CHECK(is_told);
+  CHECK(has(run_rlock({"events", "-S", server.url(), "-k", "k"}).out, "now held by somebody:1"));
+}
+
+TEST_CASE("messages: a server is named by host and port alone")
+{
+  const RedisServer server({.tcp = true, .alone = true});
+  const std::string at = "127.0.0.1:" + std::to_string(server.port());
+  CHECK(run_rlock({"run", "-S", at, "-k", "k", "--", "true"}).code == 0);
+  CHECK(run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", at}}}).code == 0);
+  CHECK(run_rlock({"list", "-S", at}).code == 1);
+}

@@ -54,7 +54,7 @@ Result<RunEnd> act_on(const Typed& typed, const Verb& verb, const Environment& e
 {
   const auto& operands = typed.words.operands;
   if (verb.operands == Operands::none && !operands.empty()) {
-    return usage("unexpected '" + printable(operands.front()) + "' (rlock help " +
+    return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " +
                  std::string(verb.name) + " shows the usage)");
   }
   return typed.act({operands, environment, signals});
@@ -180,7 +180,7 @@ Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& en
   }
   const std::string_view name = verb_name(args.front());
   if (name.starts_with('-')) {
-    return usage("the verb comes before its options: rlock run " + printable(name) +
+    return usage("the verb comes before its options: rlock run " + shown_word(name) +
                  " … (rlock help lists the verbs)");
   }
   const Result<const Verb*> verb = find_verb(name);

@@ -94,13 +94,14 @@ std::string sentence(std::string_view summary)
   return text + ".\n";
 }
 
+// "--" would be a dash.
 std::string literal(std::string_view example)
 {
   std::string text = plain(example);
   for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at)) {
     text.replace(at, 2, "\\-\\-");
   }
-  return text + "\n";
+  return text;
 }
 
 }  // namespace
@@ -112,7 +113,7 @@ std::string mdoc_of(const Verb& verb)
   describe(verb, app, wants_help);
   const std::string name = "rlock " + std::string(verb.name);
 
-  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" + plain(verb.synopsis) + "\n.Ed\n.Pp\n";
+  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" + literal(verb.synopsis) + "\n.Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
   text += options(app) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
   for (const ExitLine& exit : verb.exits) {
@@ -120,7 +121,7 @@ std::string mdoc_of(const Verb& verb)
   }
   text += ".El\n.Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
   for (const std::string_view example : verb.examples) {
-    text += literal(example);
+    text += literal(example) + "\n";
   }
   return text + ".Ed\n";
 }

@@ -118,12 +118,14 @@ void Options::each(const char* names, const char* value_name, const std::functio
            ->allow_extra_args(false));
 }
 
+std::string shown_word(std::string_view typed) { return shortened(printable(typed), longest_quoted); }
+
 Error usage(std::string text) { return {Fault::usage, std::move(text)}; }
 
 Result<Millis> meant_duration(std::string_view typed, const DurationRule& rule)
 {
   const std::string option(rule.option);
-  const std::string quoted = option + ": '" + shortened(printable(typed), longest_quoted) + "' is ";
+  const std::string quoted = option + ": '" + shown_word(typed) + "' is ";
   const std::string advice = "try " + option + " " + std::string(rule.good);
 
   const std::string too_long = quoted + "too long, at most " + show(rule.most) + " (" + advice + ")";
@@ -148,7 +150,7 @@ Result<int> meant_number(std::string_view typed, const NumberRule& rule)
   const auto [stopped, error] = std::from_chars(typed.data(), end, number);
   if (error != std::errc{} || stopped != end || number < rule.least || number > rule.most) {
     const std::string option(rule.option);
-    return usage(option + ": '" + printable(typed) + "' is not a number from " +
+    return usage(option + ": '" + shown_word(typed) + "' is not a number from " +
                  std::to_string(rule.least) + " to " + std::to_string(rule.most) + " (try " +
                  option + " " + std::string(rule.good) + ")");
   }

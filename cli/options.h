@@ -56,6 +56,9 @@ class Options {
 // Stage two.
 Error usage(std::string text);
 
+// A typed word as an error quotes it: escaped, and cut when it is long.
+std::string shown_word(std::string_view typed);
+
 struct DurationRule {
   std::string_view option;
   Millis least;
@@ -88,7 +91,7 @@ Result<T> meant_choice(std::string_view typed, std::string_view option,
     }
     words += (words.empty() ? "" : ", ") + std::string(choice.word);
   }
-  return usage(std::string(option) + ": '" + printable(typed) + "' is none of " + words);
+  return usage(std::string(option) + ": '" + shown_word(typed) + "' is none of " + words);
 }
 
 }  // namespace rlock::cli

@@ -149,7 +149,7 @@ Act describe_verb(Options& options)
 
 const Verb doctor_verb{
     .name = "doctor",
-    .summary = "check whether this server is fit to hold locks, and say what to do",
+    .summary = "check whether this server is fit to hold locks",
     .synopsis = "[OPTION...]",
     .examples = examples,
     .exits = exits,

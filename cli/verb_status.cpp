@@ -23,7 +23,7 @@ struct TypedStatus {
 constexpr std::array<std::string_view, 3> examples{
     "rlock status -k stock",
     "rlock status --json stock billing",
-    "rlock status --format prometheus stock >locks.prom.new",
+    "rlock status -o prometheus stock >locks.prom.new",
 };
 
 constexpr std::array exits{

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs.h"
 
-#include "base/text.h"
 #include "cli/options.h"
 #include "cli/suggest.h"
 
@@ -68,9 +67,9 @@ Result<const Verb*> find_verb(std::string_view name)
     }
   }
   if (name.find('/') != std::string_view::npos) {
-    return usage("unknown verb '" + printable(name) + "' (to run a command: rlock run -k KEY -- " + printable(name) + ")");
+    return usage("unknown verb '" + shown_word(name) + "' (to run a command: rlock run -k KEY -- " + shown_word(name) + ")");
   }
-  return Error{Fault::usage, "unknown verb '" + printable(name) + "'" +
+  return Error{Fault::usage, "unknown verb '" + shown_word(name) + "'" +
                                  did_you_mean(name, names, " (rlock help lists them)")};
 }
 

@@ -139,7 +139,7 @@ class Cutter {
       }
     }
     const std::string otherwise = " (rlock help " + m_app.get_name() + " lists them)";
-    return usage("unknown option '" + printable(name) + "'" + did_you_mean(name, known, otherwise));
+    return usage("unknown option '" + shown_word(name) + "'" + did_you_mean(name, known, otherwise));
   }
 
   static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }

@@ -12,6 +12,7 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view secret_parameter = "sentinel_password=";
+constexpr std::size_t longest_host = 253;  // bytes of a name of the DNS (RFC 1035)
 constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
 
 // Up to the last '@', for a password may have an unescaped '/' or '@' in it; and from a password among the parameters on.
@@ -61,7 +62,7 @@ bool is_host_name(std::string_view host)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '-' || c == '_';
   };
-  return !host.empty() && std::all_of(host.begin(), host.end(), allowed);
+  return !host.empty() && host.size() <= longest_host && std::all_of(host.begin(), host.end(), allowed);
 }
 
 Error bad_url(std::string_view url, std::string_view why)

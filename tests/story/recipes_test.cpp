@@ -132,7 +132,7 @@ TEST_CASE("recipes: a page that is evicted right after it was rendered is render
   kitchen.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
   for (int i = 0; i < 3; ++i) {
     Process reader = kitchen.cook({"./rebuild-cache.sh", "home"});
-    CHECK_MESSAGE(reader.wait(30s) == Exit{.code = 0, .signal = 0}, reader.err());
+    CHECK_MESSAGE(reader.wait(30s) == Exit{0}, reader.err());
     CHECK(reader.out() == "content\n");
     fs::remove(kitchen.dir / "cache" / "home");
   }
@@ -234,7 +234,7 @@ TEST_CASE("recipes: the nightly service runs once a night, also where a host boo
   for (int host = 0; host < 2; ++host) {
     CHECK(kitchen.cook({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
   }
-  CHECK(kitchen.notes() == "nightly \n");
+  CHECK(kitchen.notes() == "nightly\n");
 }
 
 TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")

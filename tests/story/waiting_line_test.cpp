@@ -20,7 +20,7 @@ TEST_CASE("waiting line: on a terminal of 80 columns place, age and holder are s
   const std::string job = "sleep 60 & wait # " + std::string(150, 'x');
   Process holder(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "sh", "-c", job}));
   wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, "it is held");
-  Terminal terminal;
+  test::Terminal terminal;
   ProcessOptions options;
   options.terminal = terminal.process_side();
   Process waiter(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "true"}), options);

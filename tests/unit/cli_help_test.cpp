@@ -104,7 +104,7 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
     const std::string whole = help_of(*verb);
     CAPTURE(brief);
     CHECK(contains(brief, "\nUsage: rlock " + std::string(verb->name) + " "));
-    CHECK(contains(brief, "-h; --help"));
+    CHECK(contains(brief, " --help"));
     CHECK(contains(brief, "rlock help " + std::string(verb->name) + " describes the options."));
     CHECK(std::count(brief.begin(), brief.end(), '\n') < std::count(whole.begin(), whole.end(), '\n'));
     std::istringstream lines(brief);

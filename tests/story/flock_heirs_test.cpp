@@ -233,7 +233,7 @@ TEST_CASE("flock: a lock that is lost while the command runs is 121, and said")
   wait_until([&] { return fs::exists(front.dir() / "ready"); }, "the command runs");
   server.command({"DEL", "k"});
   CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
-  CHECK(holder.err().starts_with("rlock: the lock k was lost: "));
+  CHECK(holder.err().starts_with("rflock: the lock k was lost: "));
 }
 
 TEST_CASE("flock: without a server nothing is run")

@@ -183,7 +183,7 @@ TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can 
     CHECK(end.code == 64);
     CHECK(end.out == "");
     const std::string option = options.front() == "-F" ? "--no-fork" : options.front().substr(0, options.front().find('='));
-    CHECK(end.err.starts_with("rlock: " + option + ": "));
+    CHECK(end.err.starts_with("rflock: " + option + ": "));
     CHECK(end.err.ends_with(")\n"));
   }
   CHECK(as_int(server.command({"DBSIZE"})) == 0);

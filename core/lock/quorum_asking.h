@@ -138,12 +138,14 @@ Answers<T> QuorumStore::consult_all(const Subject& subject, const Limit& limit, 
 {
   const auto [round, lame] = post_all<T>(subject, limit.deadline, std::move(request));
   round->wait(m_clock, limit, [&lame = lame, &enough](const Answers<T>& answers) {
+    bool all_answered = true;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (!answers[i] && !lame[i]) {
         return false;
       }
+      all_answered = all_answered && answers[i].has_value();
     }
-    return static_cast<bool>(enough(answers));
+    return all_answered || static_cast<bool>(enough(answers));
   });
   round->wait(m_clock, {.deadline = std::min(limit.deadline, m_clock.now() + lame_grace), .stop = limit.stop},
               [](const Answers<T>& answers) {

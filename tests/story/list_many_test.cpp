@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock list` on a server that is full of other data.
+#include "support/paths.h"
 #include "support/redis_cluster.h"
 #include "support/redis_fixture.h"
+#include "support/temp_dir.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -119,4 +122,16 @@ TEST_CASE("list: all nodes of a cluster are looked through by a script for each 
   CHECK(list.err == "");
   CHECK(listed(list.out) == keys);
   CHECK(all_scripts() - before <= 40);
+}
+
+TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
+{
+  const std::filesystem::path dir = make_temp_dir("list");
+  std::vector<std::string> words{"list"};
+  for (const char* name : {"a", "b", "c"}) {
+    words.insert(words.end(), {"-S", "unix://" + (dir / name).string()});
+  }
+  const Finished end = run_rlock(words);  // which waits for 10 s at most
+  CHECK(end.code == 69);
+  CHECK(end.err.find("3 of 3 servers failed") != std::string::npos);
 }

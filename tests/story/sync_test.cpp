@@ -54,6 +54,12 @@ struct DemotedPair : Pair {
   }
 };
 
+void needs_one_replica()
+{
+  not_on({Place::cluster}, "a replica is told its master another way there");
+  not_on_a_quorum("each of its servers would be a replica of the same master");
+}
+
 void needs_a_socket_and_no_secret()
 {
   not_on({Place::tcp, Place::tls, Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
@@ -64,7 +70,7 @@ void needs_a_socket_and_no_secret()
 
 TEST_CASE("sync: the job starts when the replica has the lock, and not before")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Pair pair;
   const auto ran = make_temp_dir("sync") / "ran";
   pair.replica.stop_signal();
@@ -81,7 +87,7 @@ TEST_CASE("sync: the job starts when the replica has the lock, and not before")
 
 TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is given back")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Pair pair;
   pair.replica.stop_signal();
   const auto run = [&](const std::string& replicas) {
@@ -103,7 +109,7 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
 
 TEST_CASE("sync: a lock that is handed over waits for the replica as well")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Pair pair;
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
@@ -125,7 +131,7 @@ TEST_CASE("sync: a lock that is handed over waits for the replica as well")
 
 TEST_CASE("sync: a lock that was given back once and is lost later is not taken for released")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Pair pair;
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
@@ -150,7 +156,7 @@ TEST_CASE("sync: a lock that was given back once and is lost later is not taken 
 
 TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Process ward({"sleep", "60"});
   for (const std::vector<std::string>& lasts : {std::vector<std::string>{"--lease", "2m"},
                                                 {"--ttl", "2m", "--pid", std::to_string(ward.pid())}}) {
@@ -174,7 +180,7 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
 
 TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the lock back")
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  needs_one_replica();
   Pair pair;
   pair.replica.stop_signal();
   const Finished hung = run_rlock({"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--lease", "1m"});

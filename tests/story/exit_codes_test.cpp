@@ -209,7 +209,7 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
 
 TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environment")
 {
-  for (const std::string& url : {std::string("nonsense"), std::string("redis://"), std::string("redis://h:0"),
+  for (const std::string& url : {std::string("no://sense"), std::string("redis://"), std::string("redis://h:0"),
                                  std::string("redis://h:70000"), std::string("http://h"), std::string("unix://"),
                                  std::string("redis://u:geheim@h:x")}) {
     CAPTURE(url);

@@ -166,6 +166,7 @@ TEST_CASE("nested: the inner killed, its guardian releases its hold alone")
 {
   ThreeDeep deep("30s");
   const Nest& nest = deep.nest;
+  nest.wait_for("third.here");  // granted and started: a kill between the two leaves the hold to the ttl
   ::kill(nest.number_in("inner.pid"), SIGKILL);
   CHECK(nest.number_in("inner.code") == 128 + SIGKILL);
   nest.comes_to(2);

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "held, all of them; with --format prometheus whether held or free"},
+    ExitLine{"0", "held, all of them; with -o prometheus whether held or free"},
     ExitLine{"1", "free, at least one"},
     usage_exit,
     server_exit,

@@ -46,6 +46,13 @@ struct Senses {
   [[nodiscard]] bool complete() const { return deaths && alarm.fd() >= 0; }
 };
 
+// When the kernel is to kill the guardian, and the job with it, unless a renewal moves the end of the lease.
+Instant last_resort_due(const GuardianTask& task)
+{
+  const Instant valid_until = task.lifeline.valid_until();
+  return valid_until == far_future ? far_future : valid_until - task.spec.last_resort_lead;
+}
+
 class Guardian {
  public:
   Guardian(const GuardianTask& task, Senses& senses, LastResort& last_resort, pid_t job)
@@ -93,7 +100,7 @@ void Guardian::wait()
 {
   const Instant valid_until = m_task.lifeline.valid_until();
   m_senses.alarm.set(next_look(m_task.spec, m_state, valid_until));
-  m_last_resort.set_due(valid_until == far_future ? far_future : valid_until - m_task.spec.last_resort_lead);
+  m_last_resort.set_due(last_resort_due(m_task));
   pollfd sources[] = {{m_task.channel.get(), POLLIN, 0},
                       {m_senses.deaths.get(), POLLIN, 0},
                       {m_senses.alarm.fd(), POLLIN, 0},
@@ -286,6 +293,11 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
     return say(task, NotExecuted{errno});
   }
   LastResort last_resort;
+  // Before the job exists, because the guardian may be stopped before it runs again. The lease of a job that waits for its
+  // turn is not known yet.
+  if (const Instant due = last_resort_due(task); due > BootClock().now()) {
+    last_resort.set_due(due);
+  }
   StartGate gate(task, last_resort);
   const Launch launched = launch(task.spec, task.signals, group, gate);
   close_all(inherited);

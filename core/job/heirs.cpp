@@ -60,7 +60,9 @@ Fd Heirs::open()
   m_pipe = Fd(ends[0]);
   m_session = ::getsid(0);
   const Fd low(ends[1]);
-  return Fd(::fcntl(low.get(), F_DUPFD, lowest_number));
+  Fd high(::fcntl(low.get(), F_DUPFD, lowest_number));
+  // The limit of descriptors may be lower than that number.
+  return high ? std::move(high) : Fd(::fcntl(low.get(), F_DUPFD, STDERR_FILENO + 1));
 }
 
 bool Heirs::any() const

@@ -62,6 +62,10 @@ class Answer {
     }
     if (is("differs")) {
       const std::string there = std::to_string(integer(1));
+      if (there == "0") {
+        return {Fault::config, "the permits of " + printable(name.text()) + " are 0, because the record of their holders was " +
+                                   "deleted (delete the key on the server)"};
+      }
       return {Fault::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
                                  std::to_string(integer(2)) + " (give --permits " + there +
                                  "; their number may change while none is held)"};

@@ -14,7 +14,8 @@
 namespace rlock {
 namespace {
 
-constexpr Millis listen_again_after{1000};
+constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
+constexpr Millis longest_listen_pause{1000};
 constexpr Millis told_after{1000};    // failures that are over sooner are told only as details
 constexpr Millis details_every{1000};
 
@@ -256,8 +257,10 @@ void Watchdog::listen()
   }
   if (hears) {
     m_listener = *std::move(opened);
+    m_listen_pause = Millis{0};
   } else {
-    m_listen_at = m_clock.now() + listen_again_after;
+    m_listen_pause = std::clamp(m_listen_pause * 2, first_listen_pause, longest_listen_pause);
+    m_listen_at = m_clock.now() + m_listen_pause;
     tell_detail("cannot listen: " + reason_of(hears.error()));
   }
 }
@@ -276,7 +279,7 @@ bool Watchdog::hint_before(Instant until)
   const auto heard = m_listener->heard(m_clock);
   if (!heard) {
     m_listener.reset();
-    m_listen_at = m_clock.now() + listen_again_after;
+    m_listen_at = m_clock.now();  // at once: the next grant must not go unheard
     return true;  // whatever cut us off may have touched the lock as well
   }
   return heard->front().look_in.has_value();

@@ -85,6 +85,7 @@ class Watchdog {
   RenewalState m_state;
   std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
   Instant m_listen_at;
+  Millis m_listen_pause{0};  // after the last failure to listen
   std::string m_trouble;  // what the renewals that fail say
   std::optional<Sighting> m_seen;  // the server's clock, when it last kept the lease
   Millis m_cut{0};                 // how much less of a lease we count on, for the server's clock goes ahead of ours

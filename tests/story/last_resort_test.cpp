@@ -181,6 +181,40 @@ TEST_CASE("last resort: what --leftovers leave leaves lives on when rlock has en
   ::kill(left, SIGKILL);
 }
 
+TEST_CASE("last resort: the job is dead before its lock expires when runner and guardian are stopped just as it starts")
+{
+  constexpr int tries = 24;
+  const RedisServer server;
+  const auto dir = make_temp_dir("start");
+  std::vector<std::unique_ptr<Process>> runs;
+  for (int i = 0; i < tries; ++i) {
+    const std::string name = "k" + std::to_string(i);
+    runs.push_back(std::make_unique<Process>(
+        rlock_argv({"run", "-S", server.url(), "-k", name, "--ttl", "2s", "--", "sh", "-c",
+                    "echo $$ >" + (dir / name).string() + "; trap '' TERM; while :; do sleep 0.05; done"})));
+    const pid_t runner = runs.back()->pid();
+    pid_t guardian = 0;
+    const std::string children = "/proc/" + std::to_string(runner) + "/task/" + std::to_string(runner) + "/children";
+    wait_until([&] { return static_cast<bool>(std::ifstream(children) >> guardian); }, "there is a guardian", 30s);
+    std::this_thread::sleep_for(std::chrono::microseconds(250 * i));  // another moment of the start each time
+    ::kill(runner, SIGSTOP);
+    ::kill(guardian, SIGSTOP);
+  }
+  const auto expired = [&](int i) { return as_int(server.command({"EXISTS", "k" + std::to_string(i)})) == 0; };
+  for (int i = 0; i < tries; ++i) {
+    CAPTURE(i);
+    wait_until([&] { return expired(i); }, "the lock has expired", 30s);
+    pid_t job = 0;
+    std::ifstream(dir / ("k" + std::to_string(i))) >> job;
+    const bool lives_on = job > 0 && is_alive(job);
+    CHECK(!lives_on);
+    if (lives_on) {
+      ::kill(job, SIGKILL);
+    }
+    runs[static_cast<std::size_t>(i)]->signal(SIGKILL);
+  }
+}
+
 TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
 {
   const RedisServer server;

@@ -206,9 +206,9 @@ TEST_CASE("shared: killed readers and writers leave nothing stuck, and nobody co
     const char* kind = writes ? "-x" : "-s";
     Process victim = start(line, {kind, "--ttl", "1s"}, witness.stubborn_tree("victim"));
     wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-    Process writer = start(line, {"-x", "--ttl", "1s"}, witness.short_job("writer", 60));
+    Process writer = start(line, {"-x", "--ttl", "5s"}, witness.short_job("writer", 60));
     wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
-    Process reader = start(line, {"-s", "--ttl", "1s"}, witness.short_job("reader", 60));
+    Process reader = start(line, {"-s", "--ttl", "5s"}, witness.short_job("reader", 60));
     wait_until([&] { return in_line(line.server) == 2; }, "a reader waits behind it");
     victim.signal(SIGKILL);
     CHECK(writer.wait() == well);

@@ -55,7 +55,7 @@ enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
 struct NotExecuted { int error; };     // errno of execve, or of what comes before it: the job never ran
 struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
-struct GateKilled {};                  // somebody killed the prepared process before it became the job: call Job::take_over, and prepare another
+struct GateKilled {};                  // the prepared process was killed before it became the job: call Job::take_over, and prepare another
 struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
 struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
 struct NotSignalled { pid_t pid; };    // a process of the job, which runs as another user (EPERM)

@@ -21,7 +21,7 @@ struct Farewell {
 // To be called when the job is reaped, or never ran. Ends all watchdogs, for a renewal must not follow a release. Then
 // lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. A lock that is
 // lost is tried once, for a quarter of a second and without a word. What each lock turned out to be when it was not ours
-// any more, in the order of `taken`. Returns 3 ms later where somebody came in.
+// any more, in the order of `taken`. Returns 3 ms later where a waiter got the lock.
 std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world,
                                            std::span<Holding> taken, const Farewell& farewell);
 

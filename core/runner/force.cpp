@@ -162,7 +162,7 @@ class Forcing {
   const Stop m_stop;
   Instant m_sent_at{};             // of the last request
   Instant m_heard_at{};            // when the last that was answered with "held" was sent
-  Instant m_ends_at = far_future;  // when the lease ends, if nobody renews it
+  Instant m_ends_at = far_future;  // when the lease ends unless it is renewed
   Millis m_pause = first_pause;
   std::optional<Holder> m_holder;  // as it was last seen
   ForceAnswer m_last = ForceFree{};

@@ -58,7 +58,7 @@ class Holding {
   // Readable when there is a verdict that was not looked for yet; -1: there will be none.
   [[nodiscard]] int verdict_fd() const { return m_watchdog && !m_verdict ? m_watchdog->fd() : -1; }
   [[nodiscard]] const std::optional<Verdict>& verdict();
-  // Readable when a lock that somebody wants was lost while its job was being stopped; -1: that is not watched for.
+  // Readable when a lock that another client asked for was lost while its job was being stopped; -1: not watched.
   [[nodiscard]] int gone_fd() const { return m_watchdog && m_verdict ? m_watchdog->gone_fd() : -1; }
   // Why its renewals failed when it was last watched; empty: they did not.
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }

@@ -124,7 +124,7 @@ bool Watchdog::judge(Verdict verdict)
   if (is_wanted && !m_order.spec.stopping) {
     m_order.spec.stopping = true;
     m_policy.every = std::min(m_policy.every, say_stopping_every);
-    m_renew_at_once = true;  // whoever wants the lock waits to hear that the job is being stopped
+    m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
   }
   return !is_wanted || m_is_revoked;
 }

@@ -124,7 +124,7 @@ void tell(const Plan& plan, LaunchNews news)
   [[maybe_unused]] const auto written = ::write(plan.news, &byte, 1);
 }
 
-// The name is taken in the directory of the server, because whoever finds the name looks there for the socket.
+// The name is taken in the directory of the server, because a caller that finds the name looks there for the socket.
 [[noreturn]] void become_server(const Plan& plan)
 {
   constexpr int first = STDERR_FILENO + 1;

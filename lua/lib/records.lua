@@ -7,7 +7,7 @@
 --   room(found)             how many may hold it at once, 0 where that says nothing; how many do, if holders() found these
 --   disagreement(wish)      the answer to who cannot have it on its terms; nil
 --   admits(wish)            whether somebody who wants that could come in now
---   no_holder()             whether nobody holds it, of a lock that admits the caller
+--   no_holder()             whether it has no holder, of a lock that admits the caller
 --   enter(owner, ttl, wish) the first hold
 --   nest(owner)             one more that wants WISH; how many there are. `no_nesting(owner)`: why not; nil: it can
 --   extend(owner, ttl)      never shortens, ttl > 0; nil, or how many ms were left. `expire(owner, ttl)` sets it

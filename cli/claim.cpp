@@ -21,8 +21,7 @@ bool is_typed(const TypedClaim& typed, std::span<const std::string> operands)
   return !typed.keys.keys.empty() || !operands.empty();
 }
 
-Result<LockName> name_of(const TypedClaim& typed, std::span<const std::string> operands,
-                         const Environment& environment)
+Result<LockName> name_of(const TypedClaim& typed, std::span<const std::string> operands, const Environment& environment)
 {
   const std::string_view inherited = environment.value(key_variable);
   if (is_typed(typed, operands)) {
@@ -68,10 +67,7 @@ Result<Hold> hold_of(const TypedClaim& typed, const LockName& name, const Enviro
   return Hold::of_token(token);
 }
 
-Log log_of(const TypedClaim& typed)
-{
-  return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
-}
+Log log_of(const TypedClaim& typed) { return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal); }
 
 Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedClaim& typed)
 {
@@ -119,11 +115,7 @@ Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& open
   if (!state && state.error().fault != Fault::config) {
     return state.error();
   }
-  return LockSpec{.name = claim.name,
-                  .mode = state ? state->mode : Mode{Plain{}},
-                  .ttl = ttl,
-                  .who = {},
-                  .once = {}};
+  return LockSpec{.name = claim.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
 }
 
 std::string what_became_of(const NotOurs& found)
@@ -148,8 +140,7 @@ Result<RunEnd> let_go(const Claim& claim, const TypedClaim& typed, const Call& c
   if (!spec) {
     return spec.error();
   }
-  const Result<Release> released =
-      opened->store->release(*spec, claim.hold, {}, opened->limit());
+  const Result<Release> released = opened->store->release(*spec, claim.hold, {}, opened->limit());
   if (!released) {
     return released.error();
   }
@@ -180,8 +171,8 @@ Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, c
     return not_ours(claim, what_became_of(*lost), typed);
   }
   if (const auto& request = std::get<Kept>(*renewal).forced) {
-    log_of(typed).notice(printable(request->by) + " wants the lock " +
-                         printable(claim.name.text()) + " (force-unlock): release it soon");
+    log_of(typed).notice(printable(request->by) + " wants the lock " + printable(claim.name.text()) +
+                         " (force-unlock): release it soon");
   }
   return typed.json ? tell(claim, *opened, typed) : ended(ExitCode::ok);
 }

@@ -21,8 +21,8 @@ constexpr Millis server_patience{500};
 
 constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
-constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",         "redis+cluster://",
-                                              "rediss://", "rediss+cluster://", "unix://"};
+constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
+                                               "rediss://", "rediss+cluster://", "unix://"};
 
 std::vector<Candidate> plain(std::span<const std::string_view> words)
 {
@@ -71,7 +71,8 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   Words relevant;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const CLI::Option* option = app.get_option_no_throw(options[i]);
-    for (int words = option == nullptr ? 0 : 1 + option->get_items_expected_max(); words > 0 && i < options.size(); --words) {
+    for (int words = option == nullptr ? 0 : 1 + option->get_items_expected_max(); words > 0 && i < options.size();
+         --words) {
       relevant.options.push_back(options[i]);
       i += words > 1 ? 1 : 0;
     }
@@ -81,8 +82,9 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   }
   server.timeout = std::to_string(server_patience.count()) + "ms";
   const auto opened = open_typed(server, environment);
-  const auto states = opened ? opened->store->list(meant_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
-                             : Result<std::vector<LockState>>(opened.error());
+  const auto states =
+      opened ? opened->store->list(meant_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+             : Result<std::vector<LockState>>(opened.error());
   std::vector<Candidate> candidates;
   for (const LockState& state : states ? *states : std::vector<LockState>{}) {
     candidates.push_back({state.name.text().substr(keys.prefix.value_or("").size()), {}});

@@ -114,7 +114,10 @@ Error unknown(const std::string& where, const std::string& key, const std::vecto
                           did_you_mean(key, names, " (the long options of rlock help VERB, without --)"));
 }
 
-bool is_about(const TomlEntry& entry, const CLI::App& app) { return entry.table.empty() || entry.table == app.get_name(); }
+bool is_about(const TomlEntry& entry, const CLI::App& app)
+{
+  return entry.table.empty() || entry.table == app.get_name();
+}
 
 // Settings of one file, as far as they concern one verb.
 class Reader {
@@ -148,7 +151,8 @@ class Reader {
     const std::string where = m_file.path + ":" + std::to_string(entry.line);
     const std::string option = "--" + entry.key;
     if (!entry.table.empty() && !find_verb(entry.table)) {
-      return wrong(m_file.path + ":" + std::to_string(entry.table_line), "[" + printable(entry.table) + "] is no verb (try [run], or no table at all)");
+      return wrong(m_file.path + ":" + std::to_string(entry.table_line),
+                   "[" + printable(entry.table) + "] is no verb (try [run], or no table at all)");
     }
     if (!is_about(entry, m_app)) {
       return Done{};
@@ -161,10 +165,10 @@ class Reader {
     const bool is_off = entry.value.kind == TomlValue::Kind::boolean && entry.value.texts.front() == "false";
     if (fits && !is_off) {
       const bool is_flag = entry.value.kind == TomlValue::Kind::boolean;
-      m_found.push_back({.rank = entry.table.empty() ? 1 : 0,
-                         .setting = {.option = option,
-                                     .values = is_flag ? std::vector<std::string>{} : entry.value.texts,
-                                     .where = where}});
+      m_found.push_back(
+          {.rank = entry.table.empty() ? 1 : 0,
+           .setting = {
+               .option = option, .values = is_flag ? std::vector<std::string>{} : entry.value.texts, .where = where}});
     }
     return fits;
   }
@@ -197,8 +201,8 @@ class Reader {
       return wrong(where, entry.key + " takes one value, not several");
     }
     if (entry.key == "server" && m_file.is_public && has_password(entry.value.texts)) {
-      return wrong(where, "everybody may read this password (try chmod o-r " + m_file.path +
-                              ", or password-file = \"FILE\")");
+      return wrong(where,
+                   "everybody may read this password (try chmod o-r " + m_file.path + ", or password-file = \"FILE\")");
     }
     return Done{};
   }
@@ -268,14 +272,12 @@ class Chosen {
 
 }  // namespace
 
-Result<std::optional<ConfigFile>> find_config(const Environment& environment,
-                                              const std::string& system_wide)
+Result<std::optional<ConfigFile>> find_config(const Environment& environment, const std::string& system_wide)
 {
   const std::string named(environment.value("RLOCK_CONFIG"));
   if (!named.empty()) {
     auto file = read(named);
-    return file && !*file ? wrong("RLOCK_CONFIG", "there is no file " + printable(named))
-                          : std::move(file);
+    return file && !*file ? wrong("RLOCK_CONFIG", "there is no file " + printable(named)) : std::move(file);
   }
   // A home that we may not look into is not ours: sudo and cron leave HOME as it was.
   const std::string own = own_path(environment);

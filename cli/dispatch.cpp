@@ -37,8 +37,7 @@ struct Typed {
   Words words;
 };
 
-Result<Done> understand(Typed& typed, const Verb& verb, std::span<const std::string> args,
-                        const Options& options)
+Result<Done> understand(Typed& typed, const Verb& verb, std::span<const std::string> args, const Options& options)
 {
   typed.act = describe(verb, typed.app, options, typed.wants_help);
   Result<Words> words = cut(typed.app, args, verb.operands);
@@ -49,20 +48,19 @@ Result<Done> understand(Typed& typed, const Verb& verb, std::span<const std::str
   return parse(typed.app, typed.words);
 }
 
-Result<RunEnd> act_on(const Typed& typed, const Verb& verb, const Environment& environment,
-                      Signals& signals)
+Result<RunEnd> act_on(const Typed& typed, const Verb& verb, const Environment& environment, Signals& signals)
 {
   const auto& operands = typed.words.operands;
   if (verb.operands == Operands::none && !operands.empty()) {
-    return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " +
-                 std::string(verb.name) + " shows the usage)");
+    return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " + std::string(verb.name) +
+                 " shows the usage)");
   }
   return typed.act({operands, environment, signals});
 }
 
 // The file fills what was not typed.
-Result<RunEnd> act_with(const ConfigFile& config, Typed& typed, const Verb& verb,
-                        Environment environment, Signals& signals)
+Result<RunEnd> act_with(const ConfigFile& config, Typed& typed, const Verb& verb, Environment environment,
+                        Signals& signals)
 {
   const Result<std::vector<Setting>> settings = read_settings(config, typed.app);
   if (!settings) {
@@ -99,8 +97,8 @@ std::optional<RunEnd> help_on(const Verb& verb, const HelpWanted& wanted)
 
 // With all its options. The verbs that know no server have nothing to configure.
 Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
-                            const Result<std::optional<ConfigFile>>& config,
-                            const Environment& environment, Signals& signals)
+                            const Result<std::optional<ConfigFile>>& config, const Environment& environment,
+                            Signals& signals)
 {
   Typed typed;
   const Result<Done> understood = understand(typed, verb, args, Options(typed.app));
@@ -121,8 +119,8 @@ Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
 
 // The options that were typed are enough to understand them; all are needed to say what was wrong, for a config file, and
 // where a long one may be shortened.
-Result<RunEnd> call(const Verb& verb, std::span<const std::string> args,
-                    const Environment& environment, Signals& signals)
+Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
+                    Signals& signals)
 {
   const auto config = find_config(environment);
   if (config && !*config && verb.operands != Operands::getopt) {
@@ -172,8 +170,7 @@ Act describe(const Verb& verb, CLI::App& app, HelpWanted& wants_help)
   return describe(verb, app, Options(app), wants_help);
 }
 
-Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment,
-                        Signals& signals)
+Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals)
 {
   if (args.empty()) {
     return usage("say what to do: rlock run -k KEY -- CMD (rlock help tells more)");

@@ -30,7 +30,6 @@ std::vector<std::string> args_of(std::span<const std::string> words);
 
 // `args` without argv[0]. CLI11 hears of no verb but the one that was called: describing them all
 // would cost more than the lock.
-Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment,
-                        Signals& signals);
+Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals);
 
 }  // namespace rlock::cli

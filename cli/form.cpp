@@ -24,7 +24,8 @@ Result<Form> meant_form(const TypedForm& typed)
   // A config file may say how locks are written on the server.
   const bool is_of_locks = typed.format == "redisson" || typed.format == "string";
   const Text& output = typed.output || is_of_locks ? typed.output : typed.format;
-  const Result<Form> form = output ? meant_choice(*output, "--output", forms) : Result(typed.json ? Form::json : Form::text);
+  const Result<Form> form =
+      output ? meant_choice(*output, "--output", forms) : Result(typed.json ? Form::json : Form::text);
   if (form && typed.json && *form != Form::json) {
     return usage("--json and --output " + *output + " cannot both be (leave out --json)");
   }

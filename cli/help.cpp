@@ -157,8 +157,8 @@ std::string brief_help_of(const Verb& verb)
   CLI::App app;
   HelpWanted wants_help;
   describe(verb, app, wants_help);
-  return heading(verb) + options_text(app, Detail::names) + examples_text(verb) + "\nrlock help " + std::string(verb.name) +
-         " describes the options.\n";
+  return heading(verb) + options_text(app, Detail::names) + examples_text(verb) + "\nrlock help " +
+         std::string(verb.name) + " describes the options.\n";
 }
 
 std::string help_of_servers()

@@ -45,7 +45,9 @@ void add_info(Json& json, const HolderInfo& info)
 Json holder_json(const Holder& holder)
 {
   const HolderInfo info = holder.info.value_or(HolderInfo{});
-  Json json{{"token", holder.owner.text()}, {"owner", holder.owner.text()}, {"count", holder.count}};  // owner: for one release
+  Json json{{"token", holder.owner.text()},
+            {"owner", holder.owner.text()},
+            {"count", holder.count}};  // owner: for one release
   add_info(json, info);
   json["lease_ms"] = or_null(info.lease.count());
   json["auto"] = holder.info ? Json(info.automatic) : Json();
@@ -91,10 +93,7 @@ struct Teller {
   Told operator()(const LetGo& end) const { return {true, "released", holder_json(end.holder)}; }
   Told operator()(const ForceExpired& end) const { return {true, "expired", holder_json(end.holder)}; }
   Told operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
-  Told operator()(const ForceChanged& end) const
-  {
-    return {false, nullptr, holder_json(end.holder)};
-  }
+  Told operator()(const ForceChanged& end) const { return {false, nullptr, holder_json(end.holder)}; }
   Told operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
 };
 
@@ -139,8 +138,8 @@ std::string ttl_json(const LockState& state)
   return one_line({{"key", state.name.text()}, {"ttl_ms", ttl_of(state)}});
 }
 
-std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
-                       std::optional<Millis> ttl, std::optional<std::size_t> shard)
+std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
+                       std::optional<std::size_t> shard)
 {
   return one_line({{"key", name.text()},
                    {"token", hold.token()},
@@ -152,8 +151,7 @@ std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fen
 std::string force_json(const LockName& name, const ForceEnd& end)
 {
   const Told told = std::visit(Teller{}, end);
-  return one_line(
-      {{"key", name.text()}, {"broken", told.broken}, {"how", told.how}, {"holder", told.holder}});
+  return one_line({{"key", name.text()}, {"broken", told.broken}, {"how", told.how}, {"holder", told.holder}});
 }
 
 std::string event_json(const ShownEvent& shown)
@@ -193,9 +191,8 @@ std::string distribution_json(std::string_view measure, const Distribution& time
 
 std::string pairs_json(double per_second, unsigned connections)
 {
-  return one_line({{"measure", "pairs"},
-                   {"per_second", static_cast<std::int64_t>(per_second)},
-                   {"connections", connections}});
+  return one_line(
+      {{"measure", "pairs"}, {"per_second", static_cast<std::int64_t>(per_second)}, {"connections", connections}});
 }
 
 std::string finding_json(const Finding& finding, std::string_view status, std::string_view server)

@@ -20,8 +20,8 @@ namespace rlock::cli {
 // Each ends in a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string status_json(const LockState& state);
 std::string ttl_json(const LockState& state);
-std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence,
-                       std::optional<Millis> ttl, std::optional<std::size_t> shard = std::nullopt);  // 0, missing: not known
+std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
+                       std::optional<std::size_t> shard = std::nullopt);  // 0, missing: not known
 std::string force_json(const LockName& name, const ForceEnd& end);
 std::string event_json(const ShownEvent& shown);
 std::string distribution_json(std::string_view measure, const Distribution& times);

@@ -21,14 +21,12 @@ void describe_keys(Options& options, TypedKeys& typed)
 
 void describe_several_keys(Options& options, TypedKeys& typed)
 {
-  options.texts(
-      "-k,--key", typed.keys, "KEY",
-      "the lock's name, which is the Redis key; given several times: all of them or none");
+  options.texts("-k,--key", typed.keys, "KEY",
+                "the lock's name, which is the Redis key; given several times: all of them or none");
   describe_prefix(options, typed);
 }
 
-Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
-                                         std::span<const std::string> operands)
+Result<std::vector<LockName>> meant_keys(const TypedKeys& typed, std::span<const std::string> operands)
 {
   std::vector<std::string> keys = typed.keys;
   keys.insert(keys.end(), operands.begin(), operands.end());

@@ -20,8 +20,7 @@ void describe_several_keys(Options& options, TypedKeys& typed);  // where they a
 
 // `operands` are keys too: `rlock status stock` is what everybody types first. Errors: Fault::usage
 // (none, or more than one for meant_key), and those of LockName::parse.
-Result<std::vector<LockName>> meant_keys(const TypedKeys& typed,
-                                         std::span<const std::string> operands);
+Result<std::vector<LockName>> meant_keys(const TypedKeys& typed, std::span<const std::string> operands);
 Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands);
 
 // `how_told`: where the caller finds the number of the lock that was taken.

@@ -5,14 +5,17 @@
 
 namespace rlock::cli {
 
-void describe_label(Options& options, Text& typed) { options.text("--label", typed, "TEXT", "shown to operators, at most 256 bytes"); }
+void describe_label(Options& options, Text& typed)
+{
+  options.text("--label", typed, "TEXT", "shown to operators, at most 256 bytes");
+}
 
 Result<std::string> meant_label(const Text& typed)
 {
   const std::string label = typed.value_or("");
   if (label.size() > longest_label) {
-    return usage("--label: the text has " + std::to_string(label.size()) + " bytes, at most " + std::to_string(longest_label) +
-                 " (shorten it)");
+    return usage("--label: the text has " + std::to_string(label.size()) + " bytes, at most " +
+                 std::to_string(longest_label) + " (shorten it)");
   }
   return label;
 }

@@ -18,7 +18,6 @@ inline constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"
 inline constexpr DurationRule fixed_lease_rule{"--lease", shortest_ttl, longest_ttl, "5m"};
 inline constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
 
-inline constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop},
-                                     Choice<OnLost>{"warn", OnLost::warn}};
+inline constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop}, Choice<OnLost>{"warn", OnLost::warn}};
 
 }  // namespace rlock::cli

@@ -14,8 +14,7 @@ constexpr std::array formats{Choice<LogFormat>{"text", LogFormat::text}, Choice<
 
 void describe_log_format(Options& options, Text& typed)
 {
-  options.text("--log-format", typed, "text|json",
-               "of the lines on stderr; json: one object a line (text)");
+  options.text("--log-format", typed, "text|json", "of the lines on stderr; json: one object a line (text)");
 }
 
 Result<Done> use_log_format(const Text& typed, const LockName* lock)

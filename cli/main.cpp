@@ -20,8 +20,7 @@ void occupy_standard_descriptors()
 {
   for (const int fd : {0, 1, 2}) {
     if (::fcntl(fd, F_GETFD) == -1) {
-      [[maybe_unused]] const int same =
-          ::open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+      [[maybe_unused]] const int same = ::open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
     }
   }
 }

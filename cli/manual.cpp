@@ -113,7 +113,8 @@ std::string mdoc_of(const Verb& verb)
   describe(verb, app, wants_help);
   const std::string name = "rlock " + std::string(verb.name);
 
-  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" + literal(verb.synopsis) + "\n.Ed\n.Pp\n";
+  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
+                     literal(verb.synopsis) + "\n.Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
   text += options(app) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
   for (const ExitLine& exit : verb.exits) {

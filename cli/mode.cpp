@@ -11,8 +11,7 @@ namespace {
 constexpr NumberRule permits_rule{"--permits", 1, 1'000'000, "5"};
 
 enum class Format { redisson, string };
-constexpr std::array formats{Choice<Format>{"redisson", Format::redisson},
-                             Choice<Format>{"string", Format::string}};
+constexpr std::array formats{Choice<Format>{"redisson", Format::redisson}, Choice<Format>{"string", Format::string}};
 
 void describe_kinds(Options options, TypedMode& typed)
 {

@@ -16,9 +16,7 @@ constexpr std::size_t longest_quoted = 200;  // bytes of a word that cannot be m
 // CLI11 would take "[a,b]" for a list and refuse what is given twice; for us all is text.
 CLI::Option* plain(CLI::Option* option, const char* value_name)
 {
-  return option->type_name(value_name)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+  return option->type_name(value_name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
 }
 
 // "--wait", "--wait=10s"; "-w" stands alone or among others: "-nw10".
@@ -27,8 +25,7 @@ bool is_in(std::string_view name, std::string_view arg)
   if (name.starts_with("--")) {
     return arg.starts_with(name) && (arg.size() == name.size() || arg[name.size()] == '=');
   }
-  return arg.starts_with('-') && !arg.starts_with("--") &&
-         arg.find(name[1]) != std::string_view::npos;
+  return arg.starts_with('-') && !arg.starts_with("--") && arg.find(name[1]) != std::string_view::npos;
 }
 
 }  // namespace
@@ -48,8 +45,7 @@ bool Options::may_occur(std::string_view names) const
   for (bool more = true; more;) {
     const auto comma = names.find(',');
     const std::string_view name = names.substr(0, comma);
-    if (std::any_of(m_args->begin(), m_args->end(),
-                    [name](const std::string& arg) { return is_in(name, arg); })) {
+    if (std::any_of(m_args->begin(), m_args->end(), [name](const std::string& arg) { return is_in(name, arg); })) {
       return true;
     }
     more = comma != std::string_view::npos;
@@ -76,8 +72,7 @@ void Options::text(const char* names, Text& target, const char* value_name, cons
   }
 }
 
-void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name,
-                    const char* help)
+void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name, const char* help)
 {
   if (may_occur(names)) {
     const auto assign = [&target](const CLI::results_t& typed) {
@@ -96,8 +91,7 @@ void Options::flag(const char* names, bool& target, const char* help)
   }
 }
 
-void Options::each(const char* names, const char* value_name, const std::function<void()>& seen,
-                   const char* help)
+void Options::each(const char* names, const char* value_name, const std::function<void()>& seen, const char* help)
 {
   if (!may_occur(names)) {
     return;
@@ -113,9 +107,7 @@ void Options::each(const char* names, const char* value_name, const std::functio
     seen();
     return true;
   };
-  show(m_app->add_option(names, CLI::callback_t(note), help)
-           ->type_name(value_name)
-           ->allow_extra_args(false));
+  show(m_app->add_option(names, CLI::callback_t(note), help)->type_name(value_name)->allow_extra_args(false));
 }
 
 std::string shown_word(std::string_view typed) { return shortened(printable(typed), longest_quoted); }
@@ -150,9 +142,8 @@ Result<int> meant_number(std::string_view typed, const NumberRule& rule)
   const auto [stopped, error] = std::from_chars(typed.data(), end, number);
   if (error != std::errc{} || stopped != end || number < rule.least || number > rule.most) {
     const std::string option(rule.option);
-    return usage(option + ": '" + shown_word(typed) + "' is not a number from " +
-                 std::to_string(rule.least) + " to " + std::to_string(rule.most) + " (try " +
-                 option + " " + std::string(rule.good) + ")");
+    return usage(option + ": '" + shown_word(typed) + "' is not a number from " + std::to_string(rule.least) + " to " +
+                 std::to_string(rule.most) + " (try " + option + " " + std::string(rule.good) + ")");
   }
   return number;
 }

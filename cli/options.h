@@ -33,16 +33,13 @@ class Options {
   // Leaves out what cannot occur in `args`, which must outlive it: making all options of `run` is half the instructions
   // of its start (callgrind: 635,000 of 1,311,000).
   Options(CLI::App& app, std::span<const std::string> args) : m_app(&app), m_args(args) {}
-  [[nodiscard]] Options in(
-      const char* group) const;  // the same, under a heading; "": shown to nobody
+  [[nodiscard]] Options in(const char* group) const;  // the same, under a heading; "": shown to nobody
 
   void text(const char* names, Text& target, const char* value_name, const char* help);
-  void texts(const char* names, std::vector<std::string>& target, const char* value_name,
-             const char* help);
+  void texts(const char* names, std::vector<std::string>& target, const char* value_name, const char* help);
   void flag(const char* names, bool& target, const char* help);
   // Called each time, in order; `value_name` missing: a flag. The value is not told.
-  void each(const char* names, const char* value_name, const std::function<void()>& seen,
-            const char* help);
+  void each(const char* names, const char* value_name, const std::function<void()>& seen, const char* help);
 
  private:
   [[nodiscard]] bool may_occur(std::string_view names) const;
@@ -81,8 +78,7 @@ struct Choice {
   T value;
 };
 template <typename T, std::size_t N>
-Result<T> meant_choice(std::string_view typed, std::string_view option,
-                       const std::array<Choice<T>, N>& choices)
+Result<T> meant_choice(std::string_view typed, std::string_view option, const std::array<Choice<T>, N>& choices)
 {
   std::string words;
   for (const auto& choice : choices) {

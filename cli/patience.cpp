@@ -13,10 +13,8 @@ constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24
 
 void describe_patience(Options& options, TypedPatience& typed)
 {
-  options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait,
-               "give up at once when the lock is busy");
-  options.text("-w,--wait,--timeout", typed.wait, "DUR",
-               "give up after DUR; 0 is -n (wait for ever)");
+  options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait, "give up at once when the lock is busy");
+  options.text("-w,--wait,--timeout", typed.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
 }
 
 Result<std::optional<Millis>> meant_patience(const TypedPatience& typed)

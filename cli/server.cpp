@@ -52,12 +52,14 @@ Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::
 {
   for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
     if (one->kind == Endpoint::Kind::local) {
-      return Error{fault, source + ": local: is one server for one host and no part of a quorum (give redis:// or "
-                                   "unix:// URLs)"};
+      return Error{fault, source +
+                              ": local: is one server for one host and no part of a quorum (give redis:// or "
+                              "unix:// URLs)"};
     }
     if (one->kind == Endpoint::Kind::cluster) {
-      return Error{fault, source + ": a cluster is no part of a quorum (give all its nodes in one URL, "
-                                   "redis+cluster://host:7000,host:7001)"};
+      return Error{fault, source +
+                              ": a cluster is no part of a quorum (give all its nodes in one URL, "
+                              "redis+cluster://host:7000,host:7001)"};
     }
     const auto same = std::find_if(std::next(one), endpoints.end(),
                                    [&](const Endpoint& other) { return is_same_server(*one, other); });

@@ -7,7 +7,8 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array forms{
-    ServerForm{"redis://[user[:password]@]host[:port][/db]", "one server; host and host:port mean the same without redis://"},
+    ServerForm{"redis://[user[:password]@]host[:port][/db]",
+               "one server; host and host:port mean the same without redis://"},
     ServerForm{"rediss://...", "one server, by TLS; the certificate must name that host"},
     ServerForm{"unix://[user[:password]@]/path[?db=N]", "one server, by its socket"},
     ServerForm{"redis+cluster://host:port,host:port", "a cluster, by some of its nodes; rediss+cluster:// with TLS"},

@@ -46,8 +46,7 @@ std::string show_holder(const Holder& holder, std::int64_t now_ms)
   }
   const HolderInfo& info = *holder.info;
   return line("holder", describe_who(holder.owner, holder.info)) + line("running", printable(info.command)) +
-         line("label", printable(info.label)) +
-         line("since", since_and_age(info.since_ms, now_ms)) +
+         line("label", printable(info.label)) + line("since", since_and_age(info.since_ms, now_ms)) +
          line("token", printable(holder.owner.text()));
 }
 
@@ -105,8 +104,7 @@ std::string age(const Holder& holder, std::int64_t now_ms)
 Row row_of(const LockState& state, std::int64_t now_ms)
 {
   const Holder& holder = state.holders.front();
-  const std::string more =
-      state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
+  const std::string more = state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   const std::string command = holder.info ? printable(holder.info->command) : "";
   return {printable(state.name.text()),
           describe_who(holder.owner, holder.info) + more,
@@ -206,7 +204,9 @@ std::string show_event(const ShownEvent& shown)
   text += event.info && !event.info->label.empty() ? " (" + printable(event.info->label) + ")" : "";
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
-  text += event.by.empty() ? "" : (event.what == LockEvent::What::lost ? ", now held by " : ", wanted by ") + printable(event.by);
+  text += event.by.empty()
+              ? ""
+              : (event.what == LockEvent::What::lost ? ", now held by " : ", wanted by ") + printable(event.by);
   return text + "\n";
 }
 

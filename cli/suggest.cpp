@@ -29,7 +29,10 @@ std::size_t distance(std::string_view from, std::string_view to)
   return last.back();
 }
 
-std::string_view letters(std::string_view word) { return word.substr(std::min(word.find_first_not_of('-'), word.size())); }
+std::string_view letters(std::string_view word)
+{
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
 
 // The word that is nearest, if it is near: up to a third of the letters may be wrong. In a short word the first is not.
 std::string_view nearest(std::string_view typed, std::span<const std::string> known)
@@ -67,8 +70,7 @@ std::string_view completed(std::string_view typed, std::span<const std::string> 
 
 }  // namespace
 
-std::string did_you_mean(std::string_view typed, std::span<const std::string> known,
-                         std::string_view otherwise)
+std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise)
 {
   const std::string_view near = nearest(typed, known);
   const std::string_view best = near.empty() ? completed(typed, known) : near;

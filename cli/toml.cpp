@@ -148,7 +148,11 @@ class Parser {
     if (again) {
       return wrong(printable(*key) + " is given twice");
     }
-    m_entries.push_back({.table = m_table, .key = *std::move(key), .value = *std::move(found), .line = line, .table_line = m_table_line});
+    m_entries.push_back({.table = m_table,
+                         .key = *std::move(key),
+                         .value = *std::move(found),
+                         .line = line,
+                         .table_line = m_table_line});
     return Done{};
   }
 

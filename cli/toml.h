@@ -23,7 +23,7 @@ struct TomlEntry {
   std::string table;  // empty: before the first
   std::string key;
   TomlValue value;
-  std::size_t line;  // from 1
+  std::size_t line;            // from 1
   std::size_t table_line = 0;  // where [table] stands
 };
 

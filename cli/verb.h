@@ -2,9 +2,9 @@
 // What a verb is: the one truth that parsing, help, the man page and the completions are made of.
 #pragma once
 
-#include "cli/environment.h"
 #include "base/exit_code.h"
 #include "base/result.h"
+#include "cli/environment.h"
 #include "runner/run_end.h"
 
 #include <functional>

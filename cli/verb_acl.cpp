@@ -66,9 +66,9 @@ Result<std::string> meant_user(const TypedAcl& typed)
 {
   const std::string user = typed.user.value_or("rlock");
   const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
-  return user.empty() || blank ? Result<std::string>(usage("--user: '" + printable(user) +
-                                                           "' is no name of a user (try --user rlock)"))
-                               : user;
+  return user.empty() || blank
+             ? Result<std::string>(usage("--user: '" + printable(user) + "' is no name of a user (try --user rlock)"))
+             : user;
 }
 
 Result<RunEnd> act(const TypedAcl& typed, const Call& call)

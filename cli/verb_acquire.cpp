@@ -31,8 +31,9 @@ constexpr std::array exits{
     ExitLine{"0", "taken, and its token is printed"},
     ExitLine{"64", "usage, a bad URL in the arguments or a --pid that does not exist among it"},
     server_exit,
-    ExitLine{"70, 71", "internal error; no keeper could be started, or standard output not be "
-                       "written: nothing is held"},
+    ExitLine{"70, 71",
+             "internal error; no keeper could be started, or standard output not be "
+             "written: nothing is held"},
     ExitLine{"75", "busy (or -E N)"},
     refused_exit,
     config_exit,
@@ -44,14 +45,11 @@ void describe_keeper(Options& options, TypedAcquire& typed)
   group.text("--pid", typed.pid, "PID",
              "leave a keeper behind, a process that renews the lock until PID ends and releases it "
              "then, or when the script says rlock release; with a shell, $$");
-  group.text("--ttl", typed.ttl, "DUR",
-             "with --pid: how long the lock outlives a dead keeper (30s)");
-  group.text(
-      "--signal", typed.signal, "SIG",
-      "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
-      "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
-  group.text("--on-lost", typed.on_lost, "stop|warn",
-             "with --pid: warn sends nothing; ask rlock check (stop)");
+  group.text("--ttl", typed.ttl, "DUR", "with --pid: how long the lock outlives a dead keeper (30s)");
+  group.text("--signal", typed.signal, "SIG",
+             "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
+             "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
+  group.text("--on-lost", typed.on_lost, "stop|warn", "with --pid: warn sends nothing; ask rlock check (stop)");
   group.text("--lease", typed.lease, "DUR",
              "leave nobody behind: over after DUR, unless renewed; where the lock is ours already, from an "
              "outer hold, not before that one ends, and what is then left of its ttl");
@@ -107,17 +105,14 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
   return std::optional(ward);
 }
 
-std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const HeldLock& lock,
-                  std::uint64_t fence, const Environment& environment)
+std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+                  const Environment& environment)
 {
   if (typed.json) {
     return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
   }
   if (typed.exports) {
-    return export_lines({.held = {lock},
-                         .lease = request.ttl,
-                         .server = request.server.shown()},
-                        fence, environment);
+    return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.shown()}, fence, environment);
   }
   return lock.hold.token() + "\n";
 }

@@ -31,12 +31,7 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "measured"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "measured"}, usage_exit, server_exit, output_exit, refused_exit, config_exit,
 };
 
 std::string shown(Micros time)
@@ -62,8 +57,8 @@ std::string bars(const Distribution& times)
 std::string shown(std::string_view what, const Distribution& times)
 {
   std::array<char, 160> line{};
-  std::snprintf(line.data(), line.size(), "%-10s p50 %s   p90 %s   p99 %s   max %s\n", what.data(), shown(times.p50).c_str(),
-                shown(times.p90).c_str(), shown(times.p99).c_str(), shown(times.max).c_str());
+  std::snprintf(line.data(), line.size(), "%-10s p50 %s   p90 %s   p99 %s   max %s\n", what.data(),
+                shown(times.p50).c_str(), shown(times.p90).c_str(), shown(times.p99).c_str(), shown(times.max).c_str());
   return line.data() + bars(times);
 }
 
@@ -131,8 +126,7 @@ Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedBench>();
   options.text("--for", typed->time, "DUR", "how long each of the three measurements takes (1s)");
-  options.text("--connections", typed->connections, "N",
-               "how many take and release at once, each its own lock (4)");
+  options.text("--connections", typed->connections, "N", "how many take and release at once, each its own lock (4)");
   describe_prefix(options, typed->keys);
   options.flag("--json", typed->json, "one JSON object a line");
   describe_server(options, typed->server);

@@ -63,9 +63,8 @@ Result<RunEnd> act(bool next, const Call& call)
 Act describe_verb(Options& options)
 {
   auto next = std::make_shared<bool>(false);
-  options.flag(
-      "--next", *next,
-      "what the scripts ask: what may come after these WORDs, of which the last is unfinished");
+  options.flag("--next", *next,
+               "what the scripts ask: what may come after these WORDs, of which the last is unfinished");
   return [next](const Call& call) { return act(*next, call); };
 }
 

@@ -92,7 +92,8 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
   if (!anonymous) {
     return anonymous.error();
   }
-  return examine(**transport, **anonymous, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
+  return examine(**transport, **anonymous, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout},
+                 clock, rng);
 }
 
 // A server of which nothing could be asked weighs more than one that failed a check.
@@ -122,7 +123,9 @@ Result<RunEnd> act(const TypedDoctor& typed, const Call& call)
     }
     const auto findings = judge(*facts, *ttl);
     tell(findings, facts->server, typed, several);
-    end = worse(end, facts->failure ? exit_code_of(facts->failure->fault) : any_failed(findings) ? ExitCode::no : ExitCode::ok);
+    end = worse(end, facts->failure         ? exit_code_of(facts->failure->fault)
+                     : any_failed(findings) ? ExitCode::no
+                                            : ExitCode::ok);
     all.push_back(*facts);
   }
   const auto together = judge_together(all);
@@ -137,8 +140,7 @@ Result<RunEnd> act(const TypedDoctor& typed, const Call& call)
 Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedDoctor>();
-  options.text("--ttl", typed->ttl, "DUR",
-               "the ttl that locks are to have: what is slow is slow for that (30s)");
+  options.text("--ttl", typed->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
   describe_prefix(options, typed->keys);
   options.flag("--json", typed->json, "one JSON object a line");
   describe_server(options, typed->server);

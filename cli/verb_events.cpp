@@ -87,8 +87,9 @@ class Trails {
         events.push_back({queries[i].name, std::move(event)});
       }
     }
-    std::stable_sort(events.begin(), events.end(),
-                     [](const ShownEvent& one, const ShownEvent& other) { return one.event.time_ms < other.event.time_ms; });
+    std::stable_sort(events.begin(), events.end(), [](const ShownEvent& one, const ShownEvent& other) {
+      return one.event.time_ms < other.event.time_ms;
+    });
     return events;
   }
 
@@ -231,8 +232,7 @@ Result<RunEnd> act(const TypedEvents& typed, const Call& call)
 Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedEvents>();
-  options.texts("-k,--key", typed->keys.keys, "KEY",
-                "this lock, and others when given again (all)");
+  options.texts("-k,--key", typed->keys.keys, "KEY", "this lock, and others when given again (all)");
   describe_prefix(options, typed->keys);
   options.flag("-f,--follow", typed->follow, "go on, and tell what happens");
   options.flag("--json", typed->json, "one JSON object a line");

@@ -69,8 +69,7 @@ void describe_unfit(Options& options, TypedFlock& typed)
 }
 
 // Of -s, -x and -u the last one counts.
-void add_kind(Options& options, const char* names, TypedFlock& typed, FlockKind kind,
-              const char* help)
+void add_kind(Options& options, const char* names, TypedFlock& typed, FlockKind kind, const char* help)
 {
   options.each(
       names, nullptr, [&typed, kind] { typed.kind = kind; }, help);
@@ -180,10 +179,8 @@ void describe_flock(Options& options, TypedFlock& typed)
   add_kind(options, "-x,-e,--exclusive", typed, FlockKind::exclusive, "alone (the default)");
   add_kind(options, "-u,--unlock", typed, FlockKind::none,
            "let go, from within the command, of what it runs under; then run CMD, if there is one");
-  options.flag("-n,--nb,--nonblock,--nonblocking", typed.no_wait,
-               "give up at once when it is busy");
-  options.text("-w,--wait,--timeout", typed.wait, "SECS",
-               "give up after SECS, 0.5 or 5m; 0 is -n (wait for ever)");
+  options.flag("-n,--nb,--nonblock,--nonblocking", typed.no_wait, "give up at once when it is busy");
+  options.text("-w,--wait,--timeout", typed.wait, "SECS", "give up after SECS, 0.5 or 5m; 0 is -n (wait for ever)");
   options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (1)");
   options.flag("-o,--close", typed.close,
                "the lock is over with the command; else whatever the command leaves behind keeps "

@@ -65,9 +65,10 @@ Result<Done> confirmed(const LockState& state, const MeantForce& meant)
     return unconfirmed(holder);
   }
   if (!meant.owner && !state.proven) {
-    return Error{Fault::config, "nothing proves that " + printable(meant.name.text()) +
-                                    " is a lock, its value may be data of another program: it is deleted only with --token " +
-                                    printable(holder.owner.text())};
+    return Error{Fault::config,
+                 "nothing proves that " + printable(meant.name.text()) +
+                     " is a lock, its value may be data of another program: it is deleted only with --token " +
+                     printable(holder.owner.text())};
   }
   return Done{};
 }
@@ -100,8 +101,7 @@ void tell_revoked(const LockName& name, const ForceHeld& held)
 
 // `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
 // it was not shown to anybody.
-Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant,
-                         const OpenedStore& opened)
+Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant, const OpenedStore& opened)
 {
   const ForceOrder order{
       .name = meant.name,
@@ -184,11 +184,9 @@ Act describe_verb(Options& options)
 void describe_force(Options& options, TypedForce& typed)
 {
   describe_keys(options, typed.keys);
-  options.text("--token", typed.token, "T",
-               "only if this is still the holder (status shows its token)");
+  options.text("--token", typed.token, "T", "only if this is still the holder (status shows its token)");
   options.flag("--yes", typed.yes, "any holder, if the key is provably a lock");
-  options.text("--grace", typed.grace, "DUR",
-               "how long it may be silent until renewals are refused (10s)");
+  options.text("--grace", typed.grace, "DUR", "how long it may be silent until renewals are refused (10s)");
   options.flag("--now", typed.now, "take it away at once: its job may still be running");
   options.flag("--json", typed.json, "one JSON object a line");
   describe_server(options, typed.server);

@@ -54,8 +54,7 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
   if (call.operands.size() > 1) {
     return usage("one pattern at a time; does the shell expand it? (try rlock list 'billing:*')");
   }
-  const std::string pattern =
-      meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const std::string pattern = meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
   const Result<Form> form = meant_form(typed.form);
   if (!form) {
     return form.error();
@@ -69,8 +68,8 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
     return states.error();
   }
   print_held(*states, *form);
-  const bool any_held = std::any_of(states->begin(), states->end(),
-                                    [](const LockState& state) { return state.held(); });
+  const bool any_held =
+      std::any_of(states->begin(), states->end(), [](const LockState& state) { return state.held(); });
   return ended(any_held ? ExitCode::ok : ExitCode::no);
 }
 

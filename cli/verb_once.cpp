@@ -57,8 +57,9 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
                  " locks, but a success is remembered under one (try one -k)");
   }
   if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<PlainString>(request->mode)) {
-    return usage("once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
-                 "rlock run)");
+    return usage(
+        "once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
+        "rlock run)");
   }
   request->once = *within;
   request->again = typed.again;

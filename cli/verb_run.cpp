@@ -26,7 +26,6 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-
 constexpr std::array<std::string_view, 5> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
@@ -53,11 +52,9 @@ void describe_lease(Options& options, TypedRun& typed)
   options.text("--lease", typed.lease, "auto|DUR",
                "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
                "before it is over (auto)");
-  options.text("--ttl", typed.ttl, "DUR",
-               "with --lease auto: how long the lock outlives a dead rlock (30s)");
-  options.text(
-      "--min-hold", typed.min_hold, "DUR",
-      "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
+  options.text("--ttl", typed.ttl, "DUR", "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  options.text("--min-hold", typed.min_hold, "DUR",
+               "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
   options.text("--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
   describe_sync(options, typed.sync);
   describe_label(options, typed.label);
@@ -68,8 +65,7 @@ void describe_job(Options& options, TypedRun& typed)
   Options group = options.in("Job");
   group.text("--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR");
   group.text("--signal", typed.signal, "SIG", "what stops the job (TERM)");
-  group.text("--kill-after", typed.kill_after, "DUR",
-             "from that signal to KILL; 0: KILL at once (5s)");
+  group.text("--kill-after", typed.kill_after, "DUR", "from that signal to KILL; 0: KILL at once (5s)");
   group.text("--leftovers", typed.leftovers, "stop|wait|leave",
              "what becomes of processes that the job leaves behind (stop)");
 }
@@ -128,13 +124,12 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
 {
   request.automatic = typed.lease.value_or("auto") == "auto";
   if (!request.automatic && typed.ttl) {
-    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " +
-                 printable(*typed.lease) + " alone)");
+    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + printable(*typed.lease) +
+                 " alone)");
   }
   const Text& typed_ttl = request.automatic ? typed.ttl : typed.lease;
   if (typed_ttl) {
-    const Result<Millis> ttl =
-        meant_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
+    const Result<Millis> ttl = meant_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
     if (!ttl) {
       return ttl.error();
     }
@@ -191,14 +186,12 @@ Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
   if (typed.signal) {
     const std::optional<int> signal = signal_number(*typed.signal);
     if (!signal) {
-      return usage("--signal: '" + printable(*typed.signal) +
-                   "' is not a signal (try --signal TERM)");
+      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
     }
     request.stop_signal = *signal;
   }
   if (typed.leftovers) {
-    const Result<Leftovers> leftovers =
-        meant_choice(*typed.leftovers, "--leftovers", leftovers_choices);
+    const Result<Leftovers> leftovers = meant_choice(*typed.leftovers, "--leftovers", leftovers_choices);
     if (!leftovers) {
       return leftovers.error();
     }
@@ -222,9 +215,7 @@ Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedRun>();
   describe_run(options, *typed);
-  return [typed](const Call& call) {
-    return act_on(*typed, call, meant_run(*typed, call.operands, call.environment));
-  };
+  return [typed](const Call& call) { return act_on(*typed, call, meant_run(*typed, call.operands, call.environment)); };
 }
 
 }  // namespace
@@ -277,8 +268,7 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
     return names.error();
   }
   if (command.empty()) {
-    return usage("no command to run (try rlock run -k " + printable(names->front().text()) +
-                 " -- ./job.sh)");
+    return usage("no command to run (try rlock run -k " + printable(names->front().text()) + " -- ./job.sh)");
   }
   Result<ServerSpec> server = meant_server(typed.server, environment);
   if (!server) {
@@ -295,7 +285,8 @@ Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::strin
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean : {mean_label, mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
+  for (const auto mean :
+       {mean_label, mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
     const Result<Done> meant = mean(typed, request);
     if (!meant) {
       return meant.error();

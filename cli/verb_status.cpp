@@ -68,7 +68,8 @@ Result<RunEnd> act(const TypedStatus& typed, const Call& call)
   if (*form == Form::prometheus) {
     print(prometheus_text(states, wall_clock_ms()));
   }
-  const bool is_scraped = *form == Form::prometheus;  // a collector takes another status for a failure and publishes nothing
+  const bool is_scraped =
+      *form == Form::prometheus;  // a collector takes another status for a failure and publishes nothing
   return ended(all_held || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 

@@ -37,8 +37,7 @@ constexpr std::array exits{
 
 RunEnd busy(const LockName& name, Millis waited, const Log& log)
 {
-  log.notice(printable(name.text()) + " is busy" +
-             (waited > Millis{0} ? " after " + show(waited) : ""));
+  log.notice(printable(name.text()) + " is busy" + (waited > Millis{0} ? " after " + show(waited) : ""));
   return ended(ExitCode::busy);
 }
 
@@ -69,8 +68,7 @@ Result<RunEnd> act(const TypedWait& typed, const Call& call)
   if (*freedom == Freedom::free) {
     return ended(ExitCode::ok);
   }
-  return busy(*name, wait->value_or(Millis{0}),
-              Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
+  return busy(*name, wait->value_or(Millis{0}), Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
 }
 
 Act describe_verb(Options& options)

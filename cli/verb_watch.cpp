@@ -60,7 +60,11 @@ void be_woken_by_resizing()
 class Watch {
  public:
   Watch(OpenedStore& opened, std::string pattern, std::string server, Millis interval, Signals& signals)
-      : m_opened(opened), m_pattern(std::move(pattern)), m_server(std::move(server)), m_interval(interval), m_signals(signals)
+      : m_opened(opened),
+        m_pattern(std::move(pattern)),
+        m_server(std::move(server)),
+        m_interval(interval),
+        m_signals(signals)
   {
   }
 
@@ -219,8 +223,7 @@ Act describe_verb(Options& options)
 {
   auto typed = std::make_shared<TypedWatch>();
   describe_prefix(options, typed->keys);
-  options.text("--interval", typed->interval, "DUR",
-               "from one look at the server to the next (1s)");
+  options.text("--interval", typed->interval, "DUR", "from one look at the server to the next (1s)");
   options.flag("--json", typed->json, "one JSON object a line, each time for every lock");
   describe_server(options, typed->server);
   return [typed](const Call& call) { return act(*typed, call); };

@@ -10,27 +10,9 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array table{
-    &run_verb,
-    &flock_verb,
-    &once_verb,
-    &forget_verb,
-    &acquire_verb,
-    &renew_verb,
-    &release_verb,
-    &check_verb,
-    &status_verb,
-    &ttl_verb,
-    &list_verb,
-    &watch_verb,
-    &wait_verb,
-    &force_unlock_verb,
-    &events_verb,
-    &doctor_verb,
-    &bench_verb,
-    &acl_verb,
-    &completion_verb,
-    &version_verb,
-    &help_verb,
+    &run_verb,    &flock_verb,  &once_verb,  &forget_verb, &acquire_verb,    &renew_verb,   &release_verb,
+    &check_verb,  &status_verb, &ttl_verb,   &list_verb,   &watch_verb,      &wait_verb,    &force_unlock_verb,
+    &events_verb, &doctor_verb, &bench_verb, &acl_verb,    &completion_verb, &version_verb, &help_verb,
 };
 
 // What other tools call it.
@@ -67,10 +49,11 @@ Result<const Verb*> find_verb(std::string_view name)
     }
   }
   if (name.find('/') != std::string_view::npos) {
-    return usage("unknown verb '" + shown_word(name) + "' (to run a command: rlock run -k KEY -- " + shown_word(name) + ")");
+    return usage("unknown verb '" + shown_word(name) + "' (to run a command: rlock run -k KEY -- " + shown_word(name) +
+                 ")");
   }
-  return Error{Fault::usage, "unknown verb '" + shown_word(name) + "'" +
-                                 did_you_mean(name, names, " (rlock help lists them)")};
+  return Error{Fault::usage,
+               "unknown verb '" + shown_word(name) + "'" + did_you_mean(name, names, " (rlock help lists them)")};
 }
 
 }  // namespace rlock::cli

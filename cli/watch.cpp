@@ -99,7 +99,8 @@ std::string ttl_bar(const LockState& state)
   }
   const auto& info = state.holders.front().info;
   const auto lease = info && info->lease.count() > 0 ? info->lease : *state.ttl;
-  const auto filled = std::min<std::int64_t>(bar_width, (state.ttl->count() * static_cast<std::int64_t>(bar_width) + lease.count() / 2) / lease.count());
+  const auto filled = std::min<std::int64_t>(
+      bar_width, (state.ttl->count() * static_cast<std::int64_t>(bar_width) + lease.count() / 2) / lease.count());
   return "[" + std::string(static_cast<std::size_t>(filled), '#') +
          std::string(bar_width - static_cast<std::size_t>(filled), '-') + "] " + show_roughly(*state.ttl);
 }
@@ -164,12 +165,14 @@ std::string footing(const Picture& picture, const View& view, std::size_t column
     return std::string(red) + fitted(printable(picture.trouble), columns) + std::string(normal);
   }
   constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
-  const std::string sorted = std::string(names[static_cast<std::size_t>(view.sort)]) + (view.reversed ? ", reversed" : "");
+  const std::string sorted =
+      std::string(names[static_cast<std::size_t>(view.sort)]) + (view.reversed ? ", reversed" : "");
   const std::string filtered = view.filter.empty() ? "" : " (" + printable(view.filter) + ")";
   return fitted("q quit  sort: k key a age t ttl w waiting r rate (" + sorted + ")  / filter" + filtered, columns);
 }
 
-std::vector<std::string> details_of(const LockState& state, const Picture& picture, std::size_t columns, std::size_t most)
+std::vector<std::string> details_of(const LockState& state, const Picture& picture, std::size_t columns,
+                                    std::size_t most)
 {
   std::vector<std::string> lines;
   const std::string text = show_status(state, picture.wall_ms);

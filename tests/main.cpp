@@ -17,10 +17,7 @@ class Aftermath final : public doctest::IReporter {
  public:
   explicit Aftermath(const doctest::ContextOptions&) {}
 
-  void test_case_start(const doctest::TestCaseData& test_case) override
-  {
-    m_name = test_case.m_name;
-  }
+  void test_case_start(const doctest::TestCaseData& test_case) override { m_name = test_case.m_name; }
 
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override
   {

@@ -27,8 +27,8 @@ constexpr std::array units{Unit{"ms", 1},
                            Unit{"weeks", 604'800'000},
                            Unit{"week", 604'800'000},
                            Unit{"w", 604'800'000}};
-constexpr std::array biggest_first{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000},
-                                   Unit{"s", 1000}, Unit{"ms", 1}};
+constexpr std::array biggest_first{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1000},
+                                   Unit{"ms", 1}};
 constexpr std::int64_t ten_years_ms = 10LL * 366 * 86'400'000;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -10,15 +10,15 @@ namespace rlock {
 
 enum class ExitCode {
   ok = 0,
-  no = 1,             // the answer to a question was no: free, not ours, changed hands
+  no = 1,  // the answer to a question was no: free, not ours, changed hands
   usage = 64,
-  unavailable = 69,   // server unreachable or unfit, and the job was never started
+  unavailable = 69,  // server unreachable or unfit, and the job was never started
   internal = 70,
   os = 71,
   busy = 75,
   refused = 77,
   config = 78,
-  lost = 121,         // the lock was lost, or taken by force, while the job ran
+  lost = 121,  // the lock was lost, or taken by force, while the job ran
   time_over = 124,
   not_executable = 126,
   not_found = 127,

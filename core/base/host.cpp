@@ -37,8 +37,10 @@ bool has_proc() { return Fd(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC)).get
 
 HostFacts look_at_this_host(bool child_signal_ignored)
 {
-  constexpr std::pair<const char*, bool (*)()> ways[] = {
-      {"pidfd_open", has_pidfds}, {"PR_SET_PDEATHSIG", has_death_signal}, {"CLOCK_BOOTTIME", has_boot_clock}, {"/proc", has_proc}};
+  constexpr std::pair<const char*, bool (*)()> ways[] = {{"pidfd_open", has_pidfds},
+                                                         {"PR_SET_PDEATHSIG", has_death_signal},
+                                                         {"CLOCK_BOOTTIME", has_boot_clock},
+                                                         {"/proc", has_proc}};
   HostFacts facts{.missing = {}, .child_signal_ignored = child_signal_ignored};
   for (const auto& [name, is_there] : ways) {
     if (!is_there()) {

@@ -8,7 +8,7 @@
 namespace rlock {
 
 struct HostFacts {
-  std::vector<std::string> missing;  // each with the reason: "pidfd_open (Operation not permitted)"
+  std::vector<std::string> missing;   // each with the reason: "pidfd_open (Operation not permitted)"
   bool child_signal_ignored = false;  // SIGCHLD, by who started us
 };
 

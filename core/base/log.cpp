@@ -100,7 +100,8 @@ void write_line(std::string_view level, std::string_view line, const About& abou
 {
   const bool is_json = style().format == LogFormat::json;
   const std::string message = shortened(line, longest_message);
-  backlog().add((is_json ? json_line(level, message, about, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
+  backlog().add(
+      (is_json ? json_line(level, message, about, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
 }
 
 template <typename Number>

@@ -16,10 +16,10 @@ enum class LogFormat { text, json };
 struct About {
   std::string_view event = {};  // "waiting", "busy", "acquired", "lost": never changes its name
   std::string_view key = {};
-  std::string_view holder = {};              // who holds the lock that the caller does not have
-  std::optional<std::uint64_t> place = {};   // in the queue; 1 is next
-  std::uint64_t fence = 0;                   // of the caller's own hold; 0: unknown
-  std::optional<int> exit_code = {};         // with which rlock ends after this line
+  std::string_view holder = {};             // who holds the lock that the caller does not have
+  std::optional<std::uint64_t> place = {};  // in the queue; 1 is next
+  std::uint64_t fence = 0;                  // of the caller's own hold; 0: unknown
+  std::optional<int> exit_code = {};        // with which rlock ends after this line
 };
 
 // How all lines of this process are written, and of those that are forked from it.
@@ -41,7 +41,8 @@ class Log {
 
   [[nodiscard]] Verbosity verbosity() const { return m_verbosity; }
 
-  void error(std::string_view line, const About& about = {}) const;   // always, -q or not: why we end with a code of our own
+  void error(std::string_view line,
+             const About& about = {}) const;  // always, -q or not: why we end with a code of our own
   void notice(std::string_view line, const About& about = {}) const;  // unless -q
   void detail(std::string_view line, const About& about = {}) const;  // with -v
 

@@ -30,8 +30,8 @@ constexpr bool is_passing(Fault fault) { return fault == Fault::unreachable || f
 
 struct Error {
   Fault fault;
-  std::string text;  // lower case, names the thing and the fix, no newline, never a secret
-  int script_line = 0;  // refused, in a script: where, counted from 1
+  std::string text;        // lower case, names the thing and the fix, no newline, never a secret
+  int script_line = 0;     // refused, in a script: where, counted from 1
   bool was_there = false;  // unreachable: it had spoken to us before it was gone
 };
 

@@ -26,10 +26,9 @@ std::string random_uuid(Rng& rng)
   const std::uint64_t high = (rng.next() & ~0xf000ULL) | 0x4000ULL;
   const std::uint64_t low = (rng.next() & ~(3ULL << 62)) | (2ULL << 62);
   std::array<char, 37> text{};
-  std::snprintf(text.data(), text.size(), "%08x-%04x-%04x-%04x-%012llx",
-                static_cast<unsigned>(high >> 32), static_cast<unsigned>(high >> 16 & 0xffff),
-                static_cast<unsigned>(high & 0xffff), static_cast<unsigned>(low >> 48),
-                static_cast<unsigned long long>(low & 0xffffffffffffULL));
+  std::snprintf(text.data(), text.size(), "%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32),
+                static_cast<unsigned>(high >> 16 & 0xffff), static_cast<unsigned>(high & 0xffff),
+                static_cast<unsigned>(low >> 48), static_cast<unsigned long long>(low & 0xffffffffffffULL));
   return text.data();
 }
 

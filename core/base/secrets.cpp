@@ -57,8 +57,9 @@ std::size_t credentials_end(std::string_view rest)
     return at;
   }
   const auto colon = authority.rfind(':');
-  const bool is_host = colon == npos || authority.starts_with('[') ||
-                       (colon > 0 && std::all_of(authority.begin() + static_cast<std::ptrdiff_t>(colon) + 1, authority.end(), is_digit));
+  const bool is_host =
+      colon == npos || authority.starts_with('[') ||
+      (colon > 0 && std::all_of(authority.begin() + static_cast<std::ptrdiff_t>(colon) + 1, authority.end(), is_digit));
   const auto at = is_host ? npos : rest.rfind('@');
   return at == npos ? 0 : at;
 }
@@ -226,7 +227,9 @@ std::string shown_command(std::span<const std::string> words)
     const std::string_view before = i > 0 ? std::string_view(words[i - 1]) : "";
     const bool is_value = is_secret_option(before) && before.find('=') == npos;
     shown += i > 0 ? " " : "";
-    shown += is_value ? std::string(masked) : announces_script(before) ? without_secrets(words[i]) : masked_word(words[i]);
+    shown += is_value                   ? std::string(masked)
+             : announces_script(before) ? without_secrets(words[i])
+                                        : masked_word(words[i]);
   }
   return shown;
 }

@@ -40,7 +40,7 @@ class StopSource {
 class AnyStop {
  public:
   AnyStop();
-  void add(Stop stop);     // kept open by the caller until it is removed
+  void add(Stop stop);  // kept open by the caller until it is removed
   void remove(Stop stop);
   [[nodiscard]] Stop token() const { return Stop(m_set.get()); }
 
@@ -59,7 +59,10 @@ struct PerAnswer {
   const Clock& clock;
   Millis timeout;
   Limit whole;
-  [[nodiscard]] Limit next() const { return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop}; }
+  [[nodiscard]] Limit next() const
+  {
+    return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop};
+  }
 };
 
 }  // namespace rlock

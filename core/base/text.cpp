@@ -64,7 +64,8 @@ std::size_t utf8_length(std::string_view text)
 bool begins_with_control(std::string_view text)
 {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  return !text.empty() && (byte(0) < 0x20 || byte(0) == 0x7f || (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f));
+  return !text.empty() &&
+         (byte(0) < 0x20 || byte(0) == 0x7f || (byte(0) == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f));
 }
 
 std::string printable(std::string_view text) { return escaped(text, true); }
@@ -85,7 +86,10 @@ std::string shortened(std::string_view text, std::size_t most)
   return std::string(cut_to(text, most)) + (text.size() > most ? "..." : "");
 }
 
-std::string json_escape(std::string_view control) { return "\\u00" + hex_pair(static_cast<unsigned char>(control.back())); }
+std::string json_escape(std::string_view control)
+{
+  return "\\u00" + hex_pair(static_cast<unsigned char>(control.back()));
+}
 
 std::string json_text(std::string_view text)
 {

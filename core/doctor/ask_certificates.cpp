@@ -57,13 +57,15 @@ Endpoint without_login(Endpoint endpoint)
 
 }  // namespace
 
-std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout, const Clock& clock)
+std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout,
+                                              const Clock& clock)
 {
   return at_once(who_shows_one(endpoint, facts), [&](const Endpoint& one) {
     const auto met = Connection::open(without_login(one), clock, {clock.now() + timeout, Stop::never()});
     const auto left = met ? met->certificate_left() : std::nullopt;
-    return CertificateLife{one.shown(), left ? Result(*left)
-                                             : met ? Error{Fault::internal, "it shows none"} : met.error()};
+    return CertificateLife{one.shown(), left  ? Result(*left)
+                                        : met ? Error{Fault::internal, "it shows none"}
+                                              : met.error()};
   });
 }
 

@@ -35,7 +35,8 @@ std::vector<SlotOwner> owners_in(const Reply& slots)
 ClusterFacts ask_cluster(Transport& transport, std::string_view route_key, Millis timeout, const Clock& clock)
 {
   const auto ask = [&](std::string_view what) {
-    return transport.call(route_key, std::array<std::string_view, 2>{"CLUSTER", what}, {clock.now() + timeout, Stop::never()});
+    return transport.call(route_key, std::array<std::string_view, 2>{"CLUSTER", what},
+                          {clock.now() + timeout, Stop::never()});
   };
   ClusterFacts facts;
   if (const auto info = ask("INFO")) {

@@ -14,6 +14,7 @@ SentinelFacts ask_sentinels(const Endpoint& group, Millis timeout, const Clock& 
 ClusterFacts ask_cluster(Transport& transport, std::string_view route_key, Millis timeout, const Clock& clock);
 
 // Of all that speak TLS: the server, or its sentinels and who they name, or the nodes of the cluster.
-std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout, const Clock& clock);
+std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout,
+                                              const Clock& clock);
 
 }  // namespace rlock::doctor

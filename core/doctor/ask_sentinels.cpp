@@ -37,14 +37,16 @@ SentinelSaid ask(const Endpoint& group, const HostPort& at, const Limit& limit, 
     said.heard = sentinel.error();
     return said;
   }
-  const auto named = sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name}, limit);
+  const auto named =
+      sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name}, limit);
   if (!named || named->is_error()) {
     said.heard = named ? error_from_reply(named->text, said.where) : named.error();
     return said;
   }
   said.master = named_in(*named);
   if (said.master) {
-    said.fail_over = fail_over_in(sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "CKQUORUM", name}, limit), said.where);
+    said.fail_over =
+        fail_over_in(sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "CKQUORUM", name}, limit), said.where);
   }
   return said;
 }
@@ -65,7 +67,8 @@ std::vector<HostPort> named_by(const std::vector<SentinelSaid>& said)
 
 SentinelFacts ask_sentinels(const Endpoint& group, Millis timeout, const Clock& clock)
 {
-  auto said = at_once(group.sentinels.hosts, [&](const HostPort& at) { return ask(group, at, within(timeout, clock), clock); });
+  auto said =
+      at_once(group.sentinels.hosts, [&](const HostPort& at) { return ask(group, at, within(timeout, clock), clock); });
   auto masters = at_once(named_by(said), [&](const HostPort& at) {
     const auto met = Connection::open(server_at(group, at), clock, within(timeout, clock));
     return NamedMaster{at, met ? Result<Done>(Done{}) : met.error()};

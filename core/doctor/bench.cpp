@@ -19,7 +19,9 @@ using std::chrono_literals::operator""s;
 class Bencher {
  public:
   Bencher(const BenchPlan& plan, LockName name, const Clock& clock, Stop stop)
-      : m_plan(plan), m_clock(clock), m_stop(stop),
+      : m_plan(plan),
+        m_clock(clock),
+        m_stop(stop),
         m_spec{.name = std::move(name), .mode = Plain{}, .ttl = 10s, .who = {.command = "rlock bench"}, .once = {}}
   {
   }
@@ -31,7 +33,8 @@ class Bencher {
       return store.error();
     }
     m_store = *std::move(store);
-    const auto state = m_store->inspect(m_spec.name, limit());  // the connection is there, and the scripts are not timed
+    const auto state =
+        m_store->inspect(m_spec.name, limit());  // the connection is there, and the scripts are not timed
     const auto first = state ? pair() : Result<Done>(state.error());
     m_acquire.clear(), m_release.clear();
     return first;
@@ -84,7 +87,8 @@ class Bencher {
     const bool waits = manner.queues && std::holds_alternative<Busy>(*attempt);
     return waits || std::holds_alternative<Granted>(*attempt)
                ? Result(Done{})
-               : Error{Fault::unfit, "a lock of our own was not granted (is the server slow, or about to lose its locks?)"};
+               : Error{Fault::unfit,
+                       "a lock of our own was not granted (is the server slow, or about to lose its locks?)"};
   }
 
   Result<Done> pair()
@@ -181,7 +185,8 @@ Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> nam
   if (const auto done = alone.pairs_until(clock.now() + plan.time); !done) {
     return done.error();
   }
-  BenchResult result{.acquire = distribution_of(alone.acquire()), .release = distribution_of(alone.release()), .hand_over = {}};
+  BenchResult result{
+      .acquire = distribution_of(alone.acquire()), .release = distribution_of(alone.release()), .hand_over = {}};
   if (plan.server.endpoints.size() == 1) {
     if (const auto done = alone.hand_over_until(clock.now() + plan.time); !done) {
       return done.error();

@@ -18,10 +18,11 @@ struct BenchPlan {
 };
 
 struct BenchResult {
-  Distribution acquire;                   // of a free lock, one after the other
+  Distribution acquire;  // of a free lock, one after the other
   Distribution release;
-  std::optional<Distribution> hand_over;  // from releasing to the next in line having it; nobody stands in line for a quorum
-  double pairs_per_second = 0;            // of all connections together
+  std::optional<Distribution>
+      hand_over;                // from releasing to the next in line having it; nobody stands in line for a quorum
+  double pairs_per_second = 0;  // of all connections together
 };
 
 // A thread for each connection. Leaves nothing behind, also when `stop` ends it with Fault::interrupted, unless the server

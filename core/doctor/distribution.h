@@ -12,7 +12,7 @@ namespace rlock {
 using Micros = std::chrono::microseconds;
 
 struct Bucket {
-  Micros most;        // what is in it took no longer; and longer than that of the bucket before
+  Micros most;  // what is in it took no longer; and longer than that of the bucket before
   std::size_t count;
 };
 

@@ -16,11 +16,11 @@ namespace {
 using std::chrono_literals::operator""s;
 
 constexpr int round_trips = 20;
-constexpr auto settings = std::to_array<std::string_view>({"appendfsync", "save", "min-replicas-to-write", "timeout",
-                                                           "busy-reply-threshold", "lua-time-limit", "port", "tls-port",
-                                                           "bind", "protected-mode"});
-constexpr auto cluster_settings = std::to_array<std::string_view>({"cluster-require-full-coverage",
-                                                                   "cluster-allow-pubsubshard-when-down"});
+constexpr auto settings =
+    std::to_array<std::string_view>({"appendfsync", "save", "min-replicas-to-write", "timeout", "busy-reply-threshold",
+                                     "lua-time-limit", "port", "tls-port", "bind", "protected-mode"});
+constexpr auto cluster_settings =
+    std::to_array<std::string_view>({"cluster-require-full-coverage", "cluster-allow-pubsubshard-when-down"});
 
 class Examiner {
  public:
@@ -44,7 +44,10 @@ class Examiner {
     if (seconds == 0) {
       return Error{Fault::internal, "the answer to TIME makes no sense"};
     }
-    return Tick{.sent = sent, .answered = answered, .wall_us = wall_clock_ms() * 1000, .server_us = seconds * 1'000'000 + micros};
+    return Tick{.sent = sent,
+                .answered = answered,
+                .wall_us = wall_clock_ms() * 1000,
+                .server_us = seconds * 1'000'000 + micros};
   }
 
   Result<Fields> info()
@@ -139,7 +142,8 @@ std::string host_of(const Endpoint& endpoint)
 }
 
 // All that is asked of the server itself; until it does not answer.
-void ask_the_server(Facts& facts, Examiner& ask, Transport& transport, const Examination& what, const Clock& clock, Rng& rng)
+void ask_the_server(Facts& facts, Examiner& ask, Transport& transport, const Examination& what, const Clock& clock,
+                    Rng& rng)
 {
   const auto first = ask.tick();
   const bool refused = !first && first.error().fault == Fault::refused;
@@ -191,8 +195,8 @@ Endpoint without_password(Endpoint endpoint)
   return endpoint;
 }
 
-Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what, const Clock& clock,
-              Rng& rng)
+Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
+              const Clock& clock, Rng& rng)
 {
   Facts facts;
   facts.server = endpoint.shown();

@@ -55,7 +55,8 @@ struct SentinelSaid {
   std::string where;               // as HostPort is shown
   Result<Done> heard = Done{};     // an Error: it said nothing; what follows is empty
   std::optional<HostPort> master;  // missing: it knows none of that name
-  Result<Done> fail_over = Done{}; // whether there could be one, by SENTINEL CKQUORUM; Fault::refused: it may not be asked that
+  Result<Done> fail_over =
+      Done{};  // whether there could be one, by SENTINEL CKQUORUM; Fault::refused: it may not be asked that
 };
 
 // Whom sentinels name, and whether he says so himself.
@@ -65,8 +66,8 @@ struct NamedMaster {
 };
 
 struct SentinelFacts {
-  std::vector<SentinelSaid> said;     // in the order of the URL
-  std::vector<NamedMaster> masters;   // each once
+  std::vector<SentinelSaid> said;    // in the order of the URL
+  std::vector<NamedMaster> masters;  // each once
 };
 
 struct SlotOwner {
@@ -89,9 +90,9 @@ struct Facts {
   Anonymous anonymous = Anonymous::unknown;
   std::vector<CertificateLife> certificates = {};  // without TLS none
   std::optional<SentinelFacts> sentinels = {};     // where the URL names some
-  std::optional<Error> failure;    // nothing could be asked; all that follows is empty
+  std::optional<Error> failure;                    // nothing could be asked; all that follows is empty
   std::optional<ClusterFacts> cluster = {};        // where the URL says that it is one
-  std::vector<Tick> ticks;         // the last one about a second after the first
+  std::vector<Tick> ticks;                         // the last one about a second after the first
   std::optional<Fields> info;
   std::optional<Fields> config;
   Result<Probe> probe = Error{Fault::internal, "not tried"};

@@ -12,8 +12,8 @@ enum class Health { ok, warn, fail, unknown };
 struct Finding {
   std::string_view check;  // "eviction": stable, for scripts
   Health status;
-  std::string found;       // for people; safe to print
-  std::string advice;      // what to do about it; empty: nothing
+  std::string found;   // for people; safe to print
+  std::string advice;  // what to do about it; empty: nothing
 };
 
 }  // namespace rlock

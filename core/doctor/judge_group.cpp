@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::chrono::days soon{14};  // to renew a certificate
 
-std::string of(std::size_t count, const std::string& what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+std::string of(std::size_t count, const std::string& what)
+{
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
 
 // The first that was shown and is not to be trusted; nullptr: none.
 const CertificateLife* no_good(const Facts& facts)
@@ -88,10 +91,12 @@ Verdict sentinels(const Facts& facts, Millis)
     if (!said.master || said.master != all.front().master) {
       const SentinelSaid& first = all.front();
       return fail((&said == &first ? "" : said_by(first) + ", ") + said_by(said),
-                  "let all watch the same master under the same name (SENTINEL MONITOR, SENTINEL REMOVE); during a fail-over wait");
+                  "let all watch the same master under the same name (SENTINEL MONITOR, SENTINEL REMOVE); during a "
+                  "fail-over wait");
     }
   }
-  return ok(of(all.size(), "sentinel") + (all.size() == 1 ? " names " : " name ") + printable(show(*all.front().master)));
+  return ok(of(all.size(), "sentinel") + (all.size() == 1 ? " names " : " name ") +
+            printable(show(*all.front().master)));
 }
 
 Verdict fail_over(const Facts& facts, Millis)
@@ -107,7 +112,8 @@ Verdict fail_over(const Facts& facts, Millis)
       return not_permitted("SENTINEL CKQUORUM");
     } else {
       return fail(said.where + " says " + said.fail_over.error().text,
-                  "have enough sentinels run, and a quorum (SENTINEL SET) that they reach: else nobody takes over from a dead master");
+                  "have enough sentinels run, and a quorum (SENTINEL SET) that they reach: else nobody takes over from "
+                  "a dead master");
     }
   }
   return told == 0 ? Verdict{Health::unknown, "not asked: no sentinel knows the master", {}}
@@ -142,7 +148,8 @@ Verdict cluster(const Facts& facts, Millis)
   }
   if (facts.cluster->info->number("cluster_slots_assigned") == 0) {
     return fail("no slot is assigned to a node, so no lock can be taken",
-                "assign the slots: redis-cli --cluster create HOST:PORT... for a new cluster, redis-cli --cluster fix for an old one");
+                "assign the slots: redis-cli --cluster create HOST:PORT... for a new cluster, redis-cli --cluster fix "
+                "for an old one");
   }
   const std::string advice = "see CLUSTER NODES there, and redis-cli --cluster check";
   const auto served = facts.cluster->info->number("cluster_slots_ok").value_or(16384);
@@ -163,9 +170,10 @@ Verdict spares(const Facts& facts, Millis)
     return untold();
   }
   const auto names = alone(*owners);
-  return names.empty() ? ok("each master has a replica")
-                       : warn("no replica that could take over: " + listed(names),
-                              "give each master one: without it no lock in its slots can be taken or renewed while it is gone");
+  return names.empty()
+             ? ok("each master has a replica")
+             : warn("no replica that could take over: " + listed(names),
+                    "give each master one: without it no lock in its slots can be taken or renewed while it is gone");
 }
 
 // Where each master has a replica, a slot that nobody serves is not to be expected.

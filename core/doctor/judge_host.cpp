@@ -16,14 +16,16 @@ Verdict kernel(const HostFacts& facts)
   for (const std::string& each : facts.missing) {
     all += (all.empty() ? "" : ", ") + each;
   }
-  return doctor::warn("not there: " + all, "run on Linux 5.3 or later, with /proc, and let the container's seccomp profile allow these");
+  return doctor::warn("not there: " + all,
+                      "run on Linux 5.3 or later, with /proc, and let the container's seccomp profile allow these");
 }
 
 Verdict child_signal(const HostFacts& facts)
 {
   return facts.child_signal_ignored
-             ? doctor::warn("whoever started us ignores SIGCHLD, and so do jobs: they do not see how their own children end",
-                            "start rlock with SIGCHLD as it is by default")
+             ? doctor::warn(
+                   "whoever started us ignores SIGCHLD, and so do jobs: they do not see how their own children end",
+                   "start rlock with SIGCHLD as it is by default")
              : doctor::ok("SIGCHLD is as it is by default");
 }
 

@@ -43,7 +43,8 @@ bool other_hosts_reach(const Fields& config, const Fields& info)
   const bool is_protected = config.text("protected-mode") == "yes" &&
                             (bind.empty() || number_of_version(info.text("redis_version").value_or("")) >= 70'000);
   std::istringstream addresses(bind);
-  const bool only_loopback = !bind.empty() && std::all_of(std::istream_iterator<std::string>(addresses), {}, is_bound_to_loopback);
+  const bool only_loopback =
+      !bind.empty() && std::all_of(std::istream_iterator<std::string>(addresses), {}, is_bound_to_loopback);
   return !is_protected && !only_loopback;
 }
 
@@ -51,7 +52,8 @@ bool other_hosts_reach(const Fields& config, const Fields& info)
 
 Verdict access(const Facts& facts, Millis)
 {
-  const std::string advice = "set a password for the default user, or disable that user (rlock acl prints the rules of another one)";
+  const std::string advice =
+      "set a password for the default user, or disable that user (rlock acl prints the rules of another one)";
   const std::string open = "a client without a password may delete every lock";
   switch (facts.anonymous) {
     case Anonymous::refused: return ok("a client without a password may not delete a lock");
@@ -62,7 +64,8 @@ Verdict access(const Facts& facts, Millis)
     return warn(open, advice);
   }
   if (!facts.config || !facts.info || !facts.config->text("bind")) {
-    return {Health::unknown, open + ", and CONFIG GET, which tells whether other hosts reach it, is not permitted", advice};
+    return {Health::unknown, open + ", and CONFIG GET, which tells whether other hosts reach it, is not permitted",
+            advice};
   }
   return other_hosts_reach(*facts.config, *facts.info) ? warn(open + ", and other hosts reach it", advice)
                                                        : ok("no password is needed, but only this host reaches it");
@@ -119,8 +122,9 @@ Verdict lock(const Facts& facts, Millis)
     return ok("one of our own was taken, refused to another, renewed and released");
   }
   const Error& why = facts.probe.error();
-  return fail(why.text, why.fault == Fault::refused ? "rlock acl -k GLOB prints the rules; --prefix says where this user may lock"
-                                                    : "no lock can be taken there as it is");
+  return fail(why.text, why.fault == Fault::refused
+                            ? "rlock acl -k GLOB prints the rules; --prefix says where this user may lock"
+                            : "no lock can be taken there as it is");
 }
 
 Verdict messages(const Facts& facts, Millis)
@@ -128,8 +132,9 @@ Verdict messages(const Facts& facts, Millis)
   if (!facts.probe) {
     return {Health::unknown, "no lock could be tried", {}};
   }
-  return facts.probe->heard ? ok("what is said to an owner is heard")
-                            : fail("what is said to an owner is not heard", "let PUBLISH and SUBSCRIBE through to the same server");
+  return facts.probe->heard
+             ? ok("what is said to an owner is heard")
+             : fail("what is said to an owner is not heard", "let PUBLISH and SUBSCRIBE through to the same server");
 }
 
 Verdict eavesdroppers(const Facts& facts, Millis)
@@ -168,7 +173,8 @@ Verdict role(const Facts& facts, Millis)
     return untold();
   }
   if (*role != "master") {
-    const std::string master = facts.info->text("master_host").value_or("?") + ":" + facts.info->text("master_port").value_or("?");
+    const std::string master =
+        facts.info->text("master_host").value_or("?") + ":" + facts.info->text("master_port").value_or("?");
     return fail("it is a replica of " + printable(master), "name the master");
   }
   return ok(mode == "cluster" ? "master in a cluster" : "master");
@@ -211,7 +217,8 @@ Verdict idle_timeout(const Facts& facts, Millis ttl)
   }
   const Millis idle = std::chrono::seconds(*seconds);
   return idle > ttl / 3 ? ok(show(idle))
-                        : warn(show(idle) + ": connections end between two renewals", "set timeout 0, or more than " + show(ttl / 3));
+                        : warn(show(idle) + ": connections end between two renewals",
+                               "set timeout 0, or more than " + show(ttl / 3));
 }
 
 Verdict slow_scripts(const Facts& facts, Millis ttl)
@@ -221,10 +228,10 @@ Verdict slow_scripts(const Facts& facts, Millis ttl)
   if (!ms) {
     return untold();
   }
-  return *ms > 0 && Millis(*ms) < ttl / 3
-             ? ok("it says so after " + show(Millis(*ms)))
-             : warn(*ms <= 0 ? "a slow script is never told of" : "a slow script is told of only after " + show(Millis(*ms)),
-                    "set busy-reply-threshold below " + show(ttl / 3));
+  return *ms > 0 && Millis(*ms) < ttl / 3 ? ok("it says so after " + show(Millis(*ms)))
+                                          : warn(*ms <= 0 ? "a slow script is never told of"
+                                                          : "a slow script is told of only after " + show(Millis(*ms)),
+                                                 "set busy-reply-threshold below " + show(ttl / 3));
 }
 
 }  // namespace rlock::doctor

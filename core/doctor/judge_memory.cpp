@@ -96,9 +96,10 @@ Verdict restart(const Facts& facts, Millis ttl)
   }
   const Millis up = std::chrono::seconds(*seconds);
   const std::string found = "it has run for " + show_roughly(up);
-  return up < ttl && !keeps_a_log(facts) ? warn(found + ": locks from before may be forgotten, and their jobs still run",
-                                                "wait for " + show(ttl) + " after a restart")
-                                         : ok(found);
+  return up < ttl && !keeps_a_log(facts)
+             ? warn(found + ": locks from before may be forgotten, and their jobs still run",
+                    "wait for " + show(ttl) + " after a restart")
+             : ok(found);
 }
 
 Verdict replicas(const Facts& facts, Millis)

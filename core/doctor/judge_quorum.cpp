@@ -21,7 +21,8 @@ Verdict number(Servers servers)
 {
   return servers.size() >= 3 && servers.size() % 2 == 1
              ? doctor::ok(count_of(servers))
-             : doctor::warn(count_of(servers) + ": one that fails more than an odd number would need", "take 3 or 5 independent servers");
+             : doctor::warn(count_of(servers) + ": one that fails more than an odd number would need",
+                            "take 3 or 5 independent servers");
 }
 
 // The first two of which the same is told.

@@ -8,17 +8,18 @@
 namespace rlock {
 namespace {
 
-Error wrong(std::string what)
-{
-  return {Fault::internal, std::move(what) + " (is it a proxy, or no Redis?)"};
-}
+Error wrong(std::string what) { return {Fault::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
 
 // One trial; each step needs those before it.
 class Trial {
  public:
   Trial(RedisStore& store, LockSpec spec, Millis timeout, const Clock& clock, Rng& rng)
-      : m_store(store), m_spec(std::move(spec)), m_timeout(timeout), m_clock(clock),
-        m_owner(Owner::fresh(rng, ::getpid())), m_other(Owner::fresh(rng, ::getpid()))
+      : m_store(store),
+        m_spec(std::move(spec)),
+        m_timeout(timeout),
+        m_clock(clock),
+        m_owner(Owner::fresh(rng, ::getpid())),
+        m_other(Owner::fresh(rng, ::getpid()))
   {
   }
 
@@ -79,7 +80,8 @@ class Trial {
 
   Result<std::int64_t> listening()
   {
-    const ForceCall call{.name = m_spec.name, .mode = m_spec.mode, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
+    const ForceCall call{
+        .name = m_spec.name, .mode = m_spec.mode, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
     const auto asked = m_store.force(ForceStep::ask, call, limit());
     if (!asked) {
       return asked.error();
@@ -124,7 +126,8 @@ Result<LockName> name_of_our_own(std::string_view prefix, std::string_view purpo
   return LockName::parse(std::string(prefix) + "rlock:" + std::string(purpose) + ":" + random_uuid(rng));
 }
 
-Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock, Rng& rng)
+Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+                         Rng& rng)
 {
   RedisStore store(std::make_unique<Borrowed>(transport));
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};

@@ -12,7 +12,8 @@ namespace rlock {
 Result<LockName> name_of_our_own(std::string_view prefix, std::string_view purpose, Rng& rng);
 
 // Leaves nothing behind, however it ends, unless the server cannot be reached any more. An Error says which step failed.
-Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock, Rng& rng);
+Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+                         Rng& rng);
 
 // Deletes all that may be left of a lock that was ours alone.
 Result<Done> sweep(Transport& transport, const LockName& name, const Limit& limit);
@@ -25,7 +26,8 @@ class Borrowed final : public Transport {
   {
     return m_owner.call(route_key, argv, limit);
   }
-  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
+                          const Limit& limit) override
   {
     return m_owner.follow_up(route_key, argv, limit);
   }

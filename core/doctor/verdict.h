@@ -18,8 +18,14 @@ struct Verdict {
 };
 
 inline Verdict ok(std::string found) { return {Health::ok, std::move(found), {}}; }
-inline Verdict warn(std::string found, std::string advice) { return {Health::warn, std::move(found), std::move(advice)}; }
-inline Verdict fail(std::string found, std::string advice) { return {Health::fail, std::move(found), std::move(advice)}; }
+inline Verdict warn(std::string found, std::string advice)
+{
+  return {Health::warn, std::move(found), std::move(advice)};
+}
+inline Verdict fail(std::string found, std::string advice)
+{
+  return {Health::fail, std::move(found), std::move(advice)};
+}
 inline Verdict not_permitted(std::string_view what)
 {
   return {Health::unknown, "not permitted", "ask somebody who may " + std::string(what)};

@@ -37,8 +37,7 @@ Error not_found(const std::string& name, const char* why)
 
 Error not_executable(const std::string& path, Found found)
 {
-  const char* why = found == Found::directory ? "it is a directory"
-                                              : "permission denied (is it marked executable?)";
+  const char* why = found == Found::directory ? "it is a directory" : "permission denied (is it marked executable?)";
   return {Fault::not_executable, "cannot execute " + printable(path) + ": " + why};
 }
 

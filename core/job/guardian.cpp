@@ -56,7 +56,11 @@ Instant last_resort_due(const GuardianTask& task)
 class Guardian {
  public:
   Guardian(const GuardianTask& task, Senses& senses, LastResort& last_resort, pid_t job)
-      : m_task(task), m_senses(senses), m_last_resort(last_resort), m_tree(job, task.grouping), m_state(started(task.spec, m_clock.now()))
+      : m_task(task),
+        m_senses(senses),
+        m_last_resort(last_resort),
+        m_tree(job, task.grouping),
+        m_state(started(task.spec, m_clock.now()))
   {
   }
 
@@ -161,8 +165,7 @@ void Guardian::obey()
 
 void Guardian::advance(const StopEvent& event)
 {
-  const StopStep step =
-      next_step(m_task.spec, m_state, event, m_clock.now(), m_task.lifeline.valid_until());
+  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.lifeline.valid_until());
   m_state = step.state;
   act(step.act);
 }
@@ -247,8 +250,8 @@ class StartGate final : public Gate {
   std::optional<LateValue> pass() override
   {
     auto value = await_go(m_task.channel.get());
-    const bool allowed = value && !is_gone(m_task.channel.get()) &&
-                         may_start(m_task.spec, m_clock.now(), m_task.lifeline.valid_until());
+    const bool allowed =
+        value && !is_gone(m_task.channel.get()) && may_start(m_task.spec, m_clock.now(), m_task.lifeline.valid_until());
     if (!allowed) {
       return std::nullopt;
     }
@@ -325,8 +328,8 @@ void be_guardian(GuardianTask task)
   block_everything();
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::vector<int> inherited = close_own_descriptors(
-      std::array{task.channel.get(), task.lifeline.moved_fd(), task.heirs.fd()});
+  const std::vector<int> inherited =
+      close_own_descriptors(std::array{task.channel.get(), task.lifeline.moved_fd(), task.heirs.fd()});
   const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
   ::setpgid(0, 0);  // out of the runner's group
 

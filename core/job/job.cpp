@@ -118,9 +118,8 @@ void Job::note(const JobEvent& event)
     part(ended->wait_status);
     return;
   }
-  const bool never_ran =
-      std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event) ||
-      std::holds_alternative<GateKilled>(event);
+  const bool never_ran = std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event) ||
+                         std::holds_alternative<GateKilled>(event);
   if (never_ran) {
     part(std::nullopt);
   }

@@ -33,7 +33,7 @@ namespace rlock {
 enum class Leftovers { stop, wait, leave, heirs };
 
 struct JobSpec {
-  std::string path;                      // what find_command found
+  std::string path;  // what find_command found
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value, the whole of it
   std::string late_variable;             // one more, whose value only go() knows; empty: none
@@ -53,21 +53,35 @@ struct JobSpec {
 // Why the guardian stopped the job; none: it ended by itself.
 enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
 
-struct NotExecuted { int error; };     // errno of execve, or of what comes before it: the job never ran
-struct NotStarted {};                  // the gate stayed shut: the lifeline had run out before the job began
-struct GateKilled {};                  // the prepared process was killed before it became the job: call Job::take_over, and prepare another
-struct Paused { int signal; };         // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
-struct LeftBehind { unsigned count; }; // the main process ended and these are still there; what happens is as JobSpec::leftovers says
-struct NotSignalled { pid_t pid; };    // a process of the job, which runs as another user (EPERM)
-struct LivesOn { int wait_status; };   // Leftovers::heirs: the main process ended, and others of the job are there
-struct Ended {                         // all of it is dead and reaped, or left as asked
-  int wait_status;                     // of the main process, as waitpid(2) gives it
+struct NotExecuted {
+  int error;
+};                     // errno of execve, or of what comes before it: the job never ran
+struct NotStarted {};  // the gate stayed shut: the lifeline had run out before the job began
+struct GateKilled {
+};  // the prepared process was killed before it became the job: call Job::take_over, and prepare another
+struct Paused {
+  int signal;
+};  // the job's main process was stopped (Ctrl-Z, a read in the background); only told on a terminal
+struct LeftBehind {
+  unsigned count;
+};  // the main process ended and these are still there; what happens is as JobSpec::leftovers says
+struct NotSignalled {
+  pid_t pid;
+};  // a process of the job, which runs as another user (EPERM)
+struct LivesOn {
+  int wait_status;
+};                  // Leftovers::heirs: the main process ended, and others of the job are there
+struct Ended {      // all of it is dead and reaped, or left as asked
+  int wait_status;  // of the main process, as waitpid(2) gives it
   Stopped why;
-  bool killed;                         // KILL was needed
-  bool still_runs = false;             // but for processes that may not be signalled
+  bool killed;              // KILL was needed
+  bool still_runs = false;  // but for processes that may not be signalled
 };
-struct GuardianGone { int wait_status; };  // somebody killed it: call Job::take_over
-using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LivesOn, Ended, GuardianGone>;
+struct GuardianGone {
+  int wait_status;
+};  // somebody killed it: call Job::take_over
+using JobEvent =
+    std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LivesOn, Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
@@ -92,8 +106,8 @@ class Job {
   [[nodiscard]] int fd() const { return m_channel.get(); }
   Result<std::optional<JobEvent>> next();  // nullopt: nothing now
 
-  void forward(int signal);       // to the job's group, as the user's own signal would
-  void stop(Millis kill_after);   // the stop signal now, KILL after that; a second call can only hasten it
+  void forward(int signal);      // to the job's group, as the user's own signal would
+  void stop(Millis kill_after);  // the stop signal now, KILL after that; a second call can only hasten it
 
   // With Leftovers::heirs.
   [[nodiscard]] int heirs_fd() const { return m_heirs.fd(); }  // POLLHUP: there are none
@@ -110,7 +124,8 @@ class Job {
   std::vector<pid_t> take_over();
 
  private:
-  Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers, Heirs heirs);
+  Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers,
+      Heirs heirs);
   void note(const JobEvent& event);
   void part(std::optional<int> wait_status);
   int reap_guardian();

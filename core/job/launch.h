@@ -38,7 +38,9 @@ class Gate {
   virtual std::optional<LateValue> pass() = 0;
 };
 
-struct Launched { pid_t pid; };  // it runs, and dies with us (PR_SET_PDEATHSIG)
+struct Launched {
+  pid_t pid;
+};  // it runs, and dies with us (PR_SET_PDEATHSIG)
 using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
 // Returns when the gate was passed and the job runs, or will not. Until then the new process has our memory, as

@@ -18,8 +18,7 @@ Lifeline::Lifeline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD
   if (!m_moved) {
     throw std::system_error(errno, std::generic_category(), "eventfd");
   }
-  void* page =
-      ::mmap(nullptr, sizeof *m_page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* page = ::mmap(nullptr, sizeof *m_page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) {
     throw std::system_error(errno, std::generic_category(), "mmap");
   }

@@ -26,8 +26,7 @@ Error not_held(pid_t pid, int error)
     case EINVAL:
     case ENOENT: return {Fault::usage, number + " is no process of its own but a thread"};
     case ENOSYS: return {Fault::os, "this kernel has no pidfd_open (Linux 5.3 has)"};
-    default:
-      return {Fault::os, "cannot hold process " + number + ": " + std::generic_category().message(error)};
+    default: return {Fault::os, "cannot hold process " + number + ": " + std::generic_category().message(error)};
   }
 }
 

@@ -28,15 +28,13 @@ struct Named {
 
 // The first name of a number is the one that is shown.
 constexpr Named names[] = {
-    {SIGHUP, "HUP"},       {SIGINT, "INT"},   {SIGQUIT, "QUIT"},     {SIGILL, "ILL"},
-    {SIGTRAP, "TRAP"},     {SIGABRT, "ABRT"}, {SIGABRT, "IOT"},      {SIGBUS, "BUS"},
-    {SIGFPE, "FPE"},       {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"},
-    {SIGUSR2, "USR2"},     {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"},     {SIGTERM, "TERM"},
-    {SIGCHLD, "CHLD"},     {SIGCHLD, "CLD"},  {SIGCONT, "CONT"},     {SIGSTOP, "STOP"},
-    {SIGTSTP, "TSTP"},     {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"},     {SIGURG, "URG"},
-    {SIGXCPU, "XCPU"},     {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"},
-    {SIGWINCH, "WINCH"},   {SIGIO, "IO"},     {SIGIO, "POLL"},       {SIGPWR, "PWR"},
-    {SIGSYS, "SYS"},
+    {SIGHUP, "HUP"},       {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},     {SIGTRAP, "TRAP"},
+    {SIGABRT, "ABRT"},     {SIGABRT, "IOT"},      {SIGBUS, "BUS"},   {SIGFPE, "FPE"},     {SIGKILL, "KILL"},
+    {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"},     {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"},   {SIGALRM, "ALRM"},
+    {SIGTERM, "TERM"},     {SIGCHLD, "CHLD"},     {SIGCHLD, "CLD"},  {SIGCONT, "CONT"},   {SIGSTOP, "STOP"},
+    {SIGTSTP, "TSTP"},     {SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"}, {SIGURG, "URG"},     {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"},     {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"}, {SIGIO, "IO"},
+    {SIGIO, "POLL"},       {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
 #ifdef SIGSTKFLT
     {SIGSTKFLT, "STKFLT"},
 #endif
@@ -144,15 +142,15 @@ std::optional<int> signal_number(std::string_view name)
   if (wanted.starts_with("SIG")) {
     wanted.erase(0, 3);
   }
-  const auto* found = std::find_if(std::begin(names), std::end(names),
-                                   [&](const Named& signal) { return signal.name == wanted; });
+  const auto* found =
+      std::find_if(std::begin(names), std::end(names), [&](const Named& signal) { return signal.name == wanted; });
   return found == std::end(names) ? std::nullopt : std::optional(found->number);
 }
 
 std::string signal_name(int signal)
 {
-  const auto* found = std::find_if(std::begin(names), std::end(names),
-                                   [&](const Named& named) { return named.number == signal; });
+  const auto* found =
+      std::find_if(std::begin(names), std::end(names), [&](const Named& named) { return named.number == signal; });
   return found == std::end(names) ? std::to_string(signal) : std::string(found->name);
 }
 

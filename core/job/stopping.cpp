@@ -18,10 +18,7 @@ struct Deciding {
   Instant now;
   Instant valid_until;
 
-  [[nodiscard]] bool unstopped() const
-  {
-    return state.phase == Phase::running || state.phase == Phase::lingering;
-  }
+  [[nodiscard]] bool unstopped() const { return state.phase == Phase::running || state.phase == Phase::lingering; }
 
   // The first reason stands. What is left of a job that ended by itself is stopped for no other
   // reason than being left, unless we were to wait for it.
@@ -152,8 +149,7 @@ Instant next_look(const JobSpec& spec, const StopState& state, Instant valid_unt
 {
   switch (state.phase) {
     case Phase::running:
-    case Phase::lingering:
-      return std::min({valid_until - spec.signal_lead, state.time_over, state.left_behind});
+    case Phase::lingering: return std::min({valid_until - spec.signal_lead, state.time_over, state.left_behind});
     case Phase::stopping: return kill_due(spec, state, valid_until);
     case Phase::killing:
     case Phase::over: break;

@@ -52,7 +52,7 @@ enum class Act {
   report_leftovers,
   stop_leftovers,  // both of the above
   report_heirs,
-  kill,            // until nothing is left, then tell: TreeEmpty
+  kill,  // until nothing is left, then tell: TreeEmpty
   finish,
 };
 

@@ -44,7 +44,9 @@ Tree::Tree(pid_t main, Grouping grouping)
 {
 }
 
-Tree::Tree(std::vector<pid_t> spared_children, pid_t main) : m_own_session(main), m_spared(std::move(spared_children)) {}
+Tree::Tree(std::vector<pid_t> spared_children, pid_t main) : m_own_session(main), m_spared(std::move(spared_children))
+{
+}
 
 void Tree::reap()
 {

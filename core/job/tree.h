@@ -17,7 +17,7 @@ namespace rlock {
 
 class Tree {
  public:
-  Tree(pid_t main, Grouping grouping);                // `main`: our child, the job's first process
+  Tree(pid_t main, Grouping grouping);  // `main`: our child, the job's first process
   // Orphans; the children are not of the job. `main`: what the job's first process was; 0: not known.
   Tree(std::vector<pid_t> spared_children, pid_t main);
 

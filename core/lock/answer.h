@@ -24,10 +24,7 @@ class Answer {
   [[nodiscard]] std::size_t size() const { return m_reply.elements.size(); }
   [[nodiscard]] bool is(std::string_view word) const { return text(0) == word; }
   [[nodiscard]] std::string text(std::size_t at) const { return at < size() ? part(at).text : ""; }
-  [[nodiscard]] bool has(std::size_t at) const
-  {
-    return at < size() && part(at).kind == Reply::Kind::text;
-  }
+  [[nodiscard]] bool has(std::size_t at) const { return at < size() && part(at).kind == Reply::Kind::text; }
   [[nodiscard]] std::int64_t integer(std::size_t at) const { return at < size() ? part(at).integer : 0; }
   [[nodiscard]] std::uint64_t number(std::size_t at) const  // sent as text, for Lua's numbers are doubles
   {
@@ -63,7 +60,8 @@ class Answer {
     if (is("differs")) {
       const std::string there = std::to_string(integer(1));
       if (there == "0") {
-        return {Fault::config, "the permits of " + printable(name.text()) + " are 0, because the record of their holders was " +
+        return {Fault::config, "the permits of " + printable(name.text()) +
+                                   " are 0, because the record of their holders was " +
                                    "deleted (delete the key on the server)"};
       }
       return {Fault::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
@@ -71,8 +69,10 @@ class Answer {
                                  "; their number may change while none is held)"};
     }
     if (is("denied")) {
-      return {Fault::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
-                                  " to this user (grant it, for without it the lock could not be released; rlock acl prints all rules)"};
+      return {
+          Fault::refused,
+          "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
+              " to this user (grant it, for without it the lock could not be released; rlock acl prints all rules)"};
     }
     return {Fault::internal, "the answer of " + std::string(script.name) + " makes no sense"};
   }

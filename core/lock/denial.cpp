@@ -88,8 +88,9 @@ Error misplaced(Error error, Transport& transport, const ScriptCall& call, const
 
 bool is_about_keys(const Error& error)
 {
-  return error.fault == Fault::refused && (error.text.find("access one of the keys") != std::string::npos ||  // Redis 7.0
-                                           error.text.find("access a key") != std::string::npos);             // 7.2
+  return error.fault == Fault::refused &&
+         (error.text.find("access one of the keys") != std::string::npos ||  // Redis 7.0
+          error.text.find("access a key") != std::string::npos);             // 7.2
 }
 
 Error naming(std::string_view what, Error error)

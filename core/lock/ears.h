@@ -31,10 +31,7 @@ class Ears {
   bool hear();
 
   // What goes on hearing what is said to the owner. Null: there is none, or it listens for an earlier owner.
-  std::unique_ptr<Listener> hand_on()
-  {
-    return m_listens_for == m_owner ? std::move(m_listener) : nullptr;
-  }
+  std::unique_ptr<Listener> hand_on() { return m_listens_for == m_owner ? std::move(m_listener) : nullptr; }
 
  private:
   void make_sure(Place& place, const Limit& limit);

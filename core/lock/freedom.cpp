@@ -79,9 +79,8 @@ struct Watching {
 
   void rest(Instant end)
   {
-    std::array<pollfd, 2> waits{
-        pollfd{.fd = stop.fd(), .events = POLLIN, .revents = 0},
-        pollfd{.fd = listener ? listener->fd() : -1, .events = POLLIN, .revents = 0}};
+    std::array<pollfd, 2> waits{pollfd{.fd = stop.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = listener ? listener->fd() : -1, .events = POLLIN, .revents = 0}};
     ::poll(waits.data(), waits.size(), poll_timeout(clock.now(), end));
     if (waits[1].revents != 0 && !listener->heard(clock)) {
       listener.reset();

@@ -87,8 +87,7 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
 
 std::string encode(const HolderInfo& info)
 {
-  return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) +
-         "\nuser=" + escape(info.user) +
+  return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
          "\ncommand=" + escape(cut_to(info.command, longest_command)) +
          "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
          "\nlease=" + std::to_string(info.lease.count()) + "\nauto=" + (info.automatic ? "1" : "0");
@@ -110,7 +109,8 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
 
 std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info)
 {
-  return info ? printable(info->user + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")" : printable(owner.text());
+  return info ? printable(info->user + "@" + info->host) + " (pid " + std::to_string(info->pid) + ")"
+              : printable(owner.text());
 }
 
 std::string describe_job(const HolderInfo& info)

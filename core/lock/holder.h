@@ -22,7 +22,7 @@ struct HolderInfo {
   std::string label;          // cut to longest_label
   std::int64_t since_ms = 0;  // wall clock of the holder's host, for people
   Millis lease{0};
-  bool automatic = false;     // renewed until the job is over
+  bool automatic = false;  // renewed until the job is over
 };
 
 // "name=value" lines, values percent-escaped: legible in redis-cli, and no JSON is needed in core.

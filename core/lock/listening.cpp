@@ -74,8 +74,8 @@ class SubscribedListener final : public Listener {
   }
   ~SubscribedListener() override
   {
-    *m_ears -= static_cast<int>(std::count_if(
-        m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
+    *m_ears -= static_cast<int>(
+        std::count_if(m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
   }
   SubscribedListener(const SubscribedListener&) = delete;
   SubscribedListener& operator=(const SubscribedListener&) = delete;
@@ -93,9 +93,8 @@ class SubscribedListener final : public Listener {
       if (!*message) {
         return hints;
       }
-      const auto lock = std::find_if(m_locks.begin(), m_locks.end(), [&](const Channels& channels) {
-        return channels.have((*message)->channel);
-      });
+      const auto lock = std::find_if(m_locks.begin(), m_locks.end(),
+                                     [&](const Channels& channels) { return channels.have((*message)->channel); });
       if (lock != m_locks.end()) {
         take_in(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
       }

@@ -6,11 +6,13 @@
 
 namespace rlock {
 
-struct Plain {};                       // one holder: Redisson's RLock
-struct Reader {};                      // of a read-write lock: many together
-struct Writer {};                      // of a read-write lock: alone
-struct Permits { unsigned limit; };    // that many holders at a time: Redisson's RPermitExpirableSemaphore
-struct PlainString {};                 // one holder, SET KEY owner NX PX, as most clients take a lock
+struct Plain {};   // one holder: Redisson's RLock
+struct Reader {};  // of a read-write lock: many together
+struct Writer {};  // of a read-write lock: alone
+struct Permits {
+  unsigned limit;
+};                      // that many holders at a time: Redisson's RPermitExpirableSemaphore
+struct PlainString {};  // one holder, SET KEY owner NX PX, as most clients take a lock
 using Mode = std::variant<Plain, Reader, Writer, Permits, PlainString>;
 
 // Whether others may hold it beside us.

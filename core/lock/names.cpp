@@ -91,14 +91,12 @@ Result<LockName> LockName::parse(std::string_view text)
                                    std::to_string(longest_name) + " at most)"};
   }
   if (std::any_of(text.begin(), text.end(), is_control)) {
-    return Error{Fault::usage, "the key \"" + printable(text) +
-                                   "\" has a control character in it (leave it out)"};
+    return Error{Fault::usage, "the key \"" + printable(text) + "\" has a control character in it (leave it out)"};
   }
   if (splits_over_slots(text)) {
-    return Error{Fault::config,
-                 "the key \"" + printable(text) +
-                     "\" has a brace that would split the lock over two cluster slots (use none, or a "
-                     "pair with something between, such as {stock}:eu)"};
+    return Error{Fault::config, "the key \"" + printable(text) +
+                                    "\" has a brace that would split the lock over two cluster slots (use none, or a "
+                                    "pair with something between, such as {stock}:eu)"};
   }
   return LockName(std::string(text));
 }

@@ -67,7 +67,11 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
       return failed(replicated.error());
     }
     if (leaves_enough(sent_at, spec.ttl, clock.now())) {
-      return Nesting{Taken{.which = 0, .owner = hold.owner, .grant = std::get<Granted>(*answer), .sent_at = sent_at, .listener = nullptr}};
+      return Nesting{Taken{.which = 0,
+                           .owner = hold.owner,
+                           .grant = std::get<Granted>(*answer),
+                           .sent_at = sent_at,
+                           .listener = nullptr}};
     }
   }
   take_back(store, spec, hold, server_timeout, clock);

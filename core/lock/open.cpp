@@ -54,7 +54,8 @@ Result<std::unique_ptr<Transport>> open_local(const ServerSpec& server, const Cl
   }
   auto transport = std::make_unique<Local>(*std::move(place), clock);
   const auto started = transport->connect({.deadline = clock.now() + server.timeout, .stop = stop});
-  return started ? Result(std::unique_ptr<Transport>(std::move(transport))) : Result<std::unique_ptr<Transport>>(started.error());
+  return started ? Result(std::unique_ptr<Transport>(std::move(transport)))
+                 : Result<std::unique_ptr<Transport>>(started.error());
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ std::string ServerSpec::shown() const
   return all;
 }
 
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
+Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
+                                                  Stop stop)
 {
   if (endpoint.kind == Endpoint::Kind::local) {
     return open_local(server, clock, stop);

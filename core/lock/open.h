@@ -19,7 +19,7 @@ struct ServerSpec {
   std::string runtime_directory;    // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
   std::string local_name;           // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
-  bool restart_guard = true;        // of several servers: one that may have forgotten locks does not count,
+  bool restart_guard = true;  // of several servers: one that may have forgotten locks does not count,
   std::optional<Millis> restart_guard_for = std::nullopt;  // for that long; missing: the longest ttl in use
 
   // All of them, as RLOCK_SERVER takes them: without passwords, a space between.
@@ -31,6 +31,7 @@ struct ServerSpec {
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop);
 
 // The way to one of them, for who asks it other things than locks. The same of `clock` and of the local server.
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop);
+Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
+                                                  Stop stop);
 
 }  // namespace rlock

@@ -13,10 +13,7 @@ constexpr std::uint64_t vanguard = 4;  // how many watch the ttl of the lock its
 constexpr Millis step_back{300};       // between one of these and the next
 constexpr Millis silent_pause{100};    // between looks at a holder that tells nobody when it is done
 
-Millis upto(Rng& rng, Millis most)
-{
-  return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)};
-}
+Millis upto(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::uint64_t>(most.count()) + 1)}; }
 
 }  // namespace
 

@@ -17,16 +17,17 @@ struct Place {
   const LockSpec& spec;
   std::size_t which;  // among those that were given
 
-  Instant look_at{};                // when to ask; long ago: at once
-  std::optional<Instant> claim_over;  // when somebody has to have confirmed what was handed to it, if we are to see to that
-  std::optional<Busy> last;         // the last answer
-  std::uint64_t ticket = 0;         // by which we are known in that line
-  bool in_line = false;             // by the last answer
-  bool to_leave = false;            // we are in line, or a request was sent whose answer we do not have
-  bool is_sure = false;             // what was said to us there since the last answer, we heard
+  Instant look_at{};  // when to ask; long ago: at once
+  std::optional<Instant>
+      claim_over;            // when somebody has to have confirmed what was handed to it, if we are to see to that
+  std::optional<Busy> last;  // the last answer
+  std::uint64_t ticket = 0;  // by which we are known in that line
+  bool in_line = false;      // by the last answer
+  bool to_leave = false;     // we are in line, or a request was sent whose answer we do not have
+  bool is_sure = false;      // what was said to us there since the last answer, we heard
   bool must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
   bool hears_releases = false;
-  bool was_told = false;            // to look, since we last did
+  bool was_told = false;  // to look, since we last did
   Barging barging;
 
   // The answer to a request that was made in this manner.

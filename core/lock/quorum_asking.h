@@ -25,7 +25,6 @@ inline Subject further(const LockName& name, const Hold& hold)
   return {topic_of(name, hold), QuorumMember::Word::further};
 }
 
-
 // That a lock which is renewed there, or anywhere else in the quorum, has this ttl: at first, when it is longer, and now and
 // then, for a marker forgets what it is not told.
 inline Result<Done> tell_ttl(QuorumServer& server, Millis ttl, const Clock& clock, const Limit& limit)
@@ -149,7 +148,8 @@ Answers<T> QuorumStore::consult_all(const Subject& subject, const Limit& limit, 
   });
   round->wait(m_clock, {.deadline = std::min(limit.deadline, m_clock.now() + lame_grace), .stop = limit.stop},
               [](const Answers<T>& answers) {
-                return std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.has_value(); });
+                return std::all_of(answers.begin(), answers.end(),
+                                   [](const auto& answer) { return answer.has_value(); });
               });
   return round->take();
 }

@@ -34,9 +34,9 @@ struct QuorumServer {
   std::unique_ptr<LockStore> store;
   // Since when it has its data. Missing: it never loses its data.
   std::function<Result<DataAge>(const MarkerNews&, const Limit&)> marker;
-  std::int64_t has_data_since = 0;  // DataAge::since of the last answer
-  Millis told_ttl{0};         // the longest ttl that it was told,
-  Instant tell_again_at{};    // until when that is enough
+  std::int64_t has_data_since = 0;          // DataAge::since of the last answer
+  Millis told_ttl{0};                       // the longest ttl that it was told,
+  Instant tell_again_at{};                  // until when that is enough
   std::vector<Unreleased> unreleased = {};  // released before anything else is acquired there
 };
 

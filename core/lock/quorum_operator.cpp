@@ -82,7 +82,7 @@ ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
     all->holder.info = all->holder.info ? all->holder.info : held->holder.info;
     all->listening = std::max(all->listening, held->listening);
     all->silent_for = !all->silent_for || (held->silent_for && *held->silent_for < *all->silent_for) ? held->silent_for
-                                                                                                    : all->silent_for;
+                                                                                                     : all->silent_for;
     all->is_rlock = all->is_rlock || held->is_rlock;
   }
   std::sort(lasting.rbegin(), lasting.rend());
@@ -119,7 +119,8 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
     if (answer && *answer) {
       all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
       all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
-      all.once = !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
+      all.once =
+          !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
       all.proven = all.proven && (*answer)->proven;
     }
   }
@@ -155,7 +156,8 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   using Locks = std::vector<LockState>;
   const auto answers = consult_all<Locks>(
       Subject{"list"}, limits.whole,
-      [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server, const Limit& within) {
+      [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
+                                                                                const Limit& within) {
         return server.store->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
@@ -173,7 +175,8 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   for (auto& [name, states] : by_name) {
     for (std::size_t i = 0; i < size(); ++i) {
       if (!states[i] && answers[i] && *answers[i]) {
-        states[i].emplace(LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
+        states[i].emplace(
+            LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
       }
     }
     auto lock = merged(name, std::move(states));
@@ -210,8 +213,8 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
   if (answered(answers) < needed) {
     return no_quorum(answers, needed);
   }
-  const Tally tallied = final_tally(
-      tally(answers, [](const ForceAnswer& answer) { return std::holds_alternative<ForceHeld>(answer); }));
+  const Tally tallied =
+      final_tally(tally(answers, [](const ForceAnswer& answer) { return std::holds_alternative<ForceHeld>(answer); }));
   if (tallied.yes > 0 && tallied.yes + tallied.failed >= quorum) {
     return ForceAnswer{held_in(answers, quorum)};
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/fd.h"
-#include "base/stop.h"
 #include "base/result.h"
+#include "base/stop.h"
 
 #include <algorithm>
 #include <array>

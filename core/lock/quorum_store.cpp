@@ -33,8 +33,7 @@ void QuorumStore::rest()
   }
 }
 
-Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                                      const Limit& limit)
+Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const auto count = [](const Answers<bool>& answers) { return tally(answers, [](bool raised) { return raised; }); };
@@ -49,7 +48,8 @@ Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, 
                                        : Result<bool>(decision == Decision::carried);
 }
 
-void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced, Millis within)
+void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced,
+                               Millis within)
 {
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& server, Stop stop) {
     const Parting parting{.keep = Millis{0}, .succeeded = false, .announced = announced};
@@ -86,9 +86,9 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
   const auto count = [](const Answers<Renewal>& answers) {
     return tally(answers, [](const Renewal& renewal) { return std::holds_alternative<Kept>(renewal); });
   };
-  const auto answers = consult<Renewal>(
-      further(spec.name, hold), limit, request,
-      [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
+  const auto answers = consult<Renewal>(further(spec.name, hold), limit, request, [&](const auto& so_far) {
+    return decide_proof(count(so_far), quorum) != Decision::open;
+  });
 
   const Decision decision = decide_proof(final_tally(count(answers)), quorum);
   if (decision == Decision::unknown) {
@@ -114,8 +114,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
 
 // Who goes must not leave a request behind that is still under way to a server that hangs: it is cut off, so that the word
 // of the release can be sent.
-Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
-                                     const Limit& limit)
+Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const auto count = [](const Answers<Release>& answers) {

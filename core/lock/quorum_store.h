@@ -66,17 +66,14 @@ class QuorumStore final : public LockStore {
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                          const Limit& limit) override;
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit) override;
   [[nodiscard]] bool takes_back() const override { return true; }
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                           const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
-                          const Limit& limit) override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,

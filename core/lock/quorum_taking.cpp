@@ -236,7 +236,10 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
     const Error error = no_quorum(answers, quorum);
     spread(votes, longest_ttl(votes, Millis{0}), within);
     const auto in = old_enough_in(votes, needed, quorum - grants(answers).yes);
-    return in ? Result<Attempt>(Busy{.ttl = *in, .holder = std::nullopt, .place = 1, .again_in = *in + m_backoff->draw(),
+    return in ? Result<Attempt>(Busy{.ttl = *in,
+                                     .holder = std::nullopt,
+                                     .place = 1,
+                                     .again_in = *in + m_backoff->draw(),
                                      .unfit = error.text})
               : error;
   }
@@ -261,7 +264,8 @@ Answers<Vote> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, std
     }
     const auto data = server.marker({}, within);
     server.has_data_since = data ? data->since : 0;
-    return data ? Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = *data} : Result<Vote>(data.error());
+    return data ? Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = *data}
+                : Result<Vote>(data.error());
   };
   const auto is_decided = [&](const Answers<Vote>& votes) {
     const auto answers = counted(votes, needed_age(votes, spec.ttl, m_policy));
@@ -281,9 +285,10 @@ void QuorumStore::spread(const Answers<Vote>& votes, Millis longest, Millis with
 {
   for (std::size_t i = 0; i < size(); ++i) {
     if (votes[i] && *votes[i] && (*votes[i])->data && (*votes[i])->data->longest_ttl < longest) {
-      m_members[i]->post("marker", QuorumMember::Word::last, [longest, within, &clock = m_clock](QuorumServer& server, Stop stop) {
-        return static_cast<bool>(server.marker({.ttl = longest}, {.deadline = clock.now() + within, .stop = stop}));
-      });
+      m_members[i]->post(
+          "marker", QuorumMember::Word::last, [longest, within, &clock = m_clock](QuorumServer& server, Stop stop) {
+            return static_cast<bool>(server.marker({.ttl = longest}, {.deadline = clock.now() + within, .stop = stop}));
+          });
     }
   }
 }
@@ -354,15 +359,18 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
     m_backoff->settled();
   }
   const Millis ttl = ttl_of_quorum(answers, quorum);
-  const Millis pause = tied ? Millis{0} : silent ? std::min(ttl, silent_pause) : clear ? ttl : std::min(ttl, shared_pause);
+  const Millis pause = tied     ? Millis{0}
+                       : silent ? std::min(ttl, silent_pause)
+                       : clear  ? ttl
+                                : std::min(ttl, shared_pause);
   // Of a lock that is held as another kind, whose holder tells this caller nothing.
   const Millis by_server = other ? other->shown->again_in.value_or(pause) : pause;
   const Busy busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
-            .holder = other ? other->shown->holder : std::nullopt,
-            .place = 1,
-            .silent = silent,
-            .again_in = std::min(pause, by_server) + m_backoff->draw(),
-            .tied = tied};
+                  .holder = other ? other->shown->holder : std::nullopt,
+                  .place = 1,
+                  .silent = silent,
+                  .again_in = std::min(pause, by_server) + m_backoff->draw(),
+                  .tied = tied};
   return busy;
 }
 

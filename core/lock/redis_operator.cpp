@@ -72,7 +72,6 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .proven = answer.integer(8) == 1};
 }
 
-
 std::string_view word_for(ForceStep step)
 {
   constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};

@@ -47,8 +47,7 @@ NotOurs not_ours(const Answer& answer)
   } else if (kind == "released") {
     lost.what = "it was released, and what is left is another hold of its owner";
   } else if (kind == "held") {
-    lost.what = "now held by " +
-                describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
+    lost.what = "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
   } else {
     lost.what = "the key now holds " + printable(with_article(kind));
   }
@@ -124,14 +123,12 @@ Result<Done> RedisStore::await_replicas(const LockSpec& spec, const Limit& limit
                                  ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                                    const Limit& limit)
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
-                          {owner.text(), text_of(spec.ttl), encode(spec.who),
-                           manner.queues ? "wait" : "try", std::to_string(manner.ticket),
-                           text_of(shared_for(spec))},
+                          {owner.text(), text_of(spec.ttl), encode(spec.who), manner.queues ? "wait" : "try",
+                           std::to_string(manner.ticket), text_of(shared_for(spec))},
                           limit);
   if (!reply) {
     return reply.error();
@@ -158,10 +155,9 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
 Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
-  const auto reply = call(script, spec.name, spec.mode, hold.owner,
-                          {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0",
-                           text_of(shared_for(spec))},
-                          limit);
+  const auto reply =
+      call(script, spec.name, spec.mode, hold.owner,
+           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec))}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -191,7 +187,8 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
   if (reply->elements.size() != 4) {
     return Error{Fault::internal, "the marker of a server of the quorum cannot be read"};
   }
-  return DataAge{.age = Millis{reply->elements[0].integer}, .longest_ttl = Millis{reply->elements[1].integer},
+  return DataAge{.age = Millis{reply->elements[0].integer},
+                 .longest_ttl = Millis{reply->elements[1].integer},
                  .since = reply->elements[2].integer,
                  .sure = reply->elements[3].integer == 1};
 }
@@ -217,10 +214,12 @@ Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, c
   return renew_as(spec, hold.owner, hold.id, limit);
 }
 
-Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const Limit& limit)
+Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold,
+                                     const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
-  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, spec.stopping ? "stopping" : ""}, limit);
+  const auto reply =
+      call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, spec.stopping ? "stopping" : ""}, limit);
   if (!reply) {
     return reply.error();
   }
@@ -234,8 +233,7 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                                     const Limit& limit)
+Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit)
 {
   const Script& script = scripts_of(spec.mode).raise;
   const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
@@ -249,17 +247,17 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting,
-                                     const Limit& limit)
+Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit)
 {
   const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
                           {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
-                           text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})}, limit);
+                           text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+                          limit);
   return release_of(reply, spec);
 }
 
-std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs,
-                                                      const Owner& owner, const Limit& limit)
+std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+                                                      const Limit& limit)
 {
   std::vector<ScriptCall> calls;
   for (const LockSpec* spec : specs) {
@@ -267,8 +265,8 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
     const auto words = words_of(keys);
     calls.push_back({.script = scripts_of(spec->mode).release,
                      .keys = {words.begin(), words.end()},
-                     .args = {owner.text(), keys.channel, keys.owner_channel, wish_of(spec->mode), std::string(among()), owner.text(),
-                              std::to_string(m_ears->load()), "0", "0"}});
+                     .args = {owner.text(), keys.channel, keys.owner_channel, wish_of(spec->mode), std::string(among()),
+                              owner.text(), std::to_string(m_ears->load()), "0", "0"}});
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

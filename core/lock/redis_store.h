@@ -16,17 +16,14 @@ class RedisStore final : public LockStore {
  public:
   explicit RedisStore(std::unique_ptr<Transport> transport) : m_transport(std::move(transport)) {}
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                          const Limit& limit) override;
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit) override;
   Result<Done> await_replicas(const LockSpec& spec, const Limit& limit) override;
   Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
   Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                           const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
-                          const Limit& limit) override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit) override;
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit) override;
   std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                             const Limit& limit) override;
   Result<LockState> inspect(const LockName& name, const Limit& limit) override;
@@ -46,7 +43,8 @@ class RedisStore final : public LockStore {
                      std::initializer_list<std::string_view> args, const Limit& limit);
 
   std::unique_ptr<Transport> m_transport;
-  std::shared_ptr<std::atomic<int>> m_ears = std::make_shared<std::atomic<int>>(0);  // listeners of ours that hear releases
+  std::shared_ptr<std::atomic<int>> m_ears =
+      std::make_shared<std::atomic<int>>(0);  // listeners of ours that hear releases
 };
 
 }  // namespace rlock

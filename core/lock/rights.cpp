@@ -14,11 +14,49 @@ namespace {
 // A unit test compares them with the scripts.
 constexpr auto commands = std::to_array<std::string_view>({
     // what we send ourselves, beside HELLO and AUTH, which need no rule
-    "eval", "evalsha", "exists", "info", "scan", "select", "subscribe", "wait", "zscore",
+    "eval",
+    "evalsha",
+    "exists",
+    "info",
+    "scan",
+    "select",
+    "subscribe",
+    "wait",
+    "zscore",
     // what the scripts call
-    "del", "get", "hdel", "hexists", "hget", "hgetall", "hincrby", "hkeys", "hlen", "hmget", "hscan", "hset",
-    "hvals", "lindex", "lrange", "ltrim", "pexpire", "pttl", "publish", "pubsub|numsub", "rpush", "set", "time", "type",
-    "zadd", "zcard", "zcount", "zpopmin", "zrange", "zrangebyscore", "zrank", "zrem", "zremrangebyscore",
+    "del",
+    "get",
+    "hdel",
+    "hexists",
+    "hget",
+    "hgetall",
+    "hincrby",
+    "hkeys",
+    "hlen",
+    "hmget",
+    "hscan",
+    "hset",
+    "hvals",
+    "lindex",
+    "lrange",
+    "ltrim",
+    "pexpire",
+    "pttl",
+    "publish",
+    "pubsub|numsub",
+    "rpush",
+    "set",
+    "time",
+    "type",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zpopmin",
+    "zrange",
+    "zrangebyscore",
+    "zrank",
+    "zrem",
+    "zremrangebyscore",
 });
 
 constexpr auto cluster_commands =
@@ -28,9 +66,8 @@ constexpr auto cluster_commands =
 void add(Rights& rights, const LockName& glob)
 {
   const LockKeys keys(glob);
-  for (const std::string* key :
-       {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved, &keys.fair_queue,
-        &keys.second, &keys.done}) {
+  for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
+                                 &keys.fair_queue, &keys.second, &keys.done}) {
     rights.keys.push_back(*key);
   }
   rights.keys.push_back(keys.reads + "*:rwlock_timeout:*");
@@ -91,7 +128,8 @@ Result<Rights> rights_for(std::span<const std::string> globs)
       return name.error();
     }
     if (glob.find(' ') != std::string::npos) {
-      return Error{Fault::usage, "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
+      return Error{Fault::usage,
+                   "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
     }
     add(rights, *name);
     if (also_means_tagged_names(glob)) {

@@ -51,8 +51,8 @@ bool is_bookkeeping(const std::string& key)
 }
 
 // Appends those that look like locks.
-Result<Done> look_through(Transport& transport, std::string_view route, std::span<const std::string> hashes, Keys& found,
-                          const Limit& limit)
+Result<Done> look_through(Transport& transport, std::string_view route, std::span<const std::string> hashes,
+                          Keys& found, const Limit& limit)
 {
   const std::vector<std::string_view> args(hashes.begin(), hashes.end());
   const auto reply = run_script_at(transport, route, scripts::look_through, args, limit);

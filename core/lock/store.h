@@ -58,7 +58,9 @@ struct Holder {
 };
 
 // Who asked the holder to let go, in words for people ("alice@web1 (pid 71)").
-struct ForceRequest { std::string by; };
+struct ForceRequest {
+  std::string by;
+};
 
 struct Granted {
   std::uint64_t fence;  // grows with every new holder
@@ -66,36 +68,42 @@ struct Granted {
   bool agreed = false;  // several servers have agreed on the number
 };
 struct Busy {
-  std::optional<Millis> ttl;     // of the lock, or of what keeps it from us; missing: it has none
-  std::optional<Holder> holder;  // missing: free, but left to others for a moment
-  std::uint64_t place = 0;       // how many wait before us
-  std::uint64_t ticket = 0;      // our arrival; 0: we are not in line
-  bool silent = false;           // whoever lets go of it tells nobody: it has to be asked for
+  std::optional<Millis> ttl;                      // of the lock, or of what keeps it from us; missing: it has none
+  std::optional<Holder> holder;                   // missing: free, but left to others for a moment
+  std::uint64_t place = 0;                        // how many wait before us
+  std::uint64_t ticket = 0;                       // our arrival; 0: we are not in line
+  bool silent = false;                            // whoever lets go of it tells nobody: it has to be asked for
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, where the store knows better than the ttl tells
   std::string unfit = {};  // no client is in the way: why the servers cannot grant it before `again_in`
-  bool tied = false;  // no client holds it: several got a part of the servers each; with `again_in`
+  bool tied = false;       // no client holds it: several got a part of the servers each; with `again_in`
 };
-struct AlreadyDone { Millis ago; };  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
+struct AlreadyDone {
+  Millis ago;
+};  // LockSpec::once: somebody has succeeded; we hold nothing and wait no longer
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
 
-struct Kept {  // ours, renewed
+struct Kept {                                   // ours, renewed
   std::optional<ForceRequest> forced;           // somebody wants it
   std::optional<ServerTime> at = std::nullopt;  // when; missing: there are several servers
 };
 struct NotOurs {
-  std::string what;                        // for people: "expired or deleted", "now held by …", "the key now holds a string"
-  std::optional<ForceRequest> forced;      // by whom it was broken, when it was
+  std::string what;  // for people: "expired or deleted", "now held by …", "the key now holds a string"
+  std::optional<ForceRequest> forced;           // by whom it was broken, when it was
   std::optional<ServerTime> at = std::nullopt;  // when that was found; missing where it does not matter
-  bool revoked = false;                    // by an operator: it is still the owner's until its ttl is over, but is not renewed
+  bool revoked = false;  // by an operator: it is still the owner's until its ttl is over, but is not renewed
 };
 using Renewal = std::variant<Kept, NotOurs>;
 using Reentry = std::variant<Granted, AlreadyDone, NotOurs>;
 
-struct Released { bool passed_on = false; };  // to somebody who had waited for it
-struct StillHeld { std::int64_t count; };  // nested: an outer hold is left
-struct Left {};                            // it was not ours yet, and we are in line no more
+struct Released {
+  bool passed_on = false;
+};  // to somebody who had waited for it
+struct StillHeld {
+  std::int64_t count;
+};               // nested: an outer hold is left
+struct Left {};  // it was not ours yet, and we are in line no more
 using Release = std::variant<Released, StillHeld, Left, NotOurs>;
 
 // How a lock is let go.
@@ -125,10 +133,11 @@ struct LockState {
   std::vector<Holder> holders;  // empty: free; 64 at most, a foreign one by what it is called on the server
   std::vector<Waiter> waiting;  // in their order, the dead left out; a thousand at most
   std::uint64_t count = holders.size();  // of the holders, also those that are not among them
-  std::vector<Holder> partial = {};  // of several servers: those who have too few of them to hold it
-  bool agreed = false;               // several servers have agreed on the number
+  std::vector<Holder> partial = {};      // of several servers: those who have too few of them to hold it
+  bool agreed = false;                   // several servers have agreed on the number
   std::optional<OnceSuccess> once = std::nullopt;
-  bool proven = true;                // rlock's own record, or Redisson's layout, proves that the key is a lock; else it may be any data
+  bool proven =
+      true;  // rlock's own record, or Redisson's layout, proves that the key is a lock; else it may be any data
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether somebody who wants it for himself, or one of its permits, could have that.
   [[nodiscard]] bool has_room() const
@@ -154,24 +163,28 @@ struct ForceCall {
 };
 struct ForceHeld {  // the owner holds the lock
   Holder holder;
-  std::int64_t listening = 0;                        // how many have heard the request
-  std::optional<Millis> lasts = std::nullopt;        // until the hold ends by itself; missing: it has no ttl
-  std::optional<Millis> silent_for = std::nullopt;   // since the owner last said that it stops its job; missing: it never did
-  bool is_rlock = false;                             // its renewals can be refused
+  std::int64_t listening = 0;                  // how many have heard the request
+  std::optional<Millis> lasts = std::nullopt;  // until the hold ends by itself; missing: it has no ttl
+  std::optional<Millis> silent_for =
+      std::nullopt;       // since the owner last said that it stops its job; missing: it never did
+  bool is_rlock = false;  // its renewals can be refused
 };
 struct ForceBroken {
   Holder holder;
   bool job_was_over = false;  // --min-hold alone kept the lock
 };
-struct ForceFree {};                      // nobody holds it
-struct ForceChanged { Holder holder; };   // somebody else than the one named
+struct ForceFree {};  // nobody holds it
+struct ForceChanged {
+  Holder holder;
+};  // somebody else than the one named
 using ForceAnswer = std::variant<ForceHeld, ForceBroken, ForceFree, ForceChanged>;
 
 // What was said to an owner about one lock, taken together. No more than hints.
 struct Hint {
   std::optional<Millis> look_in;  // it is worth asking the store, then
   bool next = false;              // the owner is first in line now
-  std::optional<Millis> claim_in = std::nullopt;  // somebody has that long to confirm what was handed to it; `next` says that it has
+  std::optional<Millis> claim_in =
+      std::nullopt;  // somebody has that long to confirm what was handed to it; `next` says that it has
 };
 using Hints = std::vector<Hint>;  // one a lock, in the order in which they were given
 

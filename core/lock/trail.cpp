@@ -23,7 +23,10 @@ std::uint64_t number(std::string_view digits)
 class TrailReader::Words {
  public:
   explicit Words(const TrailEntry& entry) : m_entry(entry) {}
-  [[nodiscard]] std::string_view first() const { return m_entry.words.empty() ? "" : std::string_view(m_entry.words.front().first); }
+  [[nodiscard]] std::string_view first() const
+  {
+    return m_entry.words.empty() ? "" : std::string_view(m_entry.words.front().first);
+  }
   // Whom it is about. A release names the hold first: of those that are nested only the last lets go.
   [[nodiscard]] std::string subject() const { return text(first() == "released" ? "owner" : first()); }
   [[nodiscard]] bool ends() const
@@ -52,7 +55,8 @@ class TrailReader::Words {
 
 std::string_view name_of(LockEvent::What what)
 {
-  constexpr std::array<std::string_view, 7> names{"acquired", "released", "handed_over", "renewed_late", "expired", "lost", "forced"};
+  constexpr std::array<std::string_view, 7> names{"acquired", "released", "handed_over", "renewed_late",
+                                                  "expired",  "lost",     "forced"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -166,9 +170,10 @@ TrailEntry TrailEntry::of(std::string text)
   }
   entry.fence = number(parts.front());
   const auto point = parts.front().find('.');
-  entry.time_ms = static_cast<std::int64_t>(
-      point == std::string::npos ? entry.fence / 1000
-                                 : entry.fence * 1000 + number(std::string_view(parts.front()).substr(point + 1)) / 1000);
+  entry.time_ms = static_cast<std::int64_t>(point == std::string::npos
+                                                ? entry.fence / 1000
+                                                : entry.fence * 1000 +
+                                                      number(std::string_view(parts.front()).substr(point + 1)) / 1000);
   for (std::size_t i = 1; i + 1 < parts.size(); i += 2) {
     entry.words.emplace_back(std::move(parts[i]), std::move(parts[i + 1]));
   }
@@ -191,7 +196,8 @@ Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, s
     }
     std::vector<TrailEntry> entries;
     const auto& all = replies[i]->elements;
-    const auto seen = std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
+    const auto seen =
+        std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
     for (auto each = seen.base(); each != all.end(); ++each) {
       entries.push_back(TrailEntry::of(each->text));
     }

@@ -31,15 +31,15 @@ struct LockEvent {
   enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced };
 
   What what;
-  std::int64_t time_ms;              // the server's clock; of `expired`: when it was found out
-  Owner owner;                       // whom it happened to; of `handed_over`: who has it now
-  std::uint64_t fence = 0;           // of that owner; 0: not known any more
-  std::string by = {};               // for people: who wanted it from that owner; of `lost`: who holds it now; empty: unknown
-  std::string from = {};             // handed_over: the token of the owner before
+  std::int64_t time_ms;     // the server's clock; of `expired`: when it was found out
+  Owner owner;              // whom it happened to; of `handed_over`: who has it now
+  std::uint64_t fence = 0;  // of that owner; 0: not known any more
+  std::string by = {};      // for people: who wanted it from that owner; of `lost`: who holds it now; empty: unknown
+  std::string from = {};    // handed_over: the token of the owner before
   std::optional<HolderInfo> from_info = {};  // of that owner, if it is still known
-  std::string now = {};              // lost: "none", "held" or what the key holds
-  Millis left{0};                    // renewed_late: what was left of the lease
-  std::optional<HolderInfo> info = {};  // of the owner, if it is still known
+  std::string now = {};                      // lost: "none", "held" or what the key holds
+  Millis left{0};                            // renewed_late: what was left of the lease
+  std::optional<HolderInfo> info = {};       // of the owner, if it is still known
 };
 
 std::string_view name_of(LockEvent::What what);  // "handed_over"

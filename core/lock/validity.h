@@ -13,10 +13,7 @@ constexpr Millis drift_allowed(Millis ttl) { return ttl / 100 + Millis{2}; }
 
 // No later than the server's own expiry: counted from before the request was sent, less what
 // clocks may disagree.
-constexpr Instant valid_until(Instant sent_at, Millis ttl)
-{
-  return sent_at + ttl - drift_allowed(ttl);
-}
+constexpr Instant valid_until(Instant sent_at, Millis ttl) { return sent_at + ttl - drift_allowed(ttl); }
 
 // Whether a grant leaves more than half the lease: less is too little to begin with.
 constexpr bool leaves_enough(Instant sent_at, Millis ttl, Instant now)

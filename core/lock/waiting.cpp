@@ -16,9 +16,9 @@
 namespace rlock {
 namespace {
 
-constexpr Millis farewell{500};         // how long leaving may take when the server does not answer
+constexpr Millis farewell{500};  // how long leaving may take when the server does not answer
 constexpr Millis least_answer_time{40};
-constexpr Millis first_pause{50};       // after a failure; doubles up to the longest
+constexpr Millis first_pause{50};  // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
 constexpr int stale_grants = 3;
 
@@ -135,11 +135,8 @@ class Approach {
     m_failures = 0;
     leave_others(place);
     if (valid_until(sent_at, place.spec.ttl) - m_clock.now() > place.spec.ttl / 2) {
-      return std::optional<WaitOutcome>{Taken{.which = place.which,
-                                              .owner = m_owner,
-                                              .grant = granted,
-                                              .sent_at = sent_at,
-                                              .listener = m_ears.hand_on()}};
+      return std::optional<WaitOutcome>{Taken{
+          .which = place.which, .owner = m_owner, .grant = granted, .sent_at = sent_at, .listener = m_ears.hand_on()}};
     }
     if (++m_stale_grants < stale_grants) {
       if (m_places.size() > 1) {
@@ -148,8 +145,9 @@ class Approach {
       place.look_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
-    return Error{Fault::unfit, "the server needs longer to answer than half the lease lasts (give a "
-                               "longer --ttl or --lease)"};
+    return Error{Fault::unfit,
+                 "the server needs longer to answer than half the lease lasts (give a "
+                 "longer --ttl or --lease)"};
   }
 
   Step refused(Place& place, Instant sent_at)
@@ -183,8 +181,7 @@ class Approach {
 
   Step failed(Place& place, const Error& error)
   {
-    place.to_leave =
-        place.to_leave || error.fault == Fault::unreachable || error.fault == Fault::interrupted;
+    place.to_leave = place.to_leave || error.fault == Fault::unreachable || error.fault == Fault::interrupted;
     if (error.fault == Fault::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
@@ -315,7 +312,7 @@ class Approach {
   Onlooker& m_onlooker;
 
   Places m_places;
-  std::size_t m_to_scout;             // how many are still to be looked at without getting in line
+  std::size_t m_to_scout;  // how many are still to be looked at without getting in line
   Ears m_ears;
   Instant m_prepare_at = far_future;  // for our turn; set when we are first in line
   bool m_server_was_there = false;

@@ -27,11 +27,13 @@ struct WaitPolicy {
   Millis server_timeout;         // bounds each answer
 };
 
-struct TimedOut { Busy last; };  // busy for as long as we were told to wait: the lock, or the nearest of them
-struct Interrupted {};           // our stop became readable
+struct TimedOut {
+  Busy last;
+};                      // busy for as long as we were told to wait: the lock, or the nearest of them
+struct Interrupted {};  // our stop became readable
 struct Taken {
-  std::size_t which;                   // of the locks that were wanted
-  Owner owner;                         // of the lock; another one than was given where an attempt had to be taken back
+  std::size_t which;  // of the locks that were wanted
+  Owner owner;        // of the lock; another one than was given where an attempt had to be taken back
   Granted grant;
   Instant sent_at;                     // read before the granted request was sent: the lease counts from here
   std::unique_ptr<Listener> listener;  // of who had to wait for one lock; it goes on hearing what is said to the owner
@@ -42,12 +44,12 @@ using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 class Onlooker {
  public:
   virtual ~Onlooker() = default;
-  virtual void refused(const Busy& busy) = 0;        // each answer that is not a grant, from where we are nearest
-  [[nodiscard]] virtual Instant due() const = 0;     // when it wants to be called
+  virtual void refused(const Busy& busy) = 0;     // each answer that is not a grant, from where we are nearest
+  [[nodiscard]] virtual Instant due() const = 0;  // when it wants to be called
   virtual void tick() = 0;
   // Whether the wait for the one lock that is wanted cannot end: it is over then, as if its time were.
   virtual bool is_hopeless(const Busy&) { return false; }
-  virtual void next_in_line() = 0;                   // what can be prepared may be prepared now
+  virtual void next_in_line() = 0;  // what can be prepared may be prepared now
 };
 
 // Asks until one of the locks (one at least) is granted, time is over or `stop` is readable. Without patience each is

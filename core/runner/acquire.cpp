@@ -23,10 +23,7 @@
 namespace rlock {
 namespace {
 
-Error in_option(const Error& error, const char* fix)
-{
-  return {error.fault, "--pid: " + error.text + fix};
-}
+Error in_option(const Error& error, const char* fix) { return {error.fault, "--pid: " + error.text + fix}; }
 
 // Before the lock is taken: a number that comes to mean another process while we wait must not mean it to us.
 Result<std::optional<PidFd>> hold_ward(const AcquireRequest& request)
@@ -125,7 +122,8 @@ class AcquireLine final : public WaitingLine {
   const AcquireRequest& m_request;
 };
 
-Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request, const World& world, Stop stop)
+Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request, const World& world,
+                   Stop stop)
 {
   const Owner owner = Owner::fresh(world.rng, ::getpid());
   AcquireLine line(request, world);
@@ -138,7 +136,8 @@ RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
   const bool own = is_own(request, last);
   const bool waited = request.wait && request.wait->count() > 0 && !own;
   world.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                       (last.holder ? ", held by " + describe(*last.holder) : "") + (own ? std::string(waits_for_itself_text) : ""),
+                       (last.holder ? ", held by " + describe(*last.holder) : "") +
+                       (own ? std::string(waits_for_itself_text) : ""),
                    {.event = "busy",
                     .holder = last.holder ? describe(*last.holder) : "",
                     .place = place_of(last),
@@ -157,8 +156,7 @@ Result<RunEnd> interrupted(const World& world)
 // A lock that is ours, until somebody else has it.
 class Acquired {
  public:
-  Acquired(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec,
-          Entered entered)
+  Acquired(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec, Entered entered)
       : m_request(request),
         m_world(world),
         m_store(store),

@@ -33,7 +33,7 @@ struct AcquireRequest {
   int busy_code = 75;          // -E
   unsigned sync = 0;           // how many replicas must have the lock
   std::string label;
-  std::optional<Ward> ward;  // missing: one lease, which nobody renews
+  std::optional<Ward> ward;              // missing: one lease, which nobody renews
   std::vector<std::string> environment;  // NAME=value, ours: a lock that stands there is re-entered
 };
 

@@ -17,6 +17,7 @@ bool waits_for_itself(const Mode& mode, const Busy& busy);
 
 // For the end of a line that says that the lock is busy.
 constexpr std::string_view waits_for_itself_text =
-    "; this process runs under that job and would wait for itself: keep RLOCK_HELD in the environment to enter the lock again";
+    "; this process runs under that job and would wait for itself: keep RLOCK_HELD in the environment to enter the "
+    "lock again";
 
 }  // namespace rlock

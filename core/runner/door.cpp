@@ -76,8 +76,7 @@ Fd knock(const Hold& hold)
 {
   const auto address = address_of(hold);
   Fd socket = unix_socket();
-  const bool somebody_is_there =
-      address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
+  const bool somebody_is_there = address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
   return somebody_is_there ? std::move(socket) : Fd();
 }
 

@@ -50,8 +50,8 @@ std::optional<Release> let_go_of(const RunRequest& request, const World& world, 
   const Clock& clock = world.clock;
   const Millis each = std::max(request.server.timeout / tries, pause);
   const bool is_to_be_remembered = request.once && farewell.succeeded;  // else somebody will do it again
-  const Instant give_up = std::max(
-      {farewell.give_up, clock.now() + pause, is_to_be_remembered ? holding.valid_until() : Instant{}});
+  const Instant give_up =
+      std::max({farewell.give_up, clock.now() + pause, is_to_be_remembered ? holding.valid_until() : Instant{}});
   std::string why;
   for (Instant now = clock.now(); now < give_up; now = clock.now()) {
     const Limit limit{.deadline = std::min(now + each, give_up), .stop = Stop::never()};
@@ -83,8 +83,8 @@ bool was_passed_on(const Release& release)
 
 }  // namespace
 
-std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world,
-                                           std::span<Holding> taken, const Farewell& farewell)
+std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world, std::span<Holding> taken,
+                                           const Farewell& farewell)
 {
   for (Holding& holding : taken) {
     holding.unwatch();

@@ -9,7 +9,8 @@ namespace {
 
 constexpr Millis first_pause{20};  // between two looks; doubles up to the longest
 constexpr Millis longest_pause{200};
-constexpr Millis shortest_silence{5000};         // of a holder that has answered, which says once a second that it stops its job
+constexpr Millis shortest_silence{
+    5000};  // of a holder that has answered, which says once a second that it stops its job
 constexpr Millis remembered_after_grace{30'000};  // so that a holder that comes back late learns by whom
 
 class Forcing {

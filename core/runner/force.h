@@ -18,16 +18,20 @@ namespace rlock {
 struct ForceOrder {
   LockName name;
   Mode mode;
-  Owner owner;        // who is meant: the holder that the operator saw
-  std::string by;     // who wants it, for the holder and the record: "alice@web1 (pid 71)"
-  Millis grace;       // how long the holder may be silent; zero: the lock is taken away at once
+  Owner owner;     // who is meant: the holder that the operator saw
+  std::string by;  // who wants it, for the holder and the record: "alice@web1 (pid 71)"
+  Millis grace;    // how long the holder may be silent; zero: the lock is taken away at once
   Millis server_timeout;
   std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
 };
 
-struct LetGo { Holder holder; };         // the holder stopped its job and released
-struct ForceExpired { Holder holder; };  // it did not answer, and its lease is over
-struct Broken {                          // the lock was taken away
+struct LetGo {
+  Holder holder;
+};  // the holder stopped its job and released
+struct ForceExpired {
+  Holder holder;
+};               // it did not answer, and its lease is over
+struct Broken {  // the lock was taken away
   Holder holder;
   bool job_was_over = false;
 };

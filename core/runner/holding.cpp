@@ -16,7 +16,11 @@ constexpr Millis unwatched{200};
 }  // namespace
 
 Holding::Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner)
-    : m_request(request), m_world(world), m_any_of(std::move(any_of)), m_hold(std::move(owner)), m_taken{.which = 0, .owner = m_hold.owner, .grant = {}, .sent_at = {}, .listener = nullptr}
+    : m_request(request),
+      m_world(world),
+      m_any_of(std::move(any_of)),
+      m_hold(std::move(owner)),
+      m_taken{.which = 0, .owner = m_hold.owner, .grant = {}, .sent_at = {}, .listener = nullptr}
 {
 }
 
@@ -49,7 +53,7 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
     m_which = m_taken.which;
     if (m_hold.is_nested()) {
       m_world.log.detail("re-entered " + printable(name().text()) + ", which is now held " +
-                         std::to_string(m_taken.grant.count) + " times",
+                             std::to_string(m_taken.grant.count) + " times",
                          {.event = "reentered", .key = name().text()});
     }
     return Outcome{Done{}};
@@ -64,7 +68,8 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
 // Who runs under one of the locks that will do has what it wants.
 std::vector<Ancestor> Holding::ancestors() const
 {
-  return m_request.manners == Manners::flock ? std::vector<Ancestor>{} : ancestors_with(m_request.environment, m_any_of);
+  return m_request.manners == Manners::flock ? std::vector<Ancestor>{}
+                                             : ancestors_with(m_request.environment, m_any_of);
 }
 
 Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, spec().ttl); }
@@ -73,7 +78,8 @@ Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(
 
 void Holding::keep()
 {
-  start_watchdog(true, [](Instant) {}, "it is given up");
+  start_watchdog(
+      true, [](Instant) {}, "it is given up");
 }
 
 void Holding::watch(std::function<void(Instant)> moved)

@@ -41,7 +41,10 @@ class Holding {
   [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_taken.grant.fence; }
   [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_taken.grant.count, 1); }  // 1: not nested
-  [[nodiscard]] Instant kept_at() const { return m_taken.sent_at; }  // when it was last known to be kept, unless watched
+  [[nodiscard]] Instant kept_at() const
+  {
+    return m_taken.sent_at;
+  }  // when it was last known to be kept, unless watched
   [[nodiscard]] Instant valid_until() const;
   // A lease younger than that needs no watching: a short job pays two round trips and nothing else, no thread, no
   // second connection.

@@ -26,8 +26,8 @@ namespace {
 constexpr Millis longest_lead{5000};
 constexpr Millis first_pause{50};  // between two tries to release; doubles up to the longest
 constexpr Millis longest_pause{10'000};
-constexpr int tries = 5;           // within the time that one answer may take
-constexpr Millis question{1000};   // how long a lost lock may be asked about before its ward is told
+constexpr int tries = 5;          // within the time that one answer may take
+constexpr Millis question{1000};  // how long a lost lock may be asked about before its ward is told
 
 // The same as for a job: `run --kill-after` has the same default.
 Millis signal_lead(Millis ttl) { return std::min(longest_lead, ttl / 6); }

@@ -9,7 +9,8 @@ namespace {
 constexpr Millis pause{50};  // between two tries
 constexpr int tries = 5;
 
-bool release(LockStore& store, const Holding& holding, Instant keep_until, Instant give_up, Millis each, const Clock& clock)
+bool release(LockStore& store, const Holding& holding, Instant keep_until, Instant give_up, Millis each,
+             const Clock& clock)
 {
   for (Instant now = clock.now(); now < give_up; now = clock.now()) {
     const Parting parting{.keep = std::max(std::chrono::ceil<Millis>(keep_until - now), Millis{0})};

@@ -16,10 +16,7 @@ bool are_same(const HeldLock& one, const HeldLock& other)
 }
 
 // A lost lock leaves the job alone if asked to; the end of a fixed lease does not.
-bool warns_only(const RunRequest& request)
-{
-  return request.on_lost == OnLost::warn && request.automatic;
-}
+bool warns_only(const RunRequest& request) { return request.on_lost == OnLost::warn && request.automatic; }
 
 }  // namespace
 
@@ -27,7 +24,9 @@ StopLeads stop_leads(const RunRequest& request)
 {
   const Millis last_resort = std::min(request.ttl / 6, std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
   const Millis kill = last_resort * 3 / 2;
-  return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)), .kill = kill, .last_resort = last_resort};
+  return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)),
+          .kill = kill,
+          .last_resort = last_resort};
 }
 
 Preparation::Preparation(const RunRequest& request, const World& world, std::string path,
@@ -43,20 +42,20 @@ Preparation::Preparation(const RunRequest& request, const World& world, std::str
 Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
 {
   const StopLeads leads = stop_leads(m_request);
-  const JobSpec spec{.path = m_path,
-                     .argv = m_request.argv,
-                     .environment = job_environment(
-                         m_request.environment,
-                         {.held = locks, .lease = m_request.ttl, .server = m_request.server.shown()}),
-                     .late_variable = std::string(fence_variable),
-                     .stop_signal = m_request.stop_signal,
-                     .kill_after = m_request.kill_after,
-                     .leftovers = m_request.leftovers,
-                     .max_runtime = m_request.max_runtime,
-                     .signal_lead = leads.signal,
-                     .kill_lead = leads.kill,
-                     .last_resort_lead = leads.last_resort,
-                     .release_for_runner = m_release_for_runner};
+  const JobSpec spec{
+      .path = m_path,
+      .argv = m_request.argv,
+      .environment = job_environment(m_request.environment,
+                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.shown()}),
+      .late_variable = std::string(fence_variable),
+      .stop_signal = m_request.stop_signal,
+      .kill_after = m_request.kill_after,
+      .leftovers = m_request.leftovers,
+      .max_runtime = m_request.max_runtime,
+      .signal_lead = leads.signal,
+      .kill_lead = leads.kill,
+      .last_resort_lead = leads.last_resort,
+      .release_for_runner = m_release_for_runner};
   return Job::prepare(spec, m_world.signals, m_lifeline);
 }
 

@@ -44,13 +44,13 @@ class Preparation {
   std::function<bool(Instant)> m_release_for_runner;
   Lifeline m_lifeline;
   std::vector<HeldLock> m_prepared_under;  // what the environment of m_job tells
-  std::optional<Job> m_job;  // uses m_lifeline: dies first
+  std::optional<Job> m_job;                // uses m_lifeline: dies first
 };
 
 // How long before the end of a lease each step against its job is due.
 struct StopLeads {
-  Millis signal;       // the guardian sends the stop signal
-  Millis kill;         // the guardian sends KILL
+  Millis signal;  // the guardian sends the stop signal
+  Millis kill;    // the guardian sends KILL
   // The runner kills a guardian that has not finished, and the job; the kernel does where the runner does not. A killed process
   // needs that time to die on a loaded machine.
   Millis last_resort;

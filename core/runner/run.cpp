@@ -41,7 +41,8 @@ RunEnd died_waiting(const World& world)
 
 RunEnd busy(const RunRequest& request, const World& world, const OneBusy& one)
 {
-  const bool is_own = request.manners == Manners::own && request.shards.empty() && waits_for_itself(request.mode, one.last);
+  const bool is_own =
+      request.manners == Manners::own && request.shards.empty() && waits_for_itself(request.mode, one.last);
   const bool waited = request.wait && request.wait->count() > 0 && !is_own;
   world.log.notice(one.wanted + " is busy" + (waited ? " after " + show(*request.wait) : "") +
                        (one.last.holder ? ", held by " + describe(*one.last.holder) : "") +

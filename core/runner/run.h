@@ -28,19 +28,19 @@ struct RunRequest {
   std::vector<LockName> shards;  // any free one of these instead, for the one name; empty: the names
   Mode mode = Plain{};
   Millis ttl{30'000};
-  bool automatic = true;         // renewed; else the job is over when the ttl is, exit 124
-  std::optional<Millis> wait;    // missing: for ever; zero: not at all
-  std::optional<Millis> once;    // rlock once: not at all if it has succeeded within that time
-  bool again = false;            // run it whatever has succeeded
-  Millis min_hold{0};            // the lock stays taken at least this long
-  int busy_code = 75;            // -E
+  bool automatic = true;       // renewed; else the job is over when the ttl is, exit 124
+  std::optional<Millis> wait;  // missing: for ever; zero: not at all
+  std::optional<Millis> once;  // rlock once: not at all if it has succeeded within that time
+  bool again = false;          // run it whatever has succeeded
+  Millis min_hold{0};          // the lock stays taken at least this long
+  int busy_code = 75;          // -E
   std::string label;
-  unsigned sync = 0;             // how many replicas must have the lock
+  unsigned sync = 0;  // how many replicas must have the lock
   OnLost on_lost = OnLost::stop;
   Manners manners = Manners::own;
 
-  std::vector<std::string> argv;                 // the job
-  std::vector<std::string> environment;          // NAME=value, ours; the job gets RLOCK_* on top
+  std::vector<std::string> argv;         // the job
+  std::vector<std::string> environment;  // NAME=value, ours; the job gets RLOCK_* on top
   int stop_signal = SIGTERM;
   Millis kill_after{5000};
   Leftovers leftovers = Leftovers::stop;

@@ -6,8 +6,12 @@
 
 namespace rlock {
 
-struct ExitWith { int code; };
-struct DieOf { int signal; };
+struct ExitWith {
+  int code;
+};
+struct DieOf {
+  int signal;
+};
 using RunEnd = std::variant<ExitWith, DieOf>;
 
 }  // namespace rlock

@@ -122,10 +122,9 @@ class Supervision {
   {
     const Ending end = ending_after(found);
     if (!end.line.empty()) {
-      m_world.log.error(line_of(end), {.event = end.event,
-                                       .key = end.lock,
-                                       .fence = fence_of(end.lock),
-                                       .exit_code = code_of(end.end)});
+      m_world.log.error(
+          line_of(end),
+          {.event = end.event, .key = end.lock, .fence = fence_of(end.lock), .exit_code = code_of(end.end)});
     }
     return end.end;
   }
@@ -218,7 +217,8 @@ class Supervision {
       on(job, NotSignalled{pid});
     }
     if (now >= overdue()) {
-      m_ended = Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lifeline, .killed = true};
+      m_ended =
+          Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lifeline, .killed = true};
     }
     m_over = true;
   }
@@ -237,15 +237,14 @@ class Supervision {
   void on(Job&, const NotExecuted& failed)
   {
     const ExitWith end = failure(exec_fault(failed.error), m_request.manners);
-    m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " +
-                          std::strerror(failed.error),
+    m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " + std::strerror(failed.error),
                       {.event = "failed", .exit_code = end.code});
     m_early_end = end;
   }
   void on(Job&, const NotStarted&)
   {
     m_world.log.error("the lease of " + printable(m_tenure.first_to_end().name().text()) +
-                      " ran out before the job could start (give a longer --ttl or --lease)",
+                          " ran out before the job could start (give a longer --ttl or --lease)",
                       {.event = "lost", .exit_code = static_cast<int>(ExitCode::lost)});
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
   }
@@ -376,9 +375,9 @@ class Supervision {
     const bool proven = std::holds_alternative<Gone>(*verdict);
     const bool wanted = std::holds_alternative<Wanted>(*verdict);
     if (m_request.on_lost == OnLost::warn && !wanted) {
-      m_world.log.notice("the lock " + printable(holding.name().text()) +
-                         " was lost; the job goes on as --on-lost warn asks",
-                         {.event = "lost", .key = holding.name().text()});
+      m_world.log.notice(
+          "the lock " + printable(holding.name().text()) + " was lost; the job goes on as --on-lost warn asks",
+          {.event = "lost", .key = holding.name().text()});
     } else if (proven || wanted) {
       stop(job, proven ? kill_when_proven : m_request.kill_after, holding);
     }  // unsure: the guardian acts by the lifeline

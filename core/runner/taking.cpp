@@ -18,7 +18,8 @@ constexpr Millis giving_back{500};  // how long that may take when the server do
 // While one lock is waited for: tells the user, and sees to the others.
 class Wait final : public Onlooker {
  public:
-  Wait(const RunRequest& request, const World& world, Vigil& vigil, std::string wanted, std::function<void()> when_first)
+  Wait(const RunRequest& request, const World& world, Vigil& vigil, std::string wanted,
+       std::function<void()> when_first)
       : m_request(request),
         m_clock(world.clock),
         m_vigil(vigil),

@@ -10,8 +10,13 @@
 namespace rlock {
 
 struct AllTaken {};
-struct OneBusy { std::string wanted; Busy last; };  // for people, which; for as long as we were told to wait
-struct GivenBack { std::string why; };         // some were ours, and one was lost before all were, or the server went away
+struct OneBusy {
+  std::string wanted;
+  Busy last;
+};  // for people, which; for as long as we were told to wait
+struct GivenBack {
+  std::string why;
+};  // some were ours, and one was lost before all were, or the server went away
 using Taking = std::variant<AllTaken, AlreadyDone, OneBusy, GivenBack, Interrupted>;
 
 // One after the other, in their order; who has the first does not starve for the last, for it keeps what it has. Makes the

@@ -39,8 +39,13 @@ Tenure::Tenure(const RunRequest& request, const World& world, const std::string&
   const HolderInfo who = who_asks(request);
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
-    return LockSpec{
-        .name = name, .mode = request.mode, .ttl = request.ttl, .who = who, .once = request.once, .sync = sync, .again = request.again};
+    return LockSpec{.name = name,
+                    .mode = request.mode,
+                    .ttl = request.ttl,
+                    .who = who,
+                    .once = request.once,
+                    .sync = sync,
+                    .again = request.again};
   };
   if (!request.shards.empty()) {
     std::vector<LockSpec> any_of;
@@ -79,9 +84,6 @@ std::vector<Instant> Tenure::leases() const
 
 Instant Tenure::watch_from() const { return first_to_end().watch_from(); }
 
-Instant Tenure::taken_at() const
-{
-  return std::max_element(holdings.begin(), holdings.end(), kept_earlier)->kept_at();
-}
+Instant Tenure::taken_at() const { return std::max_element(holdings.begin(), holdings.end(), kept_earlier)->kept_at(); }
 
 }  // namespace rlock

@@ -83,11 +83,10 @@ std::optional<Ending> lost(const Aftermath& after)
 
 Ending not_stopped(const Aftermath& after)
 {
-  const bool time_over =
-      after.job && (after.job->why == Stopped::lifeline || after.job->why == Stopped::max_runtime);
+  const bool time_over = after.job && (after.job->why == Stopped::lifeline || after.job->why == Stopped::max_runtime);
   return with_code(time_over ? ExitCode::time_over : ExitCode::os, "not_stopped",
-                   "the job could not be stopped: a process that runs as another user is left; " + names_of(after.locks) +
-                       " stays locked until the ttl is over");
+                   "the job could not be stopped: a process that runs as another user is left; " +
+                       names_of(after.locks) + " stays locked until the ttl is over");
 }
 
 }  // namespace
@@ -122,11 +121,12 @@ Ending ending(const Aftermath& after)
     return not_stopped(after);
   }
   if (!after.job) {
-    return with_code(ExitCode::os, "guardian_killed", "the guardian process was killed: the job was stopped and " +
-                                       names_of(after.locks) + " released");
+    return with_code(ExitCode::os, "guardian_killed",
+                     "the guardian process was killed: the job was stopped and " + names_of(after.locks) + " released");
   }
   if (after.job->why == Stopped::lifeline) {
-    return with_code(ExitCode::time_over, "time_over", "the job was stopped: its lease of " + names_of(after.locks) + " was over");
+    return with_code(ExitCode::time_over, "time_over",
+                     "the job was stopped: its lease of " + names_of(after.locks) + " was over");
   }
   if (after.job->why == Stopped::max_runtime) {
     return with_code(ExitCode::time_over, "time_over", "the job was stopped: its --max-runtime was over");
@@ -135,7 +135,8 @@ Ending ending(const Aftermath& after)
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const bool as_flock = after.manners == Manners::flock;
-    return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
+    return {
+        .end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
   }
   return {.end = ExitWith{WEXITSTATUS(status)}, .line = {}, .event = {}, .lock = {}};
 }

@@ -31,7 +31,7 @@ struct Aftermath {
 
 struct Ending {
   RunEnd end;
-  std::string line;  // why, when it is not the job's own end; empty then
+  std::string line;   // why, when it is not the job's own end; empty then
   std::string event;  // as the log has it
   std::string lock;   // the one that it is about, if any
 };

@@ -19,10 +19,10 @@ class Vigil {
   // Readable: a signal came, or a lock was lost.
   [[nodiscard]] Stop stop() const { return m_wakers ? m_wakers->any.token() : m_world.signals.stop(); }
 
-  void add(Holding& holding);                         // it has just been taken
+  void add(Holding& holding);                          // it has just been taken
   [[nodiscard]] Instant due() const { return m_due; }  // when watch() is to be called
-  void watch();                                       // all that is not watched yet
-  void rest();                                        // no thread of ours runs until the next watch()
+  void watch();                                        // all that is not watched yet
+  void rest();                                         // no thread of ours runs until the next watch()
 
   // Which lock was lost, and why, in words; nullopt: none, as far as is known.
   [[nodiscard]] std::optional<std::string> loss();

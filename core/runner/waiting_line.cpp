@@ -2,8 +2,8 @@
 #include "runner/waiting_line.h"
 
 #include "base/duration.h"
-#include "base/text.h"
 #include "base/stderr.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,8 +33,7 @@ void write_live(const std::string& text)
 
 }  // namespace
 
-WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log,
-                         std::function<void()> when_first)
+WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
     : m_lock(std::move(lock)),
       m_clock(clock),
       m_log(log),
@@ -69,9 +68,9 @@ void WaitingLine::tick()
     const std::size_t room = terminal_width() - 1;
     write_live(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
   } else {
-    m_log.notice(line(m_lock), {.event = "waiting",
-                                .holder = m_busy->holder ? describe(*m_busy->holder) : "",
-                                .place = place_of(*m_busy)});
+    m_log.notice(
+        line(m_lock),
+        {.event = "waiting", .holder = m_busy->holder ? describe(*m_busy->holder) : "", .place = place_of(*m_busy)});
   }
 }
 
@@ -100,7 +99,8 @@ std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_
   }
   const auto& info = busy.holder->info;
   const bool has_age = info && info->since_ms > 0;
-  text += ", held " + (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
+  text += ", held " +
+          (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
   text += "by " + describe_who(busy.holder->owner, info);
   if (busy.ttl && *busy.ttl > since_told) {
     text += ", ttl " + show_roughly(*busy.ttl - since_told);

@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "lock/waiting.h"
 
-#include <functional>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 

@@ -30,8 +30,12 @@ struct RenewalState {
   Instant last_try;     // == last_kept unless renewals are failing
 };
 
-struct Sleep { Instant until; };
-struct Renew { Instant deadline; };
+struct Sleep {
+  Instant until;
+};
+struct Renew {
+  Instant deadline;
+};
 struct Lost {};
 using Step = std::variant<Sleep, Renew, Lost>;
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
 constexpr Millis longest_listen_pause{1000};
-constexpr Millis told_after{1000};    // failures that are over sooner are told only as details
+constexpr Millis told_after{1000};  // failures that are over sooner are told only as details
 constexpr Millis details_every{1000};
 
 // Without the advice in parentheses: to name another server is no help for a lock that is held.
@@ -94,7 +94,8 @@ void Watchdog::watch()
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
     if (std::holds_alternative<Lost>(step)) {
-      verdict = Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
+      verdict =
+          Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       verdict = renew(renewal->deadline);
     } else if (std::exchange(m_renew_at_once, false)) {
@@ -153,8 +154,8 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
 std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
 {
   const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
-  const auto seen = time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}}
-                         : std::nullopt;
+  const auto seen =
+      time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
   if (auto* lost = std::get_if<NotOurs>(&renewal)) {
     m_is_revoked = lost->revoked;
     if (m_seen && seen) {
@@ -248,8 +249,8 @@ void Watchdog::compare_clocks(const Sighting& seen)
 void Watchdog::listen()
 {
   const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
-  auto opened = m_order.listener ? Result(std::move(m_order.listener))
-                                 : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
+  auto opened =
+      m_order.listener ? Result(std::move(m_order.listener)) : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
   const bool shared = is_shared(m_order.spec.mode);
   auto hears = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
   if (hears && !shared) {
@@ -269,9 +270,8 @@ void Watchdog::listen()
 bool Watchdog::hint_before(Instant until)
 {
   const Instant wake = m_listener ? until : std::min(until, m_listen_at);
-  std::array<pollfd, 2> waits{
-      pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
-      pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
+  std::array<pollfd, 2> waits{pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
+                              pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
   ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), wake));
   if (waits[1].revents == 0) {
     return false;
@@ -280,7 +280,7 @@ bool Watchdog::hint_before(Instant until)
   if (!heard) {
     m_listener.reset();
     m_listen_at = m_clock.now();  // at once: the next grant must not go unheard
-    return true;  // whatever cut us off may have touched the lock as well
+    return true;                  // whatever cut us off may have touched the lock as well
   }
   return heard->front().look_in.has_value();
 }

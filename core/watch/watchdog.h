@@ -17,9 +17,15 @@
 
 namespace rlock {
 
-struct Wanted { std::string by; };    // still ours, but somebody with the right to asks for it
-struct Gone { std::string why; };     // not ours any more: proven
-struct Unsure { std::string why; };   // no renewal got through, and the time to stop the job has come. "no renewal for 4s: …"
+struct Wanted {
+  std::string by;
+};  // still ours, but somebody with the right to asks for it
+struct Gone {
+  std::string why;
+};  // not ours any more: proven
+struct Unsure {
+  std::string why;
+};  // no renewal got through, and the time to stop the job has come. "no renewal for 4s: …"
 using Verdict = std::variant<Wanted, Gone, Unsure>;
 
 // What a renewal says of the lock; nullopt: all is well.
@@ -28,11 +34,11 @@ std::optional<Verdict> verdict_on(const Renewal& renewal);
 struct WatchOrder {
   LockSpec spec;
   Owner owner;
-  bool renews;               // false: a fixed lease, only watched
-  Instant acquired_at;       // when the granted request was sent
+  bool renews;          // false: a fixed lease, only watched
+  Instant acquired_at;  // when the granted request was sent
   Millis kill_margin;
-  std::unique_ptr<Listener> listener;  // of who had to wait; missing: the watchdog opens one
-  std::function<void(Instant)> moved;  // called from the thread with each new valid_until
+  std::unique_ptr<Listener> listener;               // of who had to wait; missing: the watchdog opens one
+  std::function<void(Instant)> moved;               // called from the thread with each new valid_until
   std::string_view consequence = "it is given up";  // of renewals that fail, for the log: "the job will be stopped"
 };
 
@@ -85,14 +91,14 @@ class Watchdog {
   RenewalState m_state;
   std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
   Instant m_listen_at;
-  Millis m_listen_pause{0};  // after the last failure to listen
-  std::string m_trouble;  // what the renewals that fail say
+  Millis m_listen_pause{0};        // after the last failure to listen
+  std::string m_trouble;           // what the renewals that fail say
   std::optional<Sighting> m_seen;  // the server's clock, when it last kept the lease
   Millis m_cut{0};                 // how much less of a lease we count on, for the server's clock goes ahead of ours
   std::optional<Instant> m_failing_since;  // when the first of the failures in a row was sent
   bool m_told = false;                     // the log has a notice of them
   Instant m_detail_at{};                   // when the next detail may be logged
-  bool m_is_revoked = false;  // renewals are refused
+  bool m_is_revoked = false;               // renewals are refused
   bool m_renew_at_once = false;
 
   std::mutex m_mutex;

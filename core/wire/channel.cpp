@@ -169,8 +169,8 @@ Result<Done> Channel::early_into(Decoder& decoder)
 
 Error Channel::silent(Instant since, const Limit& limit) const
 {
-  return {Fault::unreachable, "no answer from " + m_where + " within " +
-                                  elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
+  return {Fault::unreachable,
+          "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
 }
 
 Error Channel::broken(std::string_view why) const

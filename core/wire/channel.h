@@ -50,7 +50,7 @@ class Channel {
   Fd m_socket;
   const Clock* m_clock;
   std::string m_where;
-  bool m_may_want_tls;  // plain TCP
+  bool m_may_want_tls;        // plain TCP
   bool m_has_spoken = false;  // the server, beyond the handshake of TLS
   std::optional<Tls> m_tls;
 };

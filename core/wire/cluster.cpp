@@ -270,7 +270,8 @@ Result<std::vector<std::string>> Cluster::routes(const Limit& limit)
   }
   std::set<HostPort> missing = m_map->owners();
   if (missing.empty()) {
-    return Error{Fault::refused, m_nodes.front().host + " does not tell who else is in the cluster (allow CLUSTER SLOTS there)"};
+    return Error{Fault::refused,
+                 m_nodes.front().host + " does not tell who else is in the cluster (allow CLUSTER SLOTS there)"};
   }
   std::vector<std::string> routes;
   constexpr unsigned enough = 64 * slot_count;  // to meet with every slot
@@ -323,7 +324,8 @@ Result<Done> Cluster::learn(const Limit& limit)
     distrust(node);
   }
   const bool several = nodes.size() > 1;
-  return Error{last->fault, (several ? "no node of " + m_cluster.shown() + " answers, the last one: " : "") + last->text};
+  return Error{last->fault,
+               (several ? "no node of " + m_cluster.shown() + " answers, the last one: " : "") + last->text};
 }
 
 Result<ClusterMap> Cluster::ask_for_map(const HostPort& node, const Limit& limit)

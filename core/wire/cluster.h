@@ -26,8 +26,7 @@ class Cluster final : public Transport {
 
   // What belongs to a slot that is just being moved may be refused by all for a while: it is asked for again until the
   // deadline. Fault::config: this is no cluster.
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
-                     const Limit& limit) override;
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
                           const Limit& limit) override;
   // One round trip, to all nodes that are concerned at once.
@@ -38,8 +37,8 @@ class Cluster final : public Transport {
   void forget() override;
 
  private:
-  struct Batch;  // what goes to one node
-  struct Receivers;   // connections that listen, so far
+  struct Batch;      // what goes to one node
+  struct Receivers;  // connections that listen, so far
   using Indexes = std::vector<std::size_t>;
 
   Result<std::vector<Batch>> by_node(std::span<const Request> requests, const Limit& limit);

@@ -43,8 +43,9 @@ bool is_number(const Reply& reply, std::int64_t max)
 std::optional<HostPort> node_in(const Reply& reply, const HostPort& asked)
 {
   const bool complete = reply.elements.size() >= 2 && is_number(reply.elements[1], 65535);
-  return complete ? std::optional(named(reply.elements[0].text, static_cast<unsigned>(reply.elements[1].integer), asked))
-                  : std::nullopt;
+  return complete
+             ? std::optional(named(reply.elements[0].text, static_cast<unsigned>(reply.elements[1].integer), asked))
+             : std::nullopt;
 }
 
 }  // namespace

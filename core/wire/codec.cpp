@@ -55,8 +55,7 @@ std::optional<Reply> to_reply(const redisReply& from)
 
 Error not_resp(std::string_view why)
 {
-  return {Fault::unreachable,
-          "does not answer like a redis server without TLS (" + printable(why) + ")"};
+  return {Fault::unreachable, "does not answer like a redis server without TLS (" + printable(why) + ")"};
 }
 
 }  // namespace
@@ -71,8 +70,7 @@ std::string encode(std::span<const std::string_view> argv)
   }
   char* bytes = nullptr;
   // int before hiredis 1.1, long long since
-  const auto length =
-      redisFormatCommandArgv(&bytes, static_cast<int>(argv.size()), words.data(), lengths.data());
+  const auto length = redisFormatCommandArgv(&bytes, static_cast<int>(argv.size()), words.data(), lengths.data());
   if (length < 0) {
     throw std::bad_alloc();
   }

@@ -29,8 +29,7 @@ std::optional<std::chrono::days> Connection::certificate_left() const { return m
 
 const std::string& Connection::where() const { return m_state->channel.where(); }
 
-Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock,
-                                    const Limit& limit)
+Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
 {
   auto channel = Channel::open(endpoint, clock, limit);
   if (!channel) {

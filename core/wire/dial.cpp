@@ -47,8 +47,7 @@ int outcome_of_connect(int fd)
 }
 
 // A unix socket whose backlog is full says EAGAIN, and poll(2) cannot wait for room there.
-int connect_when_there_is_room(int fd, const Address& address, const Clock& clock,
-                               const Limit& limit)
+int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const Limit& limit)
 {
   constexpr Millis pause{5};
   for (;;) {
@@ -88,8 +87,7 @@ Attempt connect_to(const Address& address, const Clock& clock, const Limit& limi
   return {std::move(socket), error};
 }
 
-Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock,
-                       const Limit& limit)
+Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock, const Limit& limit)
 {
   Attempt attempt;
   auto untried = static_cast<std::int64_t>(addresses.size());
@@ -113,22 +111,18 @@ Error unreached(const Endpoint& endpoint, int error, const std::string& after)
     case ENFILE:
     case ENOBUFS:
     case ENOMEM: return {Fault::os, text + os_text(error)};
-    case ETIMEDOUT:
-      return {Fault::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
+    case ETIMEDOUT: return {Fault::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
     case ENOENT:
     case ECONNREFUSED:
-      return {Fault::unreachable,
-              text + (error == ENOENT ? "no such socket" : "connection refused") +
-                  " (is redis-server running? -S names another server, -S local: "
-                  "starts a private one)"};
-    case EACCES:
-      return {Fault::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
+      return {Fault::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
+                                      " (is redis-server running? -S names another server, -S local: "
+                                      "starts a private one)"};
+    case EACCES: return {Fault::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
     default: return {Fault::unreachable, text + os_text(error) + " (-S names another server)"};
   }
 }
 
-Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock& clock,
-                                          const Limit& limit)
+Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
 {
   if (endpoint.kind == Endpoint::Kind::tcp) {
     return resolve(endpoint.host, endpoint.port, clock, limit);
@@ -156,9 +150,8 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const Limit& limit
   const auto addresses = addresses_of(endpoint, clock, limit);
   if (!addresses) {
     const Error& why = addresses.error();
-    return why.fault == Fault::interrupted
-               ? why
-               : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
+    return why.fault == Fault::interrupted ? why
+                                           : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
   }
   Attempt attempt = connect_to_any(*addresses, clock, limit);
   if (attempt.error != 0) {

@@ -8,13 +8,9 @@
 
 namespace rlock {
 
-Direct::Direct(Endpoint endpoint, const Clock& clock)
-    : m_endpoint(std::move(endpoint)), m_clock(clock)
-{
-}
+Direct::Direct(Endpoint endpoint, const Clock& clock) : m_endpoint(std::move(endpoint)), m_clock(clock) {}
 
-Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> argv,
-                           const Limit& limit)
+Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> argv, const Limit& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return connected.error();

@@ -15,8 +15,7 @@ class Direct final : public Transport {
   // `clock` must outlive it.
   Direct(Endpoint endpoint, const Clock& clock);
 
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
-                     const Limit& limit) override;
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
                           const Limit& limit) override;
   std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit) override;

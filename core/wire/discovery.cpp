@@ -33,8 +33,10 @@ std::uint64_t epoch_in(const Reply& fields)
 Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
 {
   if (error.fault == Fault::refused) {
-    return {Fault::refused, "the sentinel " + where + " wants another user or password (sentinel_username= and "
-                            "sentinel_password= in the URL, or RLOCK_SENTINEL_USERNAME and RLOCK_SENTINEL_PASSWORD)"};
+    return {Fault::refused,
+            "the sentinel " + where +
+                " wants another user or password (sentinel_username= and "
+                "sentinel_password= in the URL, or RLOCK_SENTINEL_USERNAME and RLOCK_SENTINEL_PASSWORD)"};
   }
   return error;
 }

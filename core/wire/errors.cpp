@@ -18,8 +18,7 @@ struct Rule {
 };
 
 constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
-constexpr std::string_view give_password =
-    "give the password in the URL, RLOCK_PASSWORD or --password-file";
+constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
 
 constexpr std::string_view is_a_node = "it is one node of a cluster: use -S ";
 
@@ -44,8 +43,7 @@ constexpr Rule rules[] = {
     {"ERR ACL failure in script", Fault::refused, missing_rule},
     {"The user executing the script can't", Fault::refused, missing_rule},
     {"DENIED", Fault::refused, "it is in protected mode; set a password there"},
-    {"WRONGTYPE", Fault::config,
-     "the key holds something that is no such lock; choose another key"},
+    {"WRONGTYPE", Fault::config, "the key holds something that is no such lock; choose another key"},
     {"ERR DB index is out of range", Fault::config, "choose a smaller db number"},
     {"ERR invalid DB index", Fault::config, "choose a smaller db number"},
     {"MOVED", Fault::config, is_a_node},
@@ -134,9 +132,8 @@ Error error_from_reply(std::string_view text, std::string_view where)
   if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // what a request of many words meets
     text = "NOAUTH Authentication required";
   }
-  const auto* const rule =
-      std::find_if(std::begin(rules), std::end(rules),
-                   [text](const Rule& each) { return begins_with_words(text, each.start); });
+  const auto* const rule = std::find_if(std::begin(rules), std::end(rules),
+                                        [text](const Rule& each) { return begins_with_words(text, each.start); });
   const std::string said = std::string(where) + " says: " + shortened(text);
   if (rule == std::end(rules)) {
     return {Fault::internal, said};
@@ -145,9 +142,6 @@ Error error_from_reply(std::string_view text, std::string_view where)
           rule->fault == Fault::refused ? line : 0};
 }
 
-bool is_unknown_script(std::string_view text)
-{
-  return begins_with_words(unwrapped(text), "NOSCRIPT");
-}
+bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }
 
 }  // namespace rlock

@@ -15,8 +15,7 @@ namespace {
 
 using Request = std::vector<std::string_view>;
 
-Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests,
-                                   const Limit& limit)
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests, const Limit& limit)
 {
   for (const Request& request : requests) {
     if (const auto sent = connection.send(request, limit); !sent) {
@@ -46,8 +45,7 @@ Request hello(const Endpoint& endpoint, bool logs_in)
 // Before Redis 6, and behind some proxies.
 Request plain_auth(const Endpoint& endpoint)
 {
-  return endpoint.user.empty() ? Request{"AUTH", endpoint.password}
-                               : Request{"AUTH", endpoint.user, endpoint.password};
+  return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};
 }
 
 bool is_unknown_command(const Reply& reply)

@@ -198,8 +198,7 @@ class NoSubreaper {
 bool is_program(const std::string& path)
 {
   struct stat found {};
-  return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
-         ::access(path.c_str(), X_OK) == 0;
+  return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace
@@ -218,10 +217,9 @@ Result<std::string> find_server_program()
       }
     }
   }
-  return Error{
-      Fault::config,
-      "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-server; "
-      "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
+  return Error{Fault::config,
+               "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-server; "
+               "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
 }
 
 bool somebody_listens(const std::string& socket_path)

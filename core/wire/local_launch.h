@@ -23,6 +23,7 @@ enum class LaunchNews : char { listens = 'L', name_taken = 'T' };
 // The server does not inherit the lock. It holds the abstract socket `name` for its life.
 //
 // May be called by a process with several threads and by a child subreaper: the server never becomes its child.
-Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name, const Fd& lock);
+Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
+                         const Fd& lock);
 
 }  // namespace rlock

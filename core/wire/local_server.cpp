@@ -115,8 +115,7 @@ Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Li
       return Error{Fault::os, "local: cannot lock " + printable(path) + ": " + os_text(errno)};
     }
     if (clock.now() >= limit.deadline) {
-      return not_up(directory,
-                    "another rlock has been starting it for " + elapsed(clock, start, limit));
+      return not_up(directory, "another rlock has been starting it for " + elapsed(clock, start, limit));
     }
     if (!pause(pause_time, clock, limit)) {
       return interrupted();
@@ -154,8 +153,7 @@ Result<std::optional<Endpoint>> start_in(const std::string& directory, const std
   lock->reset();
   switch (wait_for(news->get(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
-    case Waited::late:
-      return not_up(directory, "its server did not start within " + elapsed(clock, start, limit));
+    case Waited::late: return not_up(directory, "its server did not start within " + elapsed(clock, start, limit));
     case Waited::ready: break;
   }
   char told = 0;

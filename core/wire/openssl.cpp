@@ -25,8 +25,8 @@ std::optional<OpenSsl> load()
   OpenSsl loaded{};
   bool complete = true;
   // What libcrypto has is found too: libssl needs it, and dlsym looks there.
-#define RLOCK_LOAD(name)                                                              \
-  loaded.name = reinterpret_cast<decltype(&::name)>(::dlsym(handle, #name));          \
+#define RLOCK_LOAD(name)                                                     \
+  loaded.name = reinterpret_cast<decltype(&::name)>(::dlsym(handle, #name)); \
   complete = complete && loaded.name != nullptr;
   RLOCK_OPENSSL_FUNCTIONS(RLOCK_LOAD)
 #undef RLOCK_LOAD

@@ -21,7 +21,8 @@ bool is_message(const Reply& reply) { return is_array_of(reply, "message") || is
 Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const Limit& limit)
 {
   auto refused = subscribe(m_hearing, channels, limit);
-  const bool is_old = m_hearing == Hearing::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
+  const bool is_old =
+      m_hearing == Hearing::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
   if (is_old) {
     m_hearing = Hearing::plain;
     refused = subscribe(m_hearing, channels, limit);
@@ -47,7 +48,7 @@ Result<Done> Receiver::listen_to_all(std::string_view channel, const Limit& limi
 }
 
 Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<const std::string_view> channels,
-                                            const Limit& limit)
+                                                 const Limit& limit)
 {
   const bool sharded = hearing == Hearing::sharded;
   std::vector<std::string_view> argv{sharded ? "SSUBSCRIBE" : "SUBSCRIBE"};

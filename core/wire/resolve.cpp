@@ -82,8 +82,8 @@ Error unresolved(const Lookup& lookup)
 
 }  // namespace
 
-Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port,
-                                     const Clock& clock, const Limit& limit)
+Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
+                                     const Limit& limit)
 {
   Lookup numeric = look_up(host, port, AI_NUMERICHOST);
   if (numeric.code == 0) {
@@ -98,9 +98,8 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   switch (wait_for((*desk)->done.token().fd(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
     case Waited::late:
-      return Error{Fault::unreachable, "its name was not found within " +
-                                           elapsed(clock, start, limit) +
-                                           " (raise --server-timeout)"};
+      return Error{Fault::unreachable,
+                   "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
     case Waited::ready: break;
   }
   const std::lock_guard guard((*desk)->mutex);

@@ -11,9 +11,9 @@
 namespace rlock {
 namespace {
 
-constexpr Millis first_pause{50};     // while a fail-over is under way; doubles up to the longest
+constexpr Millis first_pause{50};  // while a fail-over is under way; doubles up to the longest
 constexpr Millis longest_pause{400};
-constexpr Millis check_after{1000};   // a connection of that age may lead to who is the master no longer
+constexpr Millis check_after{1000};  // a connection of that age may lead to who is the master no longer
 
 bool same_place(const Endpoint& one, const Endpoint& other) { return one.host == other.host && one.port == other.port; }
 

@@ -11,10 +11,7 @@
 namespace rlock {
 
 // With its final zero byte, which some servers' getsockname needs.
-inline bool fits_socket_address(std::string_view path)
-{
-  return path.size() < sizeof(sockaddr_un::sun_path);
-}
+inline bool fits_socket_address(std::string_view path) { return path.size() < sizeof(sockaddr_un::sun_path); }
 
 // `path` must fit.
 inline sockaddr_un socket_address(std::string_view path)

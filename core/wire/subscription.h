@@ -21,9 +21,8 @@ class Subscription {
  public:
   // Connects, subscribes and waits until the server has confirmed every channel: what is published
   // after this returns is heard.
-  static Result<Subscription> open(const Endpoint& endpoint,
-                                   std::span<const std::string_view> channels, const Clock& clock,
-                                   const Limit& limit);
+  static Result<Subscription> open(const Endpoint& endpoint, std::span<const std::string_view> channels,
+                                   const Clock& clock, const Limit& limit);
 
   // One receiver at least; `by_slot` says which of them hears a slot's channels, and is empty where one hears all.
   Subscription(std::vector<Receiver> receivers, std::map<unsigned, std::size_t> by_slot, const Clock& clock);

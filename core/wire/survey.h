@@ -91,7 +91,8 @@ class Survey {
         if (m_good && waits_for_good) {
           waits_for_good = false;
           const Instant now = clock.now();
-          patience.deadline = std::min(limit.deadline, now + std::max<Instant::duration>(least_patience, 2 * (now - start)));
+          patience.deadline =
+              std::min(limit.deadline, now + std::max<Instant::duration>(least_patience, 2 * (now - start)));
         }
       }
       const Waited waited = wait_for(m_news.get(), POLLIN, clock, patience);

@@ -120,9 +120,9 @@ Result<Done> Tls::start(SSL_CTX* context)
     return set == 1 ? Result<Done>(Done{}) : failed();
   }
   m_library->SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  const bool named = m_library->SSL_set1_host(session, m_host.c_str()) == 1 &&
-                     m_library->SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME,
-                                         TLSEXT_NAMETYPE_host_name, m_host.data()) == 1;
+  const bool named =
+      m_library->SSL_set1_host(session, m_host.c_str()) == 1 &&
+      m_library->SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, m_host.data()) == 1;
   return named ? Result<Done>(Done{}) : failed();
 }
 
@@ -143,8 +143,9 @@ std::optional<std::chrono::days> Tls::certificate_left() const
 {
   const X509* const certificate = m_library->SSL_get0_peer_certificate(m_session.get());
   int days = 0, seconds = 0;
-  const bool told = certificate != nullptr &&
-                    m_library->ASN1_TIME_diff(&days, &seconds, nullptr, m_library->X509_get0_notAfter(certificate)) == 1;
+  const bool told =
+      certificate != nullptr &&
+      m_library->ASN1_TIME_diff(&days, &seconds, nullptr, m_library->X509_get0_notAfter(certificate)) == 1;
   return told ? std::optional(std::chrono::days(days)) : std::nullopt;
 }
 
@@ -170,10 +171,7 @@ std::string Tls::to_send()
   return bytes;
 }
 
-void Tls::take_in(std::string_view received)
-{
-  m_library->BIO_write(m_received, received.data(), size_of(received));
-}
+void Tls::take_in(std::string_view received) { m_library->BIO_write(m_received, received.data(), size_of(received)); }
 
 Result<std::string> Tls::unseal()
 {
@@ -210,8 +208,9 @@ Error Tls::failed() const
                                 " (--cert must be one that the server's CA has signed)"};
   }
   if (code == handshake_failure) {
-    return {Fault::refused, m_where + " refused the TLS handshake (if it wants a certificate of ours: "
-                                      "--cert and --tls-key)"};
+    return {Fault::refused, m_where +
+                                " refused the TLS handshake (if it wants a certificate of ours: "
+                                "--cert and --tls-key)"};
   }
   return {Fault::unfit, "TLS with " + m_where + " failed: " + reason()};
 }
@@ -222,8 +221,7 @@ Error Tls::bad_certificate(long why) const
   switch (why) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return {Fault::unfit, text + "has expired (renew it there; is this host's clock right?)"};
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return {Fault::unfit, text + "is not valid yet (is this host's clock right?)"};
+    case X509_V_ERR_CERT_NOT_YET_VALID: return {Fault::unfit, text + "is not valid yet (is this host's clock right?)"};
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return {Fault::unfit, text + "is not for '" + m_host + "' (name the server as its certificate does)"};
@@ -233,8 +231,7 @@ Error Tls::bad_certificate(long why) const
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
       return {Fault::unfit, text + "is signed by nobody we trust (name the file of its CA with --cacert)"};
-    default:
-      return {Fault::unfit, text + "is no good: " + m_library->X509_verify_cert_error_string(why)};
+    default: return {Fault::unfit, text + "is no good: " + m_library->X509_verify_cert_error_string(why)};
   }
 }
 

@@ -33,7 +33,7 @@ class Tls {
   Result<Done> seal(std::string_view plain);  // to_send has it then
   std::string to_send();                      // empty: nothing
   void take_in(std::string_view received);
-  Result<std::string> unseal();               // empty: more has to come
+  Result<std::string> unseal();  // empty: more has to come
 
  private:
   struct Free {

@@ -4,10 +4,7 @@
 namespace rlock {
 namespace {
 
-std::vector<std::string_view> views(std::span<const std::string> words)
-{
-  return {words.begin(), words.end()};
-}
+std::vector<std::string_view> views(std::span<const std::string> words) { return {words.begin(), words.end()}; }
 
 Request by_sha(const ScriptCall& call)
 {
@@ -34,8 +31,8 @@ Result<Reply> run_routed(Transport& transport, std::string_view route_key, const
     reply = transport.call(route_key, argv, limit);
   }
   if (reply && reply->is_error()) {
-    return Error{Fault::internal, "the server does not know the script " +
-                                      std::string(script.name) + ", which it has just been sent"};
+    return Error{Fault::internal,
+                 "the server does not know the script " + std::string(script.name) + ", which it has just been sent"};
   }
   return reply;
 }
@@ -65,8 +62,7 @@ Result<Reply> run_script_at(Transport& transport, std::string_view route_key, co
   return run_routed(transport, route_key, script, {}, args, limit);
 }
 
-std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
-                                       const Limit& limit)
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const Limit& limit)
 {
   std::vector<Request> requests;
   for (const ScriptCall& call : calls) {

@@ -53,8 +53,7 @@ class Transport {
 };
 
 // EVALSHA, and EVAL once where the server does not know the script. `keys` are KEYS, `args` ARGV.
-Result<Reply> run_script(Transport& transport, const Script& script,
-                         std::span<const std::string_view> keys,
+Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
                          std::span<const std::string_view> args, const Limit& limit);
 
 // The same of a script without KEYS, at the server of `route_key`.
@@ -67,7 +66,6 @@ struct ScriptCall {
   std::vector<std::string> keys;
   std::vector<std::string> args;
 };
-std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
-                                       const Limit& limit);
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const Limit& limit);
 
 }  // namespace rlock

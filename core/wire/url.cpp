@@ -10,7 +10,8 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view good_forms =
-    "(good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, redis+sentinel://host:26379/master, "
+    "(good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
+    "redis+sentinel://host:26379/master, "
     "unix:///path/to/socket, local:)";
 
 Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
@@ -101,7 +102,9 @@ bool is_bare_host(std::string_view text)
   const std::string_view host = text.substr(0, text.find(':'));
   const std::string_view port = text.substr(std::min(host.size() + 1, text.size()));
   const bool has_colon = host.size() < text.size();
-  return is_host_name(host) && (!has_colon || (!port.empty() && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })));
+  return is_host_name(host) &&
+         (!has_colon ||
+          (!port.empty() && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })));
 }
 
 }  // namespace
@@ -172,7 +175,8 @@ Result<Endpoint> parse_url(std::string_view url)
     }
     return cluster;
   }
-  return bad_url(url, (scheme.empty() ? "it begins with no scheme:// " : "rlock knows no such scheme ") + std::string(good_forms));
+  return bad_url(
+      url, (scheme.empty() ? "it begins with no scheme:// " : "rlock knows no such scheme ") + std::string(good_forms));
 }
 
 }  // namespace rlock

@@ -48,9 +48,9 @@ struct Endpoint {
   std::string password;            // percent-decoded; empty: none
   std::string password_file;       // where it was read, and is again when the server refuses it
   unsigned db = 0;
-  std::optional<TlsFiles> tls;     // rediss://, rediss+cluster://; rediss+sentinel://: for the master
-  bool must_be_master = false;     // tcp: who says that it is a replica is not what was meant
-  Sentinels sentinels;             // sentinel: instead of host and port
+  std::optional<TlsFiles> tls;  // rediss://, rediss+cluster://; rediss+sentinel://: for the master
+  bool must_be_master = false;  // tcp: who says that it is a replica is not what was meant
+  Sentinels sentinels;          // sentinel: instead of host and port
 
   // The URL without user and password: the only form that is ever printed or handed to the job.
   [[nodiscard]] std::string shown() const;

@@ -12,7 +12,7 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view secret_parameter = "sentinel_password=";
-constexpr std::size_t longest_host = 253;  // bytes of a name of the DNS (RFC 1035)
+constexpr std::size_t longest_host = 253;    // bytes of a name of the DNS (RFC 1035)
 constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
 
 // Up to the last '@', for a password may have an unescaped '/' or '@' in it; and from a password among the parameters on.
@@ -24,10 +24,12 @@ std::string quotable(std::string_view url)
   const auto secret = url.find(secret_parameter);
   const bool has_at = at != std::string_view::npos;
   if (secret == std::string_view::npos) {
-    return has_at ? printable(std::string(url.substr(0, head < at ? head : 0)) + std::string(url.substr(at + 1))) : printable(url);
+    return has_at ? printable(std::string(url.substr(0, head < at ? head : 0)) + std::string(url.substr(at + 1)))
+                  : printable(url);
   }
   const auto from = std::min(has_at ? at + 1 : head, secret);
-  return printable(std::string(url.substr(0, std::min(head, from))) + std::string(url.substr(from, secret - from))) + "...";
+  return printable(std::string(url.substr(0, std::min(head, from))) + std::string(url.substr(from, secret - from))) +
+         "...";
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max)
@@ -43,8 +45,7 @@ bool is_ipv6(std::string_view host)
   const auto percent = host.find('%');  // fe80::1%eth0
   const std::string address(host.substr(0, percent));
   in6_addr parsed{};
-  const bool zone_is_fine =
-      percent == std::string_view::npos || is_host_name(host.substr(percent + 1));
+  const bool zone_is_fine = percent == std::string_view::npos || is_host_name(host.substr(percent + 1));
   return zone_is_fine && ::inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
 }
 
@@ -59,8 +60,8 @@ bool is_control(char c)
 bool is_host_name(std::string_view host)
 {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
   };
   return !host.empty() && host.size() <= longest_host && std::all_of(host.begin(), host.end(), allowed);
 }
@@ -87,8 +88,7 @@ std::optional<std::string> percent_decoded(std::string_view text)
     }
     const std::string_view digits = text.substr(i + 1, 2);
     unsigned byte = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
     if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
       return std::nullopt;
     }

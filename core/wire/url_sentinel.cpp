@@ -87,8 +87,9 @@ Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, boo
   endpoint.db = *db;
   while (!rest.empty()) {
     if (!take_parameter(take_until('&', rest), sentinels)) {
-      return bad_url(url, "its parameters are sentinel_username, sentinel_password and sentinel_tls=yes or no "
-                          "(a % must be written %25)");
+      return bad_url(url,
+                     "its parameters are sentinel_username, sentinel_password and sentinel_tls=yes or no "
+                     "(a % must be written %25)");
     }
   }
   return endpoint;

@@ -78,14 +78,11 @@ Drain measure(const Words& lock, const Job& job, int waiting, const std::functio
   return drain_of(stamps);
 }
 
-std::int64_t queued(const RedisServer& server)
-{
-  return as_int(server.command({"ZCARD", "rlock:queue:{bench}"}));
-}
+std::int64_t queued(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue:{bench}"})); }
 
 std::int64_t waiting_for_file(const std::string& path)
 {
-  struct stat about{};
+  struct stat about {};
   ::stat(path.c_str(), &about);
   std::ifstream locks("/proc/locks");
   std::int64_t count = 0;
@@ -126,12 +123,12 @@ void compare(const std::string& rlock, const Job& job, int rounds, int waiting)
     their_drains.push_back(flock.whole_ms);
     ratios.push_back(mine.gap_us / flock.gap_us);
   }
-  std::printf("%5d waiting for jobs of %d ms, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
-              "drain %8.1f ms, flock %8.1f ms;%s\n",
-              waiting, job.ms, rounds, median(our_gaps), median(their_gaps), median(ratios),
-              *std::min_element(ratios.begin(), ratios.end()),
-              *std::max_element(ratios.begin(), ratios.end()), median(our_drains), median(their_drains),
-              scripts_and_subscriptions(server, waiting).c_str());
+  std::printf(
+      "%5d waiting for jobs of %d ms, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
+      "drain %8.1f ms, flock %8.1f ms;%s\n",
+      waiting, job.ms, rounds, median(our_gaps), median(their_gaps), median(ratios),
+      *std::min_element(ratios.begin(), ratios.end()), *std::max_element(ratios.begin(), ratios.end()),
+      median(our_drains), median(their_drains), scripts_and_subscriptions(server, waiting).c_str());
   std::fflush(stdout);
 }
 

@@ -74,8 +74,8 @@ void count_commands(const std::string& rlock, int waiting, int seconds)
   for (const std::string command : {"evalsha", "eval", "zscore", "subscribe"}) {
     sent += static_cast<double>(calls(still.server, command));
   }
-  std::printf("%d silent waiters, %d s: %.1f commands a second (%.0f with those that the scripts call)\n",
-              waiting, seconds, sent / seconds, inside / seconds);
+  std::printf("%d silent waiters, %d s: %.1f commands a second (%.0f with those that the scripts call)\n", waiting,
+              seconds, sent / seconds, inside / seconds);
 }
 
 struct Memory {
@@ -152,10 +152,10 @@ void lose_patience(const std::string& rlock)
     late_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - ends[i]).count());
   }
   const std::int64_t left = as_int(still.server.command({"ZCARD", "rlock:queue:{bench}"}));
-  std::printf("-w 0.2 to 4 s: %d of %d exit 75, %lld left in line; over after the limit by %.1f ms at the median, "
-              "%.1f ms at most\n",
-              busy, count, static_cast<long long>(left), median(late_ms),
-              *std::max_element(late_ms.begin(), late_ms.end()));
+  std::printf(
+      "-w 0.2 to 4 s: %d of %d exit 75, %lld left in line; over after the limit by %.1f ms at the median, "
+      "%.1f ms at most\n",
+      busy, count, static_cast<long long>(left), median(late_ms), *std::max_element(late_ms.begin(), late_ms.end()));
 }
 
 }  // namespace

@@ -78,10 +78,10 @@ class Contest {
   }
   void print(const Plan& plan) const
   {
-    std::printf("%d processes, jobs of %d ms, %d rounds: %-5s one %.0f jobs/s, %d %.0f jobs/s, ratio %.2f (%.2f to %.2f)\n",
-                plan.processes, plan.ms, plan.rounds, m_name, median(m_one), plan.shards, median(m_many),
-                median(m_ratios), *std::min_element(m_ratios.begin(), m_ratios.end()),
-                *std::max_element(m_ratios.begin(), m_ratios.end()));
+    std::printf(
+        "%d processes, jobs of %d ms, %d rounds: %-5s one %.0f jobs/s, %d %.0f jobs/s, ratio %.2f (%.2f to %.2f)\n",
+        plan.processes, plan.ms, plan.rounds, m_name, median(m_one), plan.shards, median(m_many), median(m_ratios),
+        *std::min_element(m_ratios.begin(), m_ratios.end()), *std::max_element(m_ratios.begin(), m_ratios.end()));
   }
 
  private:

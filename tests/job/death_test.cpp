@@ -43,10 +43,7 @@ RunnerProcess start(const JobSpec& spec, Millis lease)
 struct Family {
   pid_t main;
   pid_t child;
-  explicit Family(const std::filesystem::path& dir)
-      : main(pid_from(dir / "main")), child(pid_from(dir / "child"))
-  {
-  }
+  explicit Family(const std::filesystem::path& dir) : main(pid_from(dir / "main")), child(pid_from(dir / "child")) {}
   [[nodiscard]] bool is_dead() const { return !is_alive(main) && !is_alive(child); }
 };
 
@@ -161,8 +158,9 @@ TEST_CASE("death: without a /proc of ours what is left in the group is stopped a
     }
     return in_runner([&] {
       Stage stage(60s);
-      JobSpec spec = script(dir, "(trap '' TERM; echo ready > $0/ready; while :; do sleep 1; done) & "
-                                 "echo $! > $0/child; until [ -s $0/ready ]; do sleep 0.01; done");
+      JobSpec spec = script(dir,
+                            "(trap '' TERM; echo ready > $0/ready; while :; do sleep 1; done) & "
+                            "echo $! > $0/child; until [ -s $0/ready ]; do sleep 0.01; done");
       spec.kill_after = 50ms;
       Job job = stage.start(spec);
       const std::string events = follow(job);

@@ -52,8 +52,7 @@ TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
       return std::string("no pipe");
     }
     Stage stage(60s);
-    Job job = stage.start(script(dir, "exec " + std::to_string(ends[1]) + ">&- " +
-                                          std::to_string(ends[0]) +
+    Job job = stage.start(script(dir, "exec " + std::to_string(ends[1]) + ">&- " + std::to_string(ends[0]) +
                                           "<&-; "
                                           "echo 1 > $0/ready; sleep 60"));
     ::close(ends[1]);
@@ -100,8 +99,7 @@ TEST_CASE("signals: what was ignored when we started is not taken")
     ::raise(SIGTERM);
     const auto first = signals.take();
     const auto second = signals.take();
-    return signal_name(first ? first->number : 0) + (first->from_terminal ? " tty" : "") +
-           (second ? " and more" : "");
+    return signal_name(first ? first->number : 0) + (first->from_terminal ? " tty" : "") + (second ? " and more" : "");
   });
   CHECK(story == "TERM");
 }

@@ -15,8 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // Starts the script, waits for its file `ready`, does `act`, and tells the rest.
-std::string story_of(const std::filesystem::path& dir, const JobSpec& spec,
-                     const std::function<void(Job&)>& act)
+std::string story_of(const std::filesystem::path& dir, const JobSpec& spec, const std::function<void(Job&)>& act)
 {
   return in_runner([&] {
     Stage stage(60s);
@@ -138,10 +137,7 @@ TEST_CASE("leftovers")
             return watched(job);
           }) == "lives on after " + std::to_string(6 << 8) + "; exit 6; and none");
   }
-  SUBCASE("that end at once are no leftovers")
-  {
-    CHECK(run(script(dir, "sleep 0.005 & exit 6")) == "exit 6");
-  }
+  SUBCASE("that end at once are no leftovers") { CHECK(run(script(dir, "sleep 0.005 & exit 6")) == "exit 6"); }
   SUBCASE("that do not listen are killed")
   {
     spec = script(dir,
@@ -155,8 +151,7 @@ TEST_CASE("leftovers")
 TEST_CASE("leftovers: a daemon that is about to be one is no leftover")
 {
   const auto dir = make_temp_dir("job");
-  CHECK(run(script(dir, "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6")) ==
-        "exit 6");
+  CHECK(run(script(dir, "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & exit 6")) == "exit 6");
   const pid_t daemon = pid_from(dir / "pid");
   CHECK(is_alive(daemon));
   ::kill(daemon, SIGKILL);

@@ -113,8 +113,7 @@ TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
       const std::string events = follow(job);
       termios modes{};
       ::tcgetattr(STDIN_FILENO, &modes);
-      return events + (lent ? "; lent" : "") +
-             (::tcgetpgrp(STDIN_FILENO) == ::getpgrp() ? "; ours" : "; lost") +
+      return events + (lent ? "; lent" : "") + (::tcgetpgrp(STDIN_FILENO) == ::getpgrp() ? "; ours" : "; lost") +
              ((modes.c_lflag & ECHO) != 0 ? "; echo" : "; no echo");
     });
   });

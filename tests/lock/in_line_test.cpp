@@ -28,10 +28,7 @@ class Line {
     return *answer;
   }
   Busy stand(const std::string& owner) { return std::get<Busy>(ask(owner)); }
-  void leave(const std::string& owner)
-  {
-    REQUIRE(m_store->release(spec("k"), Owner::of(owner), {}, soon()));
-  }
+  void leave(const std::string& owner) { REQUIRE(m_store->release(spec("k"), Owner::of(owner), {}, soon())); }
   std::unique_ptr<Listener> ears_of(const std::string& owner, const std::vector<std::string>& names = {"k"})
   {
     std::vector<LockSpec> specs;
@@ -96,7 +93,8 @@ TEST_CASE("in line: when the first leaves, the next is told when the ttl of the 
   CHECK(*hint.look_in > 5s);
 }
 
-TEST_CASE("in line: when the first leaves behind a foreign holder, the next is to ask at once, for it has to hear that one")
+TEST_CASE(
+    "in line: when the first leaves behind a foreign holder, the next is to ask at once, for it has to hear that one")
 {
   Line line;
   line.server.command({"HSET", "k", "foreign:1", "1"});

@@ -23,7 +23,8 @@ Limit soon() { return {.deadline = boot_clock.now() + 5s, .stop = Stop::never()}
 // Everything arrives; the answer to the request of that number, from 1, does not.
 class LossyTransport final : public Transport {
  public:
-  LossyTransport(const Endpoint& endpoint, int lost, int& calls) : m_direct(endpoint, boot_clock), m_lost(lost), m_calls(calls)
+  LossyTransport(const Endpoint& endpoint, int lost, int& calls)
+      : m_direct(endpoint, boot_clock), m_lost(lost), m_calls(calls)
   {
   }
   Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
@@ -31,12 +32,12 @@ class LossyTransport final : public Transport {
     auto reply = m_direct.call(route_key, argv, limit);
     return ++m_calls == m_lost ? Result<Reply>(Error{Fault::unreachable, "no answer"}) : std::move(reply);
   }
-  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
+                          const Limit& limit) override
   {
     return m_direct.follow_up(route_key, argv, limit);
   }
-  Result<Subscription> subscribe(std::span<const std::string_view> channels,
-                                 const Limit& limit) override
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override
   {
     return m_direct.subscribe(channels, limit);
   }
@@ -48,7 +49,10 @@ class LossyTransport final : public Transport {
   int& m_calls;
 };
 
-LockSpec spec(Millis ttl = 30s) { return {.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}}; }
+LockSpec spec(Millis ttl = 30s)
+{
+  return {.name = *LockName::parse("k"), .mode = Plain{}, .ttl = ttl, .who = {.host = "h"}, .once = {}};
+}
 
 std::int64_t count(const RedisServer& server, const Owner& owner)
 {

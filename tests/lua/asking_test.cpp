@@ -17,7 +17,8 @@ struct Kind {
   Mode mode;
 };
 
-const std::vector<Kind> kinds{{"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
+const std::vector<Kind> kinds{
+    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
 
 std::string timeout_of(const std::string& reader) { return "{k}:" + reader + ":rwlock_timeout:1"; }
 
@@ -33,7 +34,8 @@ void take_ttls_away(const ScriptedLock& lock)
 Words contents(const ScriptedLock& lock)
 {
   Words all;
-  for (const std::string& key : {std::string("k"), timeout_of("a"), std::string("{k}:timeout"), std::string("rlock:holder:{k}")}) {
+  for (const std::string& key :
+       {std::string("k"), timeout_of("a"), std::string("{k}:timeout"), std::string("rlock:holder:{k}")}) {
     const Reply dump = lock.server.command({"DUMP", key});
     all.push_back(key + (dump.kind == Reply::Kind::nil ? " is missing" : " " + dump.text));
   }

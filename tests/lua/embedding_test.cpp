@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is sent to the server is what stands in lua/, byte for byte, under the server's own name.
 #include "lua/scripts.h"
-#include "support/redis_fixture.h"
 #include "support/paths.h"
+#include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -35,9 +35,8 @@ std::set<std::string> stems(const char* folder)
 
 std::string whole(const std::string& kind, const std::string& verb)
 {
-  return bytes_of(lua / "lib/names.lua") + bytes_of(lua / "kinds" / (kind + ".lua")) +
-         bytes_of(lua / "lib/trail.lua") + bytes_of(lua / "lib/records.lua") + bytes_of(lua / "lib/line.lua") +
-         bytes_of(lua / "verbs" / (verb + ".lua"));
+  return bytes_of(lua / "lib/names.lua") + bytes_of(lua / "kinds" / (kind + ".lua")) + bytes_of(lua / "lib/trail.lua") +
+         bytes_of(lua / "lib/records.lua") + bytes_of(lua / "lib/line.lua") + bytes_of(lua / "verbs" / (verb + ".lua"));
 }
 
 }  // namespace

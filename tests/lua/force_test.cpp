@@ -17,7 +17,8 @@ struct Kind {
   Mode mode;
 };
 
-const std::vector<Kind> kinds{{"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
+const std::vector<Kind> kinds{
+    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
 
 }  // namespace
 
@@ -74,7 +75,8 @@ TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
 TEST_CASE("revoke: a lock that has lost its ttl gets the lease that its owner counts on")
 {
   const ScriptedLock lock(Plain{});
-  REQUIRE(word(lock.eval(scripts_of(Plain{}).acquire, "a", {"a", "20000", "host=h\npid=1\nlease=20000\nauto=1", "try", "0", "0"})) == "granted");
+  REQUIRE(word(lock.eval(scripts_of(Plain{}).acquire, "a",
+                         {"a", "20000", "host=h\npid=1\nlease=20000\nauto=1", "try", "0", "0"})) == "granted");
   lock.server.command({"PERSIST", "k"});
   CHECK(word(lock.force("look", "a")) == "held");
   CHECK(lock.pttl("k") == -1);

@@ -103,7 +103,7 @@ TEST_CASE("kinds: who waits for one is never handed another")
       CAPTURE(pair);
       const ScriptedLock lock(first.mode);
       const Ear waiter = alive(lock, "w");
-      const Mode all_of_it = std::holds_alternative<Permits>(first.mode) ? Mode{Permits{1}}
+      const Mode all_of_it = std::holds_alternative<Permits>(first.mode)  ? Mode{Permits{1}}
                              : std::holds_alternative<Reader>(first.mode) ? Mode{Writer{}}
                                                                           : first.mode;
       const Mode wanted = std::holds_alternative<Permits>(first.mode) ? all_of_it : first.mode;
@@ -302,10 +302,12 @@ TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const Words missing{"-set",    "-get",    "-exists",  "-hset",    "-hget",     "-hlen",   "-hdel",  "-hgetall",
-                        "-hkeys",  "-hscan",  "-hexists", "-hincrby", "-pexpire",  "-pttl",   "-del",   "-time",
-                        "-type",   "-rpush",  "-publish", "-zadd",    "-zrem",     "-zscore", "-zcard", "-zcount",
-                        "-lindex", "-hmget", "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore", "resetchannels"};
+    const Words missing{"-set",         "-get",     "-exists",  "-hset",   "-hget",          "-hlen",
+                        "-hdel",        "-hgetall", "-hkeys",   "-hscan",  "-hexists",       "-hincrby",
+                        "-pexpire",     "-pttl",    "-del",     "-time",   "-type",          "-rpush",
+                        "-publish",     "-zadd",    "-zrem",    "-zscore", "-zcard",         "-zcount",
+                        "-lindex",      "-hmget",   "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore",
+                        "resetchannels"};
     const ScriptedLock lock(kind.mode);
     for (const std::string& right : missing) {
       CAPTURE(right);

@@ -8,8 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <csignal>
+#include <map>
 #include <string>
 
 using namespace rlock;
@@ -229,10 +229,11 @@ TEST_CASE("line: as many come in as there is room for, when several holders have
   const Ear first = alive(lock, "w1");
   lock.acquire("a"), lock.acquire("dead1", "dead1", 60), lock.acquire("dead2", "dead2", 60);
   lock.wait("w1"), lock.wait("w2"), lock.wait("w3");
-  const std::vector<std::string> over{"EVAL",
-                                      "local t = redis.call('TIME') "
-                                      "return redis.call('ZCOUNT', KEYS[1], 0, t[1] * 1000 + math.floor(t[2] / 1000) - 1)",
-                                      "1", "{k}:timeout"};
+  const std::vector<std::string> over{
+      "EVAL",
+      "local t = redis.call('TIME') "
+      "return redis.call('ZCOUNT', KEYS[1], 0, t[1] * 1000 + math.floor(t[2] / 1000) - 1)",
+      "1", "{k}:timeout"};
   wait_until([&] { return as_int(lock.server.command(over)) == 2; }, "both are over");
   CHECK(word(lock.wait("w1")) == "granted");
   CHECK(has(second.heard(), "yours"));
@@ -332,7 +333,11 @@ TEST_CASE("line: a permit that goes to one of ours is not offered to others, wha
 
 TEST_CASE("line: every third hand-over is left to foreign clients that wait")
 {
-  struct Row { Mode mode; const char* channel; const char* word; };
+  struct Row {
+    Mode mode;
+    const char* channel;
+    const char* word;
+  };
   for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", "1"}, Row{Permits{1}, "redisson_sc:{k}", "1"}}) {
     CAPTURE(row.channel);
     const ScriptedLock lock(row.mode);
@@ -356,7 +361,10 @@ TEST_CASE("line: every third hand-over is left to foreign clients that wait")
 
 TEST_CASE("line: what foreign clients take from an empty queue does not count against their turns")
 {
-  struct Row { Mode mode; const char* waiters; };
+  struct Row {
+    Mode mode;
+    const char* waiters;
+  };
   for (const Row& row : {Row{Plain{}, "rlock:waiters:{k}"}, Row{Writer{}, "rlock:waiters-rw:{k}"}}) {
     CAPTURE(row.waiters);
     const ScriptedLock lock(row.mode);
@@ -385,7 +393,8 @@ TEST_CASE("line: after a spell of foreign clients the queue keeps the lock for a
   lock.acquire("o0");
   lock.wait("o1"), lock.wait("o2");
   const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
-  lock.server.command({"HSET", "rlock:waiters:{k}", "#turn", "2", "#left", std::to_string((seconds - 1000) * 1'000'000)});
+  lock.server.command(
+      {"HSET", "rlock:waiters:{k}", "#turn", "2", "#left", std::to_string((seconds - 1000) * 1'000'000)});
   lock.server.command({"DEL", "k"});  // the spell is over now, after a thousand seconds: LONGEST_DEBT counts
   CHECK(word(lock.wait("o1")) == "granted");
   CHECK(lock.hash("rlock:waiters:{k}").count("#took") == 1);

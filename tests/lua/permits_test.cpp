@@ -19,10 +19,7 @@ constexpr const char* expiries = "{k}:timeout";
 constexpr const char* channel = "redisson_sc:{k}";
 
 struct PermitsLock : ScriptedLock {
-  explicit PermitsLock(unsigned limit, RedisOptions options = {})
-      : ScriptedLock(Permits{limit}, std::move(options))
-  {
-  }
+  explicit PermitsLock(unsigned limit, RedisOptions options = {}) : ScriptedLock(Permits{limit}, std::move(options)) {}
   std::string number() const { return as_text(server.command({"GET", "k"})); }
   std::int64_t members() const { return as_int(server.command({"ZCARD", expiries})); }
   Reply acquire_of(unsigned limit, const std::string& owner, int ttl = 30'000) const
@@ -148,7 +145,8 @@ TEST_CASE("permits: a number that somebody counts with is no semaphore of ours")
   CHECK(word(refused) == "differs");
   CHECK(refused.elements.at(1).integer == 1234);
   CHECK(lock.number() == "1234");
-  for (const Words& other : {Words{"SET", "k", "5", "PX", "10000"}, Words{"SET", "k", "abc"}, Words{"SET", "k", "1.5"}}) {
+  for (const Words& other :
+       {Words{"SET", "k", "5", "PX", "10000"}, Words{"SET", "k", "abc"}, Words{"SET", "k", "1.5"}}) {
     CAPTURE(other.at(2));
     lock.server.command(other);
     CHECK(word(lock.acquire("a")) == "other");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every script of the plain lock, every row of its return table, on a real server: first what must not happen.
-#include "lua/scripts.h"
 #include "lua/scripted_lock.h"
+#include "lua/scripts.h"
 
 #include <doctest/doctest.h>
 
@@ -38,7 +38,11 @@ TEST_CASE("plain_acquire: a lock of somebody else is not touched")
 
 TEST_CASE("plain_acquire: what is no such lock is named and left alone")
 {
-  struct Row { const char* why; Words set_up; const char* what; };
+  struct Row {
+    const char* why;
+    Words set_up;
+    const char* what;
+  };
   const Row rows[] = {
       {"a string", {"SET", "k", "x"}, "string"},
       {"a list", {"RPUSH", "k", "x"}, "list"},
@@ -118,8 +122,8 @@ TEST_CASE("plain_acquire: refused by a full memory, nothing of the lock is writt
 TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
 {
   for (const std::string missing :
-       {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl", "-hmget", "-hget", "-zpopmin", "-hgetall", "-hlen", "-type",
-        "-hdel", "-rpush", "-publish", "-lindex", "resetchannels"}) {
+       {"-set", "-get", "-hset", "-pexpire", "-del", "-time", "-pttl", "-hmget", "-hget", "-zpopmin", "-hgetall",
+        "-hlen", "-type", "-hdel", "-rpush", "-publish", "-lindex", "resetchannels"}) {
     CAPTURE(missing);
     const Lock lock;
     REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", missing}).is_error());

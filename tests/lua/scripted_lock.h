@@ -31,9 +31,10 @@ class ScriptedLock {
   Reply eval_as(const Mode& mode, const Script& script, const std::string& owner, const Words& args) const
   {
     const LockKeys keys(*LockName::parse(name), mode);
-    Words words{"EVAL",        script.source(), "11",          keys.lock,    keys.fence,    keys.holder,
-                keys.force,    keys.events,     keys.queue,    keys.waiters, keys.reserved, keys.fair_queue,
-                keys.second,   keys.done, owner,           keys.channel,  keys.owner_channel, wish_of(mode), ""};
+    Words words{"EVAL",        script.source(),    "11",          keys.lock,  keys.fence,
+                keys.holder,   keys.force,         keys.events,   keys.queue, keys.waiters,
+                keys.reserved, keys.fair_queue,    keys.second,   keys.done,  owner,
+                keys.channel,  keys.owner_channel, wish_of(mode), ""};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
@@ -43,11 +44,10 @@ class ScriptedLock {
     return eval_as(mode, scripts_of(mode).acquire, owner,
                    {owner, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
   }
-  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000,
-                const std::string& manner = "try", const std::string& ticket = "0") const
+  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000, const std::string& manner = "try",
+                const std::string& ticket = "0") const
   {
-    return eval(scripts_of(m_mode).acquire, owner,
-                {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
+    return eval(scripts_of(m_mode).acquire, owner, {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
   }
   Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
   Reply renew(const std::string& owner, int ttl = 30'000) const
@@ -74,10 +74,7 @@ class ScriptedLock {
     return eval(scripts_of(m_mode).force, owner, {"eve@h", step, "1000"});
   }
   Reply ask(const std::string& owner) const { return force("ask", owner); }
-  Reply take_away(const std::string& owner) const
-  {
-    return force("take", owner);
-  }
+  Reply take_away(const std::string& owner) const { return force("take", owner); }
   // In line; whether a waiter lives is told by who listens on its channel (Ear).
   Reply wait(const std::string& owner, const std::string& ticket = "0") const
   {

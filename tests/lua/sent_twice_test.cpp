@@ -128,7 +128,8 @@ TEST_CASE("sent twice: an acquire that gets in line has the same ticket and plac
     const Reply again = lock.wait("b");
     CHECK(again.elements.at(5).integer == first.elements.at(5).integer);
     CHECK(again.elements.at(6).text == first.elements.at(6).text);
-    const std::string stored = as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), mode).queue, "b"}));
+    const std::string stored =
+        as_text(lock.server.command({"ZSCORE", LockKeys(*LockName::parse("k"), mode).queue, "b"}));
     CHECK(stored == first.elements.at(6).text);
   }
 }

@@ -105,8 +105,8 @@ TEST_CASE("string: handed to who waits within one script, so that no client that
 TEST_CASE("string: what is no string is left alone")
 {
   const StringLock lock;
-  for (const Words& other : {Words{"RPUSH", "k", "x"}, Words{"HSET", "k", "uuid:1", "1"}, Words{"HSET", "k", "name", "bob"},
-                             Words{"SADD", "k", "x"}}) {
+  for (const Words& other : {Words{"RPUSH", "k", "x"}, Words{"HSET", "k", "uuid:1", "1"},
+                             Words{"HSET", "k", "name", "bob"}, Words{"SADD", "k", "x"}}) {
     CAPTURE(other.at(0));
     lock.server.command(other);
     CHECK(word(lock.acquire("a")) == "other");

@@ -31,10 +31,17 @@ TEST_CASE("acl: a pattern covers names with braces as well, with every kind of l
   for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "" : kind.front());
     Process holder = shop.start(run_words(kind, {"--", "sleep", "60"}));
-    wait_until([&] { return shop.run({"status", "-k", "app:{t}:k"}).code == 0; }, "the lock is held", std::chrono::seconds(30));
+    wait_until(
+        [&] {
+          return shop.run({"status", "-k", "app:{t}:k"}).code == 0;
+        },
+        "the lock is held", std::chrono::seconds(30));
     Process waiter = shop.start(run_words(kind, {"--", "true"}));
-    wait_until([&] { return shop.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos; },
-               "the waiter is in line", std::chrono::seconds(30));
+    wait_until(
+        [&] {
+          return shop.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos;
+        },
+        "the waiter is in line", std::chrono::seconds(30));
     CHECK(shop.run({"list", "app:*"}).code == 0);
     holder.signal(SIGTERM);
     holder.wait(std::chrono::seconds(30));

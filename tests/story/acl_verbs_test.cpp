@@ -17,8 +17,8 @@ namespace {
 
 struct Kind {
   Words options;
-  Words rival;                 // who has to wait for it
-  std::string key = "app:k";   // the lock itself, where `-k app:k` is taken
+  Words rival;                // who has to wait for it
+  std::string key = "app:k";  // the lock itself, where `-k app:k` is taken
 };
 
 const std::vector<Kind> kinds{{{}, {}},

@@ -48,7 +48,7 @@ TEST_CASE("acquire: --shards with --export names the lock that was taken, so tha
   Process script({"sh", "-c",
                   "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() +
                       "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; "
-                  "echo \"$RLOCK_KEY $RLOCK_SHARD\"; " RLOCK_BINARY " check; " RLOCK_BINARY " release"});
+                      "echo \"$RLOCK_KEY $RLOCK_SHARD\"; " RLOCK_BINARY " check; " RLOCK_BINARY " release"});
   CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
   const std::string out = script.out();
   CHECK((out.starts_with("stock:0 0\n") || out.starts_with("stock:1 1\n")));

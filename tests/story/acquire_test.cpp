@@ -106,7 +106,8 @@ TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
   CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
   CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
 
-  Process careless = script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
+  Process careless =
+      script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
   CHECK(careless.wait() == Exit{.code = 75, .signal = 0});
   CHECK(careless.out() == "");
   CHECK(keepers(server).empty());
@@ -120,8 +121,7 @@ TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every she
   const std::filesystem::path dir = make_temp_dir("script");
   for (const char* shell : {"bash", "sh"}) {
     CAPTURE(shell);
-    Process holder = script(server,
-                            "exec " + std::string(shell) + R"( -c '
+    Process holder = script(server, "exec " + std::string(shell) + R"( -c '
         lock=$(rlock acquire -S "$URL" -k "$KEY" --lease 10s --export) || exit; eval "$lock"
         printf "%s|%s" "$RLOCK_KEY" "$RLOCK_HELD"; rlock check && rlock renew && rlock release && rlock release')",
                             {.env = {{"KEY", key}}, .cwd = dir});
@@ -140,7 +140,8 @@ TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which
   for (const std::string kind : {"-s", "-x", "--permits=2", "--format=string"}) {
     CAPTURE(kind);
     server.command({"FLUSHALL"});  // the number of permits stays
-    const std::string first = json::parse(on(server, {"acquire", "x", kind, "--lease", "10s", "--json"}).out).at("token");
+    const std::string first =
+        json::parse(on(server, {"acquire", "x", kind, "--lease", "10s", "--json"}).out).at("token");
     CHECK(on(server, {"check", "x", "--token", first, "--json"}).code == 0);
     CHECK(on(server, {"check", "x", "--token", "somebody:1"}).code == 1);
     CHECK(on(server, {"renew", "x", "--token", first, "--lease", "1m"}).code == 0);
@@ -183,11 +184,11 @@ TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
 TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh",
-                          "-c",
-                          "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
-                          "$0 check -q nothing; echo $?",
-                          rlock_program()}));
+  Process job(
+      rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh", "-c",
+                  "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
+                  "$0 check -q nothing; echo $?",
+                  rlock_program()}));
   CHECK(job.wait() == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(job.out().substr(0, job.out().find('\n'))).at("key") == "x");
   CHECK(job.out().ends_with("\n64\n"));

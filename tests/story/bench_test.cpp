@@ -79,9 +79,8 @@ TEST_CASE("bench: a user with few rights says where, and several servers have no
   CHECK(as_int(shop.server.command({"DBSIZE"})) == 0);
 
   const RedisServer one, two;
-  const Finished both =
-      run_rlock({"bench", "-S", one.url(), "-S", two.url(), "--no-restart-guard", "--server-timeout", "2s", "--for", "50ms",
-                 "--json"});
+  const Finished both = run_rlock({"bench", "-S", one.url(), "-S", two.url(), "--no-restart-guard", "--server-timeout",
+                                   "2s", "--for", "50ms", "--json"});
   CHECK_MESSAGE(both.code == 0, both.err);
   CHECK(measured(both.out).size() == 3);
   CHECK(as_int(one.command({"DBSIZE"})) + as_int(two.command({"DBSIZE"})) == 0);

@@ -95,7 +95,8 @@ TEST_CASE("blocked stderr: with -v the job runs, its lock is renewed and release
     CAPTURE(static_cast<int>(kind));
     const RedisServer server;
     const Full full(kind);
-    Process run = full.start({"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "2s", "--", "sh", "-c", "sleep 3; echo done"});
+    Process run =
+        full.start({"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "2s", "--", "sh", "-c", "sleep 3; echo done"});
     wait_until([&] { return run.out() == "done\n"; }, "the job has run", 30s);
     wait_until([&] { return !held(server); }, "the lock is released", 5s);
     CHECK(run.wait() == Exit{.code = 0, .signal = 0});
@@ -107,7 +108,8 @@ TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
   const RedisServer server;
   const Full full(Kind::pipe);
   Process holder = holder_of(server, "2.5");
-  Process waiter = full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // tells of its waiting after 1 s
+  Process waiter =
+      full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // tells of its waiting after 1 s
   CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(waiter.out() == "ran\n");
   CHECK_FALSE(held(server));

@@ -50,7 +50,8 @@ void all_ran_alone(ClusterLine& line, const Witness& witness, int count)
 
 }  // namespace
 
-TEST_CASE("cluster: the slot of a lock moves while it is held and waited for: it stays ours, and is handed over at once")
+TEST_CASE(
+    "cluster: the slot of a lock moves while it is held and waited for: it stays ours, and is handed over at once")
 {
   ClusterLine line;
   RedisServer& first = line.server.owner("k");
@@ -138,11 +139,16 @@ TEST_CASE("cluster: a job keeps its lock through the death of the master, and a 
   line.all_listen(1);
   CHECK(show(line.server.command({"HKEYS", "k"})) == owners);
   CHECK(line.in_line() == 2);
-  wait_until([&] { return as_int(line.server.command({"PTTL", "k"})) > 12'000; }, "it is renewed at its new master", 20s);
+  wait_until(
+      [&] {
+        return as_int(line.server.command({"PTTL", "k"})) > 12'000;
+      },
+      "it is renewed at its new master", 20s);
   CHECK(holder.running());
-  CHECK(run_rlock({"run", "-S", line.server.url(), "-k", line.server.key_at(line.server.other_than(line.server.owner("k")), "s"),
-                   "--sync", "1", "--", "true"})
-            .code == 0);
+  CHECK(
+      run_rlock({"run", "-S", line.server.url(), "-k",
+                 line.server.key_at(line.server.other_than(line.server.owner("k")), "s"), "--sync", "1", "--", "true"})
+          .code == 0);
   holder.signal(SIGTERM);
   for (Process& waiter : line.waiters) {
     CHECK(waiter.wait(10s) == fine);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works on one server works on a cluster, wherever its locks are.
 #include "support/line.h"
+#include "support/paths.h"
 #include "support/redis_cluster.h"
 #include "support/wait_until.h"
 #include "wire/slot.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,10 @@ Words on(const RedisCluster& cluster, Words words)
 }
 
 Finished run_on(const RedisCluster& cluster, Words words) { return run_rlock(on(cluster, std::move(words))); }
-Process start_on(const RedisCluster& cluster, Words words) { return Process(rlock_argv(on(cluster, std::move(words)))); }
+Process start_on(const RedisCluster& cluster, Words words)
+{
+  return Process(rlock_argv(on(cluster, std::move(words))));
+}
 
 // One name for each of the masters.
 Words one_key_each(const RedisCluster& cluster, const std::string& start)
@@ -53,7 +56,8 @@ bool is_tidy(const RedisCluster& cluster)
   return std::all_of(cluster.nodes().begin(), cluster.nodes().end(), [](const RedisServer& node) {
     const Words keys = as_texts(node.command({"KEYS", "*"}));
     return std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
-      return key.starts_with("redisson_lock_token:") || key.starts_with("rlock:events:") || key.starts_with("rlock:waiters");
+      return key.starts_with("redisson_lock_token:") || key.starts_with("rlock:events:") ||
+             key.starts_with("rlock:waiters");
     });
   });
 }
@@ -103,7 +107,11 @@ TEST_CASE("cluster: the line is served in order, and tells the living from the d
 TEST_CASE("cluster: every kind of lock, on every node")
 {
   const RedisCluster cluster;
-  struct Kind { Words holder; Words refused; Words admitted; };
+  struct Kind {
+    Words holder;
+    Words refused;
+    Words admitted;
+  };
   const std::vector<Kind> kinds{
       {.holder = {}, .refused = {"-n"}, .admitted = {}},
       {.holder = {"-x"}, .refused = {"-n", "-s"}, .admitted = {}},
@@ -158,7 +166,8 @@ TEST_CASE("cluster: shards on different nodes; who waits hears of any of them")
   for (int i = 0; i < 6; ++i) {
     CAPTURE(i);
     const std::string shard = "k:" + std::to_string(i);
-    Process waiter = start_on(cluster, {"run", "-k", "k", "--shards", "6", "--", "sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"});
+    Process waiter =
+        start_on(cluster, {"run", "-k", "k", "--shards", "6", "--", "sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"});
     const auto in_all_lines = [&] {
       int lines = 0;
       for (int n = 0; n < 6; ++n) {
@@ -188,10 +197,17 @@ TEST_CASE("cluster: several keys in different slots are held all or none, and wa
   CHECK(run_on(cluster, {"run", "-k", keys[0], "-k", keys[1], "-k", keys[2], "-n", "--", "true"}).code == 75);
   CHECK_FALSE(is_held(cluster, keys[0]));
 
-  Process all = start_on(cluster, {"run", "-k", keys[2], "-k", keys[0], "-k", keys[1], "--ttl", "2s", "--", "sleep", "100"});
-  wait_until([&] { return as_int(cluster.command({"ZCARD", "rlock:queue:{" + keys[2] + "}"})) == 1; }, "it waits for the last");
+  Process all =
+      start_on(cluster, {"run", "-k", keys[2], "-k", keys[0], "-k", keys[1], "--ttl", "2s", "--", "sleep", "100"});
+  wait_until(
+      [&] {
+        return as_int(cluster.command({"ZCARD", "rlock:queue:{" + keys[2] + "}"})) == 1;
+      },
+      "it waits for the last");
   last.signal(SIGTERM);
-  const auto all_held = [&] { return std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return is_held(cluster, key); }); };
+  const auto all_held = [&] {
+    return std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return is_held(cluster, key); });
+  };
   wait_until(all_held, "it has all of them");
   const auto listed = run_on(cluster, {"list"});
   CHECK(listed.code == 0);
@@ -244,8 +260,12 @@ TEST_CASE("cluster: foreign clients hear that a lock is free in either way, and 
     const std::string channel = "redisson_lock__channel:{k}";
     REQUIRE(as_int(owner.command({"HSET", "k", "java", "1"})) == 1);
     line.come();
-    wait_until([&] { return as_int(owner.command({"PUBSUB", how == "PUBLISH" ? "NUMSUB" : "SHARDNUMSUB", channel}).elements[1]) == 1; },
-               "the first in line listens to the lock");
+    wait_until(
+        [&] {
+          return as_int(owner.command({"PUBSUB", how == "PUBLISH" ? "NUMSUB" : "SHARDNUMSUB", channel}).elements[1]) ==
+                 1;
+        },
+        "the first in line listens to the lock");
     owner.command({"DEL", "k"});
     const auto from = std::chrono::steady_clock::now();
     CHECK(as_int(owner.command({how, channel, "0"})) == 1);
@@ -254,7 +274,8 @@ TEST_CASE("cluster: foreign clients hear that a lock is free in either way, and 
   }
   Process cli({client_program(), "-p", std::to_string(owner.port()), "SSUBSCRIBE", "redisson_lock__channel:{k}"});
   wait_until([&] { return cli.out().find("ssubscribe") != std::string::npos; }, "a new JVM listens");
-  Process old({client_program(), "-p", std::to_string(line.server.other_than(owner).port()), "SUBSCRIBE", "redisson_lock__channel:{k}"});
+  Process old({client_program(), "-p", std::to_string(line.server.other_than(owner).port()), "SUBSCRIBE",
+               "redisson_lock__channel:{k}"});
   wait_until([&] { return old.out().find("subscribe") != std::string::npos; }, "an old one listens elsewhere");
   CHECK(Process(line.rlock("run", {"--", "true"})).wait() == fine);
   wait_until([&] { return cli.out().find("smessage") != std::string::npos; }, "the new one hears it");
@@ -267,24 +288,29 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   const std::string address = single.tcp_url().substr(std::string("redis://").size());
   const auto no_cluster = run_rlock({"run", "-S", "redis+cluster://" + address, "-k", "k", "--", "true"});
   CHECK(no_cluster.code == 78);
-  CHECK(no_cluster.err == "rlock: " + single.tcp_url() + " is no node of a cluster (use -S " + single.tcp_url() + ")\n");
+  CHECK(no_cluster.err ==
+        "rlock: " + single.tcp_url() + " is no node of a cluster (use -S " + single.tcp_url() + ")\n");
   CHECK(as_int(single.command({"DBSIZE"})) == 0);
 
   const RedisCluster cluster;
   const RedisServer& wrong = cluster.other_than(cluster.owner("k"));
   const auto one_node = run_rlock({"run", "-S", wrong.tcp_url(), "-k", "k", "--", "true"});
   CHECK(one_node.code == 78);
-  CHECK(one_node.err.find("(it is one node of a cluster: use -S redis+cluster://127.0.0.1:" + std::to_string(wrong.port())) != std::string::npos);
+  CHECK(one_node.err.find("(it is one node of a cluster: use -S redis+cluster://127.0.0.1:" +
+                          std::to_string(wrong.port())) != std::string::npos);
   CHECK(std::count(one_node.err.begin(), one_node.err.end(), '\n') == 1);
 
   CHECK(run_on(cluster, {"run", "-k", "a{", "--", "true"}).code == 78);
   CHECK(run_rlock({"run", "-S", cluster.url() + "/1", "-k", "k", "--", "true"}).code == 64);
   CHECK(run_rlock({"run", "-S", cluster.url(), "-S", single.tcp_url(), "-k", "k", "--", "true"}).code == 64);
-  CHECK(run_rlock({"run", "-S", "redis+cluster://127.0.0.1:1,127.0.0.1:" + std::to_string(wrong.port()), "-k", "k", "--", "true"}).code == 0);
+  CHECK(run_rlock({"run", "-S", "redis+cluster://127.0.0.1:1,127.0.0.1:" + std::to_string(wrong.port()), "-k", "k",
+                   "--", "true"})
+            .code == 0);
   CHECK(run_rlock({"run", "-S", "redis+cluster://127.0.0.1:1,127.0.0.1:2", "-k", "k", "--", "true"}).code == 69);
 
   cluster.owner("k").command({"CLUSTER", "DELSLOTS", std::to_string(slot_of("k"))});
-  const auto down = run_rlock({"run", "-S", "redis+cluster://127.0.0.1:" + std::to_string(cluster.owner("a").port()), "-k", "k", "--", "true"});
+  const auto down = run_rlock(
+      {"run", "-S", "redis+cluster://127.0.0.1:" + std::to_string(cluster.owner("a").port()), "-k", "k", "--", "true"});
   CHECK(down.code == 69);
   CHECK(down.err.find("CLUSTERDOWN") != std::string::npos);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tab, pressed in real shells on a pseudo-terminal. The rlock they find notes with what it is called.
 #include "job/command.h"
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/skip.h"
@@ -8,7 +9,6 @@
 #include "support/terminal.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -72,8 +72,10 @@ class Typist {
  private:
   ProcessOptions options(const RedisServer& server)
   {
-    const std::string note = "[ \"$1\" = completion ] && exec " RLOCK_BINARY " \"$@\"\n"
-                             "echo \"$*\" >" + (m_dir / "new").string() + "; mv " + (m_dir / "new").string() + " " +
+    const std::string note = "[ \"$1\" = completion ] && exec " RLOCK_BINARY
+                             " \"$@\"\n"
+                             "echo \"$*\" >" +
+                             (m_dir / "new").string() + "; mv " + (m_dir / "new").string() + " " +
                              (m_dir / "called").string() + "\n";
     for (const char* name : {"rlock", "rflock"}) {
       std::ofstream(m_dir / name) << "#!/bin/sh\n" << note;

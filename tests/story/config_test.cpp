@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock.toml: where it is found, what it says, and what comes before it.
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -127,7 +127,11 @@ TEST_CASE("config: what was typed silences what would contradict it")
 
 TEST_CASE("config: what is wrong is 78, with the file and the line")
 {
-  struct Row { std::string text; int line; std::string why; };
+  struct Row {
+    std::string text;
+    int line;
+    std::string why;
+  };
   const Row rows[] = {
       {"wait = 10s", 1, "'10s' is no value: text stands in quotes"},
       {"\nprefx = 1", 2, "unknown option 'prefx' (did you mean 'prefix'?)"},

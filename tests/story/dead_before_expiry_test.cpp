@@ -25,7 +25,8 @@ constexpr int rounds = 7;  // of each fault; with seven faults about fifty in al
 
 std::vector<std::string> holding(const RedisServer& server, std::vector<std::string> job)
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "1s", "--kill-after", "400ms", "--"};
+  std::vector<std::string> words{"run",   "-S", server.url(),   "-k",    "stock",
+                                 "--ttl", "1s", "--kill-after", "400ms", "--"};
   words.insert(words.end(), job.begin(), job.end());
   return rlock_argv(words);
 }
@@ -57,8 +58,11 @@ void rounds_of(const std::function<void(Scene)>& strike, const std::function<voi
     Process holder(holding(server, witness.stubborn_tree("victim")));
     wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
     Process next(holding(server, witness.short_job("next", 60)));
-    wait_until([&] { return on_a_quorum() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; },
-               "the next one waits");  // of several servers it stands in no line
+    wait_until(
+        [&] {
+          return on_a_quorum() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1;
+        },
+        "the next one waits");                                // of several servers it stands in no line
     std::this_thread::sleep_for(Millis(5 + random() % 700));  // any moment of the cycle once `next` heard its place
 
     const std::int64_t struck = now_ns();
@@ -88,8 +92,7 @@ TEST_CASE("dead before expiry: kill -9 of rlock")
 
 TEST_CASE("dead before expiry: rlock stopped for three times the ttl")
 {
-  rounds_of([](Scene scene) { scene.holder.signal(SIGSTOP); },
-            [](Scene) { std::this_thread::sleep_for(3 * ttl); });
+  rounds_of([](Scene scene) { scene.holder.signal(SIGSTOP); }, [](Scene) { std::this_thread::sleep_for(3 * ttl); });
 }
 
 TEST_CASE("dead before expiry: kill -9 of the guardian")
@@ -127,8 +130,7 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
 {
   rounds_of(
       [](Scene scene) {
-        const Finished forced =
-            run_rlock({"force-unlock", "-S", scene.server.url(), "-k", "stock", "--yes", "--json"});
+        const Finished forced = run_rlock({"force-unlock", "-S", scene.server.url(), "-k", "stock", "--yes", "--json"});
         CHECK(forced.code == 0);
         CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
         const Exit end = scene.holder.wait(5s);
@@ -142,14 +144,18 @@ TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped"
 {
   const RedisServer server;
   const Witness witness;
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--ttl", "20s", "--kill-after", "400ms", "--"};
+  std::vector<std::string> words{"run",   "-S",  server.url(),   "-k",    "stock",
+                                 "--ttl", "20s", "--kill-after", "400ms", "--"};
   for (const std::string& word : witness.stubborn_tree("victim")) {
     words.push_back(word);
   }
   Process holder(rlock_argv(words));
   wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-  wait_until([&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty(); },
-             "the holder listens");
+  wait_until(
+      [&] {
+        return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+      },
+      "the holder listens");
   ::kill(guardian_of(holder.pid()), SIGSTOP);
   const Finished forced = run_rlock({"force-unlock", "-S", server.url(), "-k", "stock", "--yes", "--json"});
   CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);

@@ -35,7 +35,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("doctor: a server without a password that other hosts may reach is told of, whoever asks from where")
 {
   // The second address, which is for documentation, is on no host: so the server listens on the first one only.
-  const RedisServer server({.args = {"--bind", "127.0.0.1", "-192.0.2.1", "--protected-mode", "no"}, .tcp = true, .alone = true});
+  const RedisServer server(
+      {.args = {"--bind", "127.0.0.1", "-192.0.2.1", "--protected-mode", "no"}, .tcp = true, .alone = true});
   server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "~*", "&*", "+@all"});
   for (const std::string& url : {server.tcp_url(), server.direct_url(), with_user(server)}) {
     CAPTURE(url);

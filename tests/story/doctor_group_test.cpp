@@ -56,7 +56,8 @@ void know_their_replicas(const RedisCluster& cluster)
 {
   const auto all_told = [](const RedisServer& node) {
     const Reply slots = node.command({"CLUSTER", "SLOTS"});
-    return std::all_of(slots.elements.begin(), slots.elements.end(), [](const Reply& range) { return range.elements.size() == 4; });
+    return std::all_of(slots.elements.begin(), slots.elements.end(),
+                       [](const Reply& range) { return range.elements.size() == 4; });
   };
   for (std::size_t i = 0; i < 3; ++i) {
     const RedisServer& master = cluster.nodes()[i];
@@ -74,7 +75,8 @@ TEST_CASE("doctor: a certificate that is good for long, for a while, and no more
   const Diagnosis fine = of_certificate(60);
   CHECK(complaints(fine) == "");
   const std::string found = fine.found("certificate");
-  CHECK_MESSAGE((found.ends_with(" is good for 59 days") || found.ends_with(" is good for 60 days")), found);  // within one second
+  CHECK_MESSAGE((found.ends_with(" is good for 59 days") || found.ends_with(" is good for 60 days")),
+                found);  // within one second
   const Diagnosis soon = of_certificate(10);
   CHECK(soon.code == 0);
   CHECK(complaints(soon) == "certificate=warn");
@@ -100,7 +102,8 @@ TEST_CASE("doctor: sentinels that do not agree, are not there, or are too few")
 {
   const RedisServer one = fit_on_tcp(), other = fit_on_tcp();
   const RedisServer third = fit_on_tcp();  // those who watch the same server get to know each other
-  const SentinelProcess here = sentinel_of(one.port()), there = sentinel_of(other.port()), lonely = sentinel_of(third.port(), 2);
+  const SentinelProcess here = sentinel_of(one.port()), there = sentinel_of(other.port()),
+                        lonely = sentinel_of(third.port(), 2);
 
   const Diagnosis apart = examined(url_of({here.where(), there.where()}));
   CHECK(apart.code == 1);
@@ -130,7 +133,8 @@ TEST_CASE("doctor: sentinels that name a replica, or may not be asked everything
   CHECK(wrong.status("master") == "fail");
   CHECK(wrong.found("master").find("replica") != std::string::npos);
 
-  here.command({"ACL", "SETUSER", "watcher", "on", ">geheim", "+ping", "+hello", "+subscribe", "+sentinel|get-master-addr-by-name"});
+  here.command({"ACL", "SETUSER", "watcher", "on", ">geheim", "+ping", "+hello", "+subscribe",
+                "+sentinel|get-master-addr-by-name"});
   const Diagnosis told = examined(url_of({here.where()}) + "?sentinel_username=watcher&sentinel_password=geheim");
   CHECK(told.status("sentinels") == "ok");
   CHECK(told.status("fail-over") == "unknown");
@@ -143,9 +147,13 @@ TEST_CASE("doctor: sentinels that are silent cost one timeout together, not one 
   const Certificate certificate = authority.sign("IP:127.0.0.1", 60);
   const RedisServer server({.args = {"--appendonly", "yes"}, .tcp = true, .tls = certificate});
   const std::string port = std::to_string(free_port());
-  const SentinelProcess sentinel({.master_port = server.port(), .quorum = 1, .down_after = 1h, .password = {},
-                                  .lines = {"tls-port " + port, "tls-cert-file " + certificate.file, "tls-key-file " + certificate.key,
-                                            "tls-ca-cert-file " + authority.file(), "tls-auth-clients no", "tls-replication yes"}});
+  const SentinelProcess sentinel(
+      {.master_port = server.port(),
+       .quorum = 1,
+       .down_after = 1h,
+       .password = {},
+       .lines = {"tls-port " + port, "tls-cert-file " + certificate.file, "tls-key-file " + certificate.key,
+                 "tls-ca-cert-file " + authority.file(), "tls-auth-clients no", "tls-replication yes"}});
   std::deque<ScriptedServer> silent;
   Words all{"127.0.0.1:" + port};
   while (silent.size() < 8) {
@@ -153,7 +161,8 @@ TEST_CASE("doctor: sentinels that are silent cost one timeout together, not one 
     all.push_back("127.0.0.1:" + std::to_string(silent.back().endpoint().port));
   }
   const Instant start = real_clock.now();
-  const Diagnosis told = examined(url_of(all).insert(5, "s"), {"--cacert", authority.file(), "--server-timeout", "500ms"});
+  const Diagnosis told =
+      examined(url_of(all).insert(5, "s"), {"--cacert", authority.file(), "--server-timeout", "500ms"});
   CHECK(real_clock.now() - start < 3s);  // they are asked twice: who the master is, and for their certificates
   CHECK(complaints(told) == "sentinels=fail");
   CHECK(told.found("sentinels").find(all[1]) != std::string::npos);
@@ -197,8 +206,11 @@ TEST_CASE("doctor: a cluster without replicas, and without some slots")
   for (const RedisServer& node : cluster.nodes()) {
     node.command({"CONFIG", "SET", "cluster-require-full-coverage", "yes"});
     node.command({"CLUSTER", "DELSLOTS", "1"});  // it looks at its state when something changes
-    wait_until([&] { return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_state:fail") != std::string::npos; },
-               "all have given up");
+    wait_until(
+        [&] {
+          return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_state:fail") != std::string::npos;
+        },
+        "all have given up");
   }
   const Diagnosis down = examined(cluster.url());
   CHECK(down.code == 1);
@@ -228,8 +240,10 @@ TEST_CASE("doctor: servers that are to be a quorum")
 
 TEST_CASE("doctor: each of several servers is examined, and one that replicates another is told of")
 {
-  const RedisServer one = fit_on_tcp(), two(fit()), three = fit_on_tcp({"--replicaof", "127.0.0.1", std::to_string(one.port())});
-  wait_until([&] { return as_text(three.command({"INFO"})).find("master_link_status:up") != std::string::npos; }, "it follows");
+  const RedisServer one = fit_on_tcp(), two(fit()),
+                    three = fit_on_tcp({"--replicaof", "127.0.0.1", std::to_string(one.port())});
+  wait_until([&] { return as_text(three.command({"INFO"})).find("master_link_status:up") != std::string::npos; },
+             "it follows");
   const Words words{"doctor", "-S", one.url(), "-S", two.url(), "-S", three.url()};
   const Finished text = run_rlock(words);
   CHECK(text.code == 1);
@@ -239,7 +253,8 @@ TEST_CASE("doctor: each of several servers is examined, and one that replicates 
   CHECK(text.out.find("\nthis host\nok       host") != std::string::npos);
   const Diagnosis told = examined(one.url(), {"-S", two.url(), "-S", three.url()});
   CHECK(told.status("unrelated") == "fail");
-  CHECK(told.found("unrelated") == one.url() + " and " + three.url() + " share their data: one replicates the other, or both a third");
+  CHECK(told.found("unrelated") ==
+        one.url() + " and " + three.url() + " share their data: one replicates the other, or both a third");
   CHECK(told.findings.at("role").at("server") == three.url());
   CHECK(told.status("role") == "fail");
 }

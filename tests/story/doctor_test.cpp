@@ -216,8 +216,9 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
   const Diagnosis enough = diagnosis(shop.run({"doctor", "--json", "--prefix", "app:"}));
   CHECK(enough.code == 0);
   CHECK(enough.status("lock") == "ok");
-  CHECK(complaints(enough) ==
-        "access=unknown idle-timeout=unknown min-replicas=unknown persistence=unknown restart=warn slow-scripts=unknown");
+  CHECK(
+      complaints(enough) ==
+      "access=unknown idle-timeout=unknown min-replicas=unknown persistence=unknown restart=warn slow-scripts=unknown");
   CHECK(enough.found("persistence") == "not permitted");
 
   const Diagnosis outside = diagnosis(shop.run({"doctor", "--json"}));
@@ -255,8 +256,11 @@ TEST_CASE("doctor: a server that is slow, and one that is busy with a script")
   const RedisServer server(fit({}));
   {
     const Burden burden(server);
-    wait_until([&] { return as_text(server.command({"INFO", "commandstats"})).find("cmdstat_eval:") != std::string::npos; },
-               "it is burdened");
+    wait_until(
+        [&] {
+          return as_text(server.command({"INFO", "commandstats"})).find("cmdstat_eval:") != std::string::npos;
+        },
+        "it is burdened");
     CHECK(examined(server.url(), {"--ttl", "500ms"}).status("round-trip") != "ok");
   }
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <sstream>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -102,7 +102,8 @@ TEST_CASE("events: each hand-over of a line is one event")
   }
   const std::string text = on(line.server, {"events", "-k", "k"}).out;
   CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
-  CHECK(std::regex_search(text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
+  CHECK(
+      std::regex_search(text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
 
 TEST_CASE("events: forced and let go on request, and by whom")
@@ -234,7 +235,9 @@ TEST_CASE("events: who may not look at a lock is told which right is missing, an
     CHECK(told.code == 77);
     CHECK(told.out == "");
     CHECK(std::count(told.err.begin(), told.err.end(), '\n') == 1);
-    CHECK_MESSAGE(told.err.find(": rlock:events:{other} (rlock acl prints the rules that a user needs") != std::string::npos, told.err);
+    CHECK_MESSAGE(
+        told.err.find(": rlock:events:{other} (rlock acl prints the rules that a user needs") != std::string::npos,
+        told.err);
     return told.err;
   };
   CHECK(refusal({"events", "-k", "other"}).ends_with(" needs)\n"));

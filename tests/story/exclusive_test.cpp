@@ -41,7 +41,10 @@ Process start(const RedisServer& server, const Front& front, const Words& more, 
   return Process(rlock_argv(words));
 }
 
-std::string shown(const Front& front) { return front.verb + (" " + (front.options.empty() ? "" : front.options.front())); }
+std::string shown(const Front& front)
+{
+  return front.verb + (" " + (front.options.empty() ? "" : front.options.front()));
+}
 
 }  // namespace
 

@@ -24,8 +24,7 @@ Finished run_on(const RedisServer& server, std::vector<std::string> words, const
 
 bool nothing_left(const RedisServer& server)
 {
-  return as_texts(server.command({"KEYS", "rlock:holder:*"})).empty() &&
-         as_int(server.command({"EXISTS", "k"})) == 0;
+  return as_texts(server.command({"KEYS", "rlock:holder:*"})).empty() && as_int(server.command({"EXISTS", "k"})) == 0;
 }
 
 bool one_line(const std::string& text)
@@ -64,7 +63,10 @@ TEST_CASE("exit codes: 126 and 127 are told before the lock is taken")
   const RedisServer server;
   const std::filesystem::path dir = make_temp_dir("commands");
   std::ofstream(dir / "plain") << "echo no\n";
-  struct Row { std::string command; int code; };
+  struct Row {
+    std::string command;
+    int code;
+  };
   for (const Row& row : {Row{"no-such-command-at-all", 127}, Row{(dir / "missing").string(), 127},
                          Row{(dir / "plain").string(), 126}, Row{dir.string(), 126}}) {
     CAPTURE(row.command);
@@ -149,9 +151,11 @@ TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is neve
 TEST_CASE("exit codes: 78 when the key holds something else, and it is left alone")
 {
   const RedisServer server;
-  struct Row { std::vector<std::string> set_up; const char* says; };
-  const Row rows[] = {{{"SET", "k", "x"}, "string"},
-                      {{"RPUSH", "k", "x"}, "list"}};
+  struct Row {
+    std::vector<std::string> set_up;
+    const char* says;
+  };
+  const Row rows[] = {{{"SET", "k", "x"}, "string"}, {{"RPUSH", "k", "x"}, "list"}};
   for (const Row& row : rows) {
     server.command({"FLUSHALL"});
     server.command(row.set_up);
@@ -176,7 +180,12 @@ TEST_CASE("exit codes: 124 when --max-runtime is over")
 TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothing")
 {
   const RedisServer server;
-  struct Row { const char* why; std::vector<std::string> words; int code; const char* names; };
+  struct Row {
+    const char* why;
+    std::vector<std::string> words;
+    int code;
+    const char* names;
+  };
   const Row rows[] = {
       {"no key", {"--", "true"}, 64, "-k KEY"},
       {"empty key", {"-k", "", "--", "true"}, 64, "key"},
@@ -209,9 +218,9 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
 
 TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environment")
 {
-  for (const std::string& url : {std::string("no://sense"), std::string("redis://"), std::string("redis://h:0"),
-                                 std::string("redis://h:70000"), std::string("http://h"), std::string("unix://"),
-                                 std::string("redis://u:geheim@h:x")}) {
+  for (const std::string& url :
+       {std::string("no://sense"), std::string("redis://"), std::string("redis://h:0"), std::string("redis://h:70000"),
+        std::string("http://h"), std::string("unix://"), std::string("redis://u:geheim@h:x")}) {
     CAPTURE(url);
     const Finished typed = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
     CHECK(typed.code == 64);

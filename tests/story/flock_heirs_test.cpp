@@ -2,10 +2,10 @@
 // rlock flock where flock(1) has nothing to show: what is left behind under a lock that can be lost.
 #include "support/front.h"
 #include "support/job_runner.h"
+#include "support/paths.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -168,9 +168,10 @@ TEST_CASE("flock heirs: force-unlock reaches them")
 
 TEST_CASE("flock heirs: one that closes what it inherited is under the lock no more, and lives on")
 {
-  Estate estate("30s", "(until [ -e go ]; do sleep 0.02; done; eval exec \"$(seq -s' ' -f '%g>&-' 3 9)\"; "
-                       "exec python3 -c 'import os, time; os.closerange(3, 256); open(\"closed\", \"w\"); time.sleep(100)'"
-                       ") & echo $! >heir");
+  Estate estate("30s",
+                "(until [ -e go ]; do sleep 0.02; done; eval exec \"$(seq -s' ' -f '%g>&-' 3 9)\"; "
+                "exec python3 -c 'import os, time; os.closerange(3, 256); open(\"closed\", \"w\"); time.sleep(100)'"
+                ") & echo $! >heir");
   CHECK(estate.held());
   estate.front.let_go();
   wait_until([&] { return !estate.held(); }, "the lock is free");
@@ -193,7 +194,8 @@ TEST_CASE("flock heirs: nobody who waits for the caller's output waits for the k
 {
   const RedisServer server;
   const Front front = rflock_on(server);
-  Process script = front.script(R"(said=$("$FRONT" "$LOCK" sh -c 'echo a; sleep 100 >/dev/null 2>&1 & echo $! >heir' 2>&1)
+  Process script =
+      front.script(R"(said=$("$FRONT" "$LOCK" sh -c 'echo a; sleep 100 >/dev/null 2>&1 & echo $! >heir' 2>&1)
                                    echo "[$said]")");
   CHECK(script.wait(5s) == Exit{.code = 0, .signal = 0});
   CHECK(script.out() == "[a]\n");
@@ -217,7 +219,8 @@ TEST_CASE("flock: TERM reaches the command, and its lock is released after it")
 {
   const RedisServer server;
   const Front front = rflock_on(server);
-  Process holder = front.start({}, {"sh", "-c", "trap 'echo told; exit 4' TERM; : >ready; while :; do sleep 0.02; done"});
+  Process holder =
+      front.start({}, {"sh", "-c", "trap 'echo told; exit 4' TERM; : >ready; while :; do sleep 0.02; done"});
   wait_until([&] { return fs::exists(front.dir() / "ready"); }, "the command runs");
   holder.signal(SIGTERM);
   CHECK(holder.wait() == Exit{.code = 4, .signal = 0});

@@ -32,9 +32,12 @@ TEST_CASE("flock: 1, 2, 4: who may not wait is refused at once with the code of 
   for_both([](const Front& front) {
     CAPTURE(front.program());
     Process holder = front.hold({"-s"});
-    std::vector<Words> spellings{{"-n", "-E", "123"},     {"--nonblock", "--conflict-exit-code", "123"},
-                                 {"-nE123"},              {"--nonblocking", "--conflict-exit-code=123"},
-                                 {"-x", "--nb", "-E123"}, {"-e", "-w", "0", "-E", "123"},
+    std::vector<Words> spellings{{"-n", "-E", "123"},
+                                 {"--nonblock", "--conflict-exit-code", "123"},
+                                 {"-nE123"},
+                                 {"--nonblocking", "--conflict-exit-code=123"},
+                                 {"-x", "--nb", "-E123"},
+                                 {"-e", "-w", "0", "-E", "123"},
                                  {"-s", "-x", "-n", "-E", "123"}};
     for (const Words& options : spellings) {
       CAPTURE(options.back());
@@ -182,7 +185,8 @@ TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can 
     const Finished end = front.run(options, say_no);
     CHECK(end.code == 64);
     CHECK(end.out == "");
-    const std::string option = options.front() == "-F" ? "--no-fork" : options.front().substr(0, options.front().find('='));
+    const std::string option =
+        options.front() == "-F" ? "--no-fork" : options.front().substr(0, options.front().find('='));
     CHECK(end.err.starts_with("rflock: " + option + ": "));
     CHECK(end.err.ends_with(")\n"));
   }
@@ -225,9 +229,9 @@ TEST_CASE("flock: 15: what makes no sense is 64")
 {
   for_both([](const Front& front) {
     CAPTURE(front.program());
-    for (const Words& words : {Words{}, Words{"-n"}, Words{"key"}, Words{"--no-such-option", "key", "true"},
-                               Words{"-z", "key", "true"}, Words{"-w", "abc", "key", "true"},
-                               Words{"-c", "true", "key"}, Words{"-w"}}) {
+    for (const Words& words :
+         {Words{}, Words{"-n"}, Words{"key"}, Words{"--no-such-option", "key", "true"}, Words{"-z", "key", "true"},
+          Words{"-w", "abc", "key", "true"}, Words{"-c", "true", "key"}, Words{"-w"}}) {
       CAPTURE(words.size());
       const Finished end = front.run_words(words);
       CHECK(end.code == 64);
@@ -271,7 +275,8 @@ TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69"
   for_both([](const Front& front) {
     CAPTURE(front.program());
     std::ofstream(front.dir() / "plain") << "echo no\n";
-    for (const std::string& command : {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
+    for (const std::string& command :
+         {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
       const Finished end = front.run({}, {command});
       CHECK(end.code == 69);
       CHECK(end.err.find(command) != std::string::npos);

@@ -109,22 +109,26 @@ TEST_CASE("force-unlock: the next job does not overlap with that of a stopped ho
 
 TEST_CASE("force-unlock: the next job does not overlap when runner and guardian are stopped")
 {
-  no_overlap_after({}, [](Process& holder) {
-    const pid_t guardian = guardian_of(holder.pid());
-    holder.signal(SIGSTOP);
-    ::kill(guardian, SIGSTOP);
-  }, {"expired"});
+  no_overlap_after({},
+                   [](Process& holder) {
+                     const pid_t guardian = guardian_of(holder.pid());
+                     holder.signal(SIGSTOP);
+                     ::kill(guardian, SIGSTOP);
+                   },
+                   {"expired"});
 }
 
 TEST_CASE("force-unlock: the next job does not overlap when the runner is killed, or runner and guardian")
 {
   // The guardian may have released the lock before force-unlock asks.
   no_overlap_after({}, [](Process& holder) { holder.signal(SIGKILL); }, {"expired", "released", "free"});
-  no_overlap_after({}, [](Process& holder) {
-    const pid_t guardian = guardian_of(holder.pid());
-    holder.signal(SIGKILL);
-    ::kill(guardian, SIGKILL);
-  }, {"expired", "released"});
+  no_overlap_after({},
+                   [](Process& holder) {
+                     const pid_t guardian = guardian_of(holder.pid());
+                     holder.signal(SIGKILL);
+                     ::kill(guardian, SIGKILL);
+                   },
+                   {"expired", "released"});
 }
 
 TEST_CASE("force-unlock: the next job does not overlap with a fixed lease whose holder is stopped")
@@ -183,13 +187,21 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
   const Finished acquired = on(server, {"acquire", "-k", "k", "--lease", "6s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "60s", "--json"}));
-  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked");
+  wait_until(
+      [&] {
+        return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
+      },
+      "it is revoked");
   CHECK(on(server, {"check", "-k", "k", "--token", token}).code == 0);
   const Finished renewed = on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
   CHECK(renewed.code == 1);
   CHECK(renewed.err.find("force-unlocked by ") != std::string::npos);
   server.command({"DEL", "rlock:force:{k}"});  // a mark that is lost is made anew
-  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked again");
+  wait_until(
+      [&] {
+        return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
+      },
+      "it is revoked again");
   CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(forcing.out()).at("how") == "expired");
   CHECK(forcing.err().find("k is revoked") != std::string::npos);
@@ -203,7 +215,11 @@ TEST_CASE("force-unlock: the script that holds a lease may still release it, and
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = start(server.url(), {}, {"true"});
   Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json"}));
-  wait_until([&] { return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1; }, "it is revoked");
+  wait_until(
+      [&] {
+        return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
+      },
+      "it is revoked");
   CHECK(on(server, {"release", "-k", "k", "--token", token}).code == 0);
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
@@ -242,7 +258,8 @@ TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all o
   const RedisServer third;
   const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
   const Witness witness;
-  Process holder(rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, witness.stubborn_tree("victim")))));
+  Process holder(
+      rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, witness.stubborn_tree("victim")))));
   wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
   Process next(rlock_argv(put(put({"run", "-k", "k"}, servers), put({"--"}, witness.short_job("next", 60)))));
   holder.signal(SIGSTOP);

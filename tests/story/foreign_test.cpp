@@ -66,8 +66,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   turns.last = clock.now();
   auto store = open_store({.endpoints = {*parse_url(url)}}, clock, Stop::never());
   while (clock.now() < end) {
-    const LockSpec spec{
-        .name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
+    const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
     const Owner owner = Owner::fresh(rng, 1);
     const WaitPolicy policy{.until = end + 1s, .patient = true, .server_timeout = 5s};
     const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, Stop::never(), silent);
@@ -76,8 +75,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
     }
     turns.note(clock.now());
     floor.hold(floor.ours);
-    const auto released =
-        (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+    const auto released = (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
     if (!released) {
       return;
     }
@@ -109,7 +107,8 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
   std::vector<std::thread> crowd;
   for (int i = 0; i < 3; ++i) {
     crowd.emplace_back([&, i] { our_loop(server.direct_url(), floor, end, turns[static_cast<std::size_t>(i)]); });
-    crowd.emplace_back([&, i] { foreign_loop(server.direct_url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
+    crowd.emplace_back(
+        [&, i] { foreign_loop(server.direct_url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
   }
   for (std::thread& one : crowd) {
     one.join();
@@ -151,7 +150,7 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
   while (*absent->next({.deadline = clock.now() + 100ms, .stop = Stop::never()})) {
     ++left_to_it;
   }
-  CHECK(left_to_it >= 2);              // of the queue once, and when the queue had come to its end
+  CHECK(left_to_it >= 2);  // of the queue once, and when the queue had come to its end
   CHECK(left_to_it <= crowd / 3 + 1);
 }
 

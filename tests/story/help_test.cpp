@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a verb's help offers, the verb takes.
+#include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -50,7 +50,8 @@ std::string an_option_a_line(const std::string& help)
   const std::size_t end = std::min(help.find("\n\n", begin), help.size());
   return begin == std::string::npos
              ? help
-             : help.substr(0, begin) + std::regex_replace(help.substr(begin, end - begin), std::regex("; *"), "\n  ") + help.substr(end);
+             : help.substr(0, begin) + std::regex_replace(help.substr(begin, end - begin), std::regex("; *"), "\n  ") +
+                   help.substr(end);
 }
 
 // "  -w, --wait, --timeout DUR" is three of them.
@@ -81,9 +82,9 @@ struct World {
   [[nodiscard]] Words values_of(const std::string& type) const
   {
     const std::map<std::string, std::string> named{
-        {"DUR", "20s"},      {"SECS", "1"},       {"N", "1"},        {"PID", std::to_string(::getpid())},
-        {"SIG", "TERM"},     {"TEXT", "x"},       {"URL", server},   {"FILE", file},
-        {"KEY", "k"},        {"T", "a:1"},        {"STRING", "true"}};
+        {"DUR", "20s"},  {"SECS", "1"}, {"N", "1"},        {"PID", std::to_string(::getpid())},
+        {"SIG", "TERM"}, {"TEXT", "x"}, {"URL", server},   {"FILE", file},
+        {"KEY", "k"},    {"T", "a:1"},  {"STRING", "true"}};
     Words values;
     std::istringstream words(type);
     for (std::string word; std::getline(words, word, '|');) {
@@ -112,7 +113,10 @@ std::vector<Rest> rests_of(const std::string& verb)
       {"flock", {{{}, {"k", "true"}}, {{}, {"k"}}}},
       {"once", {{{"-k", "k", "--for", "1h"}, {"--", "true"}}, {{"--for", "1h"}, {"--", "true"}}}},
       {"acquire",
-       {{{"-k", "k", "--pid", self}, {}}, {{"-k", "k", "--lease", "20s"}, {}}, {{"-k", "k"}, {}}, {{"--lease", "20s"}, {}},
+       {{{"-k", "k", "--pid", self}, {}},
+        {{"-k", "k", "--lease", "20s"}, {}},
+        {{"-k", "k"}, {}},
+        {{"--lease", "20s"}, {}},
         {{"-k", "k", "--lease", "20s", "--json"}, {}}}},
       {"renew", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
       {"release", {{{"-k", "k", "--token", "a:1"}, {}}, {{"--token", "a:1"}, {}}}},
@@ -174,7 +178,8 @@ TEST_CASE("help: no verb offers an option that it refuses")
       for (const std::string& value : values) {
         const Words words = value.empty() ? Words{option.name} : Words{option.name, value};
         std::string refusals;
-        CHECK_MESSAGE(is_taken(world, verb, words, refusals), verb << " " << option.name << " " << value << "\n" << refusals);
+        CHECK_MESSAGE(is_taken(world, verb, words, refusals), verb << " " << option.name << " " << value << "\n"
+                                                                   << refusals);
       }
     }
   }

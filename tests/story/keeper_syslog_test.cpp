@@ -85,8 +85,9 @@ TEST_CASE("keeper: a lock that was forced is a line in syslog, one that is relea
   forced.wait(30s);
 
   const Syslog other;
-  Process released = script(server, R"(lock=$(rlock acquire -S "$URL" -k y --pid $$ --export) || exit; eval "$lock"; rlock release)",
-                            other.options());
+  Process released =
+      script(server, R"(lock=$(rlock acquire -S "$URL" -k y --pid $$ --export) || exit; eval "$lock"; rlock release)",
+             other.options());
   CHECK(released.wait(20s) == Exit{.code = 0, .signal = 0});
   wait_until([&] { return as_int(server.command({"EXISTS", "y"})) == 0; }, "it is released");
   CHECK(other.text() == "");
@@ -96,7 +97,8 @@ TEST_CASE("keeper: a lock that is kept for what a flock command left is a line i
 {
   const RedisServer server;
   const Syslog syslog;
-  Process front(rlock_argv({"flock", "-S", server.url(), "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}), syslog.options());
+  Process front(rlock_argv({"flock", "-S", server.url(), "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}),
+                syslog.options());
   CHECK(front.wait(20s) == Exit{.code = 0, .signal = 0});
   server.command({"DEL", "x"});
   server.command({"HSET", "x", "somebody:1", "1"});

@@ -107,8 +107,11 @@ TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it ge
   const RedisServer server;
   Process holder = script(server, taking("--pid $$ --signal USR1") + work);
   keeper_of(server, holder);
-  wait_until([&] { return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty(); },
-             "the keeper listens");
+  wait_until(
+      [&] {
+        return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+      },
+      "the keeper listens");
   server.command({"DEL", "x"});
   server.command({"PUBLISH", "redisson_lock__channel:{x}", "0"});
   CHECK(holder.wait(3s) == Exit{.code = -1, .signal = SIGUSR1});  // a third of the ttl would be 10 s
@@ -118,9 +121,8 @@ TEST_CASE("keeper: --on-lost warn says nothing; check does")
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder =
-      script(server, taking("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
-             {.cwd = dir});
+  Process holder = script(server, taking("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
+                          {.cwd = dir});
   keeper_of(server, holder);
   give_to_another(server);
   wait_for_end(server);
@@ -154,8 +156,8 @@ TEST_CASE("keeper: what the script releases is not lost: no signal, and the keep
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, taking("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go,
-                          {.cwd = dir});
+  Process holder =
+      script(server, taking("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
   wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
   wait_for_end(server);
   CHECK_FALSE(held(server));
@@ -170,10 +172,11 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, taking("--pid $$ --ttl 1s") +
-                                      "while [ ! -e let-go ]; do sleep 0.02; done; rlock release; echo released; " +
-                                      work_until_go,
-                          {.cwd = dir});
+  Process holder =
+      script(server,
+             taking("--pid $$ --ttl 1s") +
+                 "while [ ! -e let-go ]; do sleep 0.02; done; rlock release; echo released; " + work_until_go,
+             {.cwd = dir});
   const pid_t keeper = keeper_of(server, holder);
   ::kill(keeper, SIGSTOP);
   std::ofstream(dir / "let-go") << "";
@@ -200,8 +203,8 @@ TEST_CASE("keeper: a release from another host, which knocks at no door, is not 
   const BootClock clock;
   RedisStore elsewhere(std::make_unique<Direct>(*parse_url(server.direct_url()), clock));
   const LockSpec spec{.name = *LockName::parse("x"), .mode = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
-  const auto released = elsewhere.release(spec, Owner::of(owner(server)), {},
-                                          {.deadline = clock.now() + 5s, .stop = Stop::never()});
+  const auto released =
+      elsewhere.release(spec, Owner::of(owner(server)), {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
   REQUIRE(released);
   REQUIRE(std::holds_alternative<Released>(*released));
   wait_for_end(server);

@@ -203,7 +203,8 @@ TEST_CASE("kinds: force-unlock takes all of them away, also when there are more 
                                    "redis.call('zadd', KEYS[2], t[1] * 1000 + 60000, string.format('%016d', i)) end",
                                    "2", "k", "{k}:timeout"};
   line.server.command(holders);
-  line.server.command({"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out some: then a bare number is permits
+  line.server.command(
+      {"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out some: then a bare number is permits
   CHECK(status(line).at("holders").size() == 64);
   CHECK(on(line, {"force-unlock", "k", "--yes", "--now"}).code == 0);
   CHECK(as_text(line.server.command({"GET", "k"})) == "150");
@@ -212,7 +213,10 @@ TEST_CASE("kinds: force-unlock takes all of them away, also when there are more 
 
 TEST_CASE("kinds: a name that is held as another is refused, 78, with what would fit, or 75 where it only waits")
 {
-  struct Row { std::size_t held; const char* advice; };
+  struct Row {
+    std::size_t held;
+    const char* advice;
+  };
   for (const Row& row : {Row{0, "leave out -s, -x"}, Row{1, "take it with -s or -x"}, Row{3, "take one with --permits"},
                          Row{4, "take it with --format string"}}) {
     const Line line;
@@ -223,7 +227,9 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
                         (std::string(asked.mode) == kinds[row.held].mode ||
                          (row.held == 1 && std::string(asked.mode) == "exclusive"));
       if (!same) {
-        const auto is_exclusive = [](const Kind& kind) { return std::string(kind.format) == "redisson" && std::string(kind.mode) != "permits"; };
+        const auto is_exclusive = [](const Kind& kind) {
+          return std::string(kind.format) == "redisson" && std::string(kind.mode) != "permits";
+        };
         const bool waits = is_exclusive(asked) && is_exclusive(kinds[row.held]);
         Kind at_once = asked;
         at_once.options.emplace_back("-n");
@@ -282,13 +288,14 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     std::ofstream(dir / "resource") << "0\n";
     // Writes its name if no higher number has been seen.
     const auto write = [&](const std::string& name) {
-      return "cd " + dir.string() + "; read seen rest < resource; if [ \"$RLOCK_FENCE\" -ge \"$seen\" ]; then echo \"$RLOCK_FENCE " +
-             name + "\" > new; mv new resource; echo written > " + name + "; else echo refused > " + name + "; fi";
+      return "cd " + dir.string() +
+             "; read seen rest < resource; if [ \"$RLOCK_FENCE\" -ge \"$seen\" ]; then echo \"$RLOCK_FENCE " + name +
+             "\" > new; mv new resource; echo written > " + name + "; else echo refused > " + name + "; fi";
     };
     Kind brief = kind;
     brief.options.insert(brief.options.end(), {"--ttl", "1s"});
-    const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " + (dir / "go").string() +
-                             " ]; do sleep 0.02; done; " + write("late");
+    const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " +
+                             (dir / "go").string() + " ]; do sleep 0.02; done; " + write("late");
     Process paused(line.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));
     wait_until([&] { return contents(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
     const pid_t job = static_cast<pid_t>(std::stoi(contents(dir / "pid")));

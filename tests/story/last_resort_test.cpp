@@ -72,7 +72,8 @@ class Holder {
   [[nodiscard]] pid_t guardian() const { return m_guardian; }
   [[nodiscard]] pid_t look_for_guardian()
   {
-    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >> m_guardian;
+    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >>
+        m_guardian;
     return m_guardian;
   }
   [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
@@ -270,7 +271,8 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
   for (const Front& front : fronts()) {
     holders.push_back(std::make_unique<Holder>(server, front, Words{"--ttl", "60s"}));
   }
-  holders.push_back(std::make_unique<Holder>(server, Front{{"run", "--format", "string", "-k", "str"}, "str"}, Words{}));
+  holders.push_back(
+      std::make_unique<Holder>(server, Front{{"run", "--format", "string", "-k", "str"}, "str"}, Words{}));
   holders.push_back(std::make_unique<Holder>(server, Front{{"run", "-s", "-k", "read"}, "read"}, Words{}));
   holders.push_back(std::make_unique<Holder>(server, Front{{"once", "--for", "1h", "-k", "once"}, "once"}, Words{}));
   for (auto& holder : holders) {
@@ -324,10 +326,11 @@ TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Process rlock(rlock_argv({"flock", "-S", server.url(), "--ttl", "60s", "stock", "sh", "-c",
-                            "setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 & until [ -s $0/daemon ]; do sleep 0.02; "
-                            "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
-                            dir}));
+  Process rlock(
+      rlock_argv({"flock", "-S", server.url(), "--ttl", "60s", "stock", "sh", "-c",
+                  "setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 & until [ -s $0/daemon ]; do sleep 0.02; "
+                  "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
+                  dir}));
   const pid_t guardian = pid_from(dir / "guardian");
   const pid_t daemon = pid_from(dir / "daemon");
   rlock.signal(SIGKILL);

@@ -39,7 +39,8 @@ void add_ordinary_hashes(const RedisServer& server, int count)
 // rlock's own kinds, and two locks of Redisson that no record of rlock stands beside.
 Words take_locks(const std::string& url, const std::function<void(const Words&)>& command)
 {
-  const std::vector<Words> kinds = {{"plain"}, {"writer", "-x"}, {"reader", "-s"}, {"permits", "--permits", "3"}, {"string", "--format", "string"}};
+  const std::vector<Words> kinds = {
+      {"plain"}, {"writer", "-x"}, {"reader", "-s"}, {"permits", "--permits", "3"}, {"string", "--format", "string"}};
   Words keys{"foreign:plain", "foreign:rw"};
   command({"HSET", "foreign:plain", foreign_owner, "1"});
   command({"PEXPIRE", "foreign:plain", "60000"});
@@ -106,9 +107,8 @@ TEST_CASE("list: all nodes of a cluster are looked through by a script for each 
   for (int i = 0; i < 300; ++i) {
     [[maybe_unused]] const auto added = cluster.command({"HSET", "session:" + std::to_string(i), "user", "1"});
   }
-  const Words keys = take_locks(cluster.url(), [&](const Words& words) {
-    [[maybe_unused]] const auto answer = cluster.command(words);
-  });
+  const Words keys = take_locks(
+      cluster.url(), [&](const Words& words) { [[maybe_unused]] const auto answer = cluster.command(words); });
   const auto all_scripts = [&] {
     std::int64_t sum = 0;
     for (const RedisServer& node : cluster.nodes()) {

@@ -86,7 +86,8 @@ TEST_CASE("local: callers with different runtime directories that come at the sa
   const RuntimeDir dirs[4];
   std::vector<Process> crowd;
   for (int i = 0; i < 12; ++i) {
-    crowd.emplace_back(rlock_argv(on_local({"run", "-k", "k" + std::to_string(i), "--", "true"})), dirs[i % 4].options());
+    crowd.emplace_back(rlock_argv(on_local({"run", "-k", "k" + std::to_string(i), "--", "true"})),
+                       dirs[i % 4].options());
   }
   for (Process& one : crowd) {
     CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
@@ -128,7 +129,8 @@ TEST_CASE("local: the name taken by a process that is no server is named with 69
 {
   const RuntimeDir dir;
   const int fd = squat();
-  const Finished end = run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options());
+  const Finished end =
+      run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options());
   CHECK(end.code == 69);
   CHECK(end.err.find("process " + std::to_string(::getpid()) + " ") != std::string::npos);
   ::close(fd);
@@ -182,8 +184,11 @@ TEST_CASE("local: a waiter starts the killed server again and waits on")
   const RuntimeDir dir;
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
   Process waiter(rlock_argv(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"})), dir.options());
-  wait_until([&] { return run_rlock(on_local({"status", "-k", "k"}), dir.options()).out.find("waiting") != std::string::npos; },
-             "the waiter is in line", 30s);
+  wait_until(
+      [&] {
+        return run_rlock(on_local({"status", "-k", "k"}), dir.options()).out.find("waiting") != std::string::npos;
+      },
+      "the waiter is in line", 30s);
   dir.kill_servers();
   CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
   CHECK(waiter.out() == "ran\n");
@@ -193,7 +198,8 @@ TEST_CASE("local: a keeper starts the killed server again and keeps the lock")
 {
   const RuntimeDir dir;
   Process kept({"sleep", "60"});
-  REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(kept.pid())}), dir.options()).code == 0);
+  REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(kept.pid())}), dir.options())
+              .code == 0);
   dir.kill_servers();
   wait_until([&] { return !dir.servers().empty(); }, "the keeper has started the server again", 30s);
   std::this_thread::sleep_for(3s);  // the ttl

@@ -24,7 +24,7 @@ TEST_CASE("local: starts one, private and detached, and the next finds it")
   REQUIRE(first.code == 0);
   CHECK(first.out == "ran\n");
   CHECK(first.err == "");
-  struct stat about{};
+  struct stat about {};
   REQUIRE(::stat(dir.home().c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0700);
 
@@ -58,8 +58,11 @@ TEST_CASE("local: a crash of the server loses no lock")
 {
   const RuntimeDir dir;
   Process holder(rlock_argv({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}), dir.options());
-  wait_until([&] { return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0; },
-             "the lock is taken");
+  wait_until(
+      [&] {
+        return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0;
+      },
+      "the lock is taken");
   dir.kill_servers();
   const Finished busy = run_rlock({"run", "-S", "local:", "-k", "k", "-n", "--", "true"}, dir.options());
   CHECK(busy.code == 75);

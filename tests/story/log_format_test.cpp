@@ -77,7 +77,8 @@ TEST_CASE("log format: nothing on success, and with -v what was done")
 {
   const Shop shop;
   CHECK(shop.rlock("run", {"-k", "k", "--", "true"}).err == "");
-  CHECK(shown(shop.rlock("run", {"-v", "-k", "k", "--", "true"}).err) == Lines{"detail acquired k", "detail started k"});
+  CHECK(shown(shop.rlock("run", {"-v", "-k", "k", "--", "true"}).err) ==
+        Lines{"detail acquired k", "detail started k"});
   CHECK(shown(shop.rlock("run", {"-v", "-k", "a", "-k", "b", "--", "true"}).err) ==
         Lines{"detail acquired a", "detail acquired b", "detail started -"});
 }
@@ -113,8 +114,11 @@ TEST_CASE("log format: forced")
 {
   const Shop shop;
   Process holder = shop.hold();
-  wait_until([&] { return !as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty(); },
-             "the holder listens");
+  wait_until(
+      [&] {
+        return !as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+      },
+      "the holder listens");
   CHECK(run_rlock({"force-unlock", "-S", shop.server.url(), "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait().code == 121);
   CHECK(shown(holder.err()) == Lines{"error forced k"});

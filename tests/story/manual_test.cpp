@@ -4,10 +4,10 @@
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "job/command.h"
+#include "support/paths.h"
 #include "support/process.h"
 #include "support/skip.h"
 #include "support/text_file.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -91,7 +91,9 @@ TEST_CASE("manual: every verb is on one page, and every page is clean")
     std::istringstream findings(lint.out());
     // The length of source lines is a matter of taste, pages that are not installed are not found, and the footer names
     // rlock instead of a system.
-    static const std::regex harmless("STYLE: (input text line longer than|referenced manual not found|operating system explicitly specified)|outdated mandoc.db");
+    static const std::regex harmless(
+        "STYLE: (input text line longer than|referenced manual not found|operating system explicitly "
+        "specified)|outdated mandoc.db");
     for (std::string finding; std::getline(findings, finding);) {
       CHECK_MESSAGE(std::regex_search(finding, harmless), finding);
     }

@@ -38,9 +38,15 @@ std::string stored(const RedisServer& server)
 std::string outputs(const RedisServer& server)
 {
   std::string all;
-  for (const Words& words : std::vector<Words>{{"status", "k"}, {"status", "--json", "k"}, {"list"}, {"list", "--json"},
-                                               {"list", "--format", "prometheus"}, {"events"}, {"events", "--json"},
-                                               {"run", "-n", "-k", "k", "--", "true"}, {"force-unlock", "k"}}) {
+  for (const Words& words : std::vector<Words>{{"status", "k"},
+                                               {"status", "--json", "k"},
+                                               {"list"},
+                                               {"list", "--json"},
+                                               {"list", "--format", "prometheus"},
+                                               {"events"},
+                                               {"events", "--json"},
+                                               {"run", "-n", "-k", "k", "--", "true"},
+                                               {"force-unlock", "k"}}) {
     Words all_words = words;
     all_words.insert(all_words.begin() + 1, {"-S", server.url()});
     const Finished end = run_rlock(all_words);
@@ -52,8 +58,14 @@ std::string outputs(const RedisServer& server)
 // A job that waits for the file `go`, with secrets in its words.
 Words secretive_job(const std::filesystem::path& go)
 {
-  return {"sh", "-c", "TOKEN='" + secret + "'; until test -e \"$0\"; do sleep 0.05; done", go.string(),
-          "--password=" + secret, "--api-key", secret, "redis://u:" + secret + "@h"};
+  return {"sh",
+          "-c",
+          "TOKEN='" + secret + "'; until test -e \"$0\"; do sleep 0.05; done",
+          go.string(),
+          "--password=" + secret,
+          "--api-key",
+          secret,
+          "redis://u:" + secret + "@h"};
 }
 
 bool is_clean(char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); }
@@ -70,10 +82,12 @@ bool is_clean(const std::string& text)
 
 TEST_CASE("masking: no secret of a command line is stored, shown or logged, whichever verb runs it")
 {
-  for (const Words& front : std::vector<Words>{{"run", "-v", "-k", "k"}, {"run", "-v", "-s", "-k", "k"},
+  for (const Words& front : std::vector<Words>{{"run", "-v", "-k", "k"},
+                                               {"run", "-v", "-s", "-k", "k"},
                                                {"run", "-v", "--permits", "1", "-k", "k"},
                                                {"run", "-v", "--format", "string", "-k", "k"},
-                                               {"once", "-v", "-k", "k", "--for", "1h"}, {"flock", "--verbose", "k"}}) {
+                                               {"once", "-v", "-k", "k", "--for", "1h"},
+                                               {"flock", "--verbose", "k"}}) {
     CAPTURE(front.front());
     const RedisServer server;
     const auto go = make_temp_dir("masking") / "go";
@@ -108,7 +122,8 @@ TEST_CASE("masking: a lock that is acquired for a script stores its command line
 {
   const RedisServer server;
   Process script({"sh", "-c", "sleep 60; :", "--password=" + secret, "--token", secret});
-  const Finished acquired = run_rlock({"acquire", "-S", server.url(), "-k", "k", "--pid", std::to_string(script.pid())});
+  const Finished acquired =
+      run_rlock({"acquire", "-S", server.url(), "-k", "k", "--pid", std::to_string(script.pid())});
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   CHECK(has(stored(server), "--token ***"));
   CHECK_FALSE(has(stored(server), secret));
@@ -135,8 +150,14 @@ TEST_CASE("masking: secrets in records of older versions are masked when they ar
 TEST_CASE("escaping: text of servers, keys and labels is shown without control characters")
 {
   const RedisServer server;
-  const std::string nasty = "a\x9b" "31m\xc2\x9b" "2J\x1b[1m\x7f\xff";
-  const std::string key = "a\x9b" "31m\xc2\x9b" "2J\xff";
+  const std::string nasty =
+      "a\x9b"
+      "31m\xc2\x9b"
+      "2J\x1b[1m\x7f\xff";
+  const std::string key =
+      "a\x9b"
+      "31m\xc2\x9b"
+      "2J\xff";
   const std::string record = "host=" + nasty + "\npid=71\nuser=" + nasty + "\ncommand=" + nasty + "\nlabel=" + nasty +
                              "\nsince=1790000000000\nlease=30000\nauto=1";
   for (const std::string& lock : {std::string("k"), key}) {
@@ -166,7 +187,9 @@ TEST_CASE("escaping: who forces a lock is named without control characters")
                              "touch " + go.string() + "; exec sleep 60"}));
   wait_until([&] { return std::filesystem::exists(go); }, "the job runs");
   const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
-  server.command({"HSET", "rlock:force:{k}", owner, "eve\x9b" "2J\n\x1b[1m"});
+  server.command({"HSET", "rlock:force:{k}", owner,
+                  "eve\x9b"
+                  "2J\n\x1b[1m"});
   server.command({"PEXPIRE", "rlock:force:{k}", "60000"});
   CHECK(holder.wait(Millis{30'000}).code == 121);
   CHECK_MESSAGE(has(holder.err(), "force-unlocked by eve\\x9b2J\\n\\x1b[1m"), holder.err());
@@ -176,7 +199,8 @@ TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a 
 {
   const RedisServer server;
   const std::string fits(256, 'l');
-  for (const Words& front : std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {
+  for (const Words& front :
+       std::vector<Words>{{"run", "-k", "k"}, {"once", "--for", "1h", "-k", "k"}, {"flock", "k"}}) {
     Words words = front;
     words.insert(words.begin() + 1, {"-S", server.url(), "--label", fits + "l"});
     words.insert(words.end(), "true");
@@ -191,7 +215,8 @@ TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a 
 
   server.command({"HSET", "k", "old:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});
-  server.command({"HSET", "rlock:holder:{k}", "old:1", "host=web1\nlabel=" + std::string(100'000, 'x'), "hold:old:1", "old:1"});
+  server.command(
+      {"HSET", "rlock:holder:{k}", "old:1", "host=web1\nlabel=" + std::string(100'000, 'x'), "hold:old:1", "old:1"});
   const Finished shown = run_rlock({"status", "--json", "-S", server.url(), "k"});
   CHECK(has(shown.out, "\"label\":\"" + std::string(256, 'x') + "\""));
 }

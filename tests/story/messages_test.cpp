@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of rlock: which program speaks, what it suggests, how long a line may be, how outputs end.
 #include "support/job_runner.h"
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,8 @@ TEST_CASE("messages: errors of rflock begin with its name, those of rlock with r
 {
   const auto dir = make_temp_dir("messages");
   std::filesystem::create_symlink(RLOCK_BINARY, dir / "rflock");
-  for (const Words& words : std::vector<Words>{{"--no-such-option"}, {"-n", "k"}, {"-S", "unix:///nowhere", "k", "true"}}) {
+  for (const Words& words :
+       std::vector<Words>{{"--no-such-option"}, {"-n", "k"}, {"-S", "unix:///nowhere", "k", "true"}}) {
     Words argv{(dir / "rflock").string()};
     argv.insert(argv.end(), words.begin(), words.end());
     Process rflock(argv);
@@ -67,8 +68,13 @@ TEST_CASE("messages: a verb or an option that does not exist gets a guess only w
 TEST_CASE("messages: a long word is not repeated in an error")
 {
   const std::string endless(70'000, 'x');
-  for (const Words& words : std::vector<Words>{{"status", "-S", endless + "://h"}, {"status", "-S", "redis://" + endless},
-                                               {"run", "-k", "k", "-w", endless, "true"}, {endless}, {"run", "--" + endless}, {"--" + endless}, {"list", "-o", endless}, 
+  for (const Words& words : std::vector<Words>{{"status", "-S", endless + "://h"},
+                                               {"status", "-S", "redis://" + endless},
+                                               {"run", "-k", "k", "-w", endless, "true"},
+                                               {endless},
+                                               {"run", "--" + endless},
+                                               {"--" + endless},
+                                               {"list", "-o", endless},
                                                {"status", "-S", "redis+sentinel://" + endless + "/m"}}) {
     const Finished end = run_rlock(words);
     CHECK(end.code != 0);
@@ -97,8 +103,9 @@ TEST_CASE("messages: a reader that has enough ends watch and events without a wo
   for (const char* verb : {"watch --interval 100ms", "watch --json --interval 100ms", "events"}) {
     CAPTURE(verb);
     const std::string status = (dir / "status").string();
-    Process shell({"sh", "-c", std::string("{ ") + RLOCK_BINARY + " " + verb + " -S '" + server.url() + "'; echo $? >" + status +
-                                   "; } | head -n 1 >/dev/null"});
+    Process shell({"sh", "-c",
+                   std::string("{ ") + RLOCK_BINARY + " " + verb + " -S '" + server.url() + "'; echo $? >" + status +
+                       "; } | head -n 1 >/dev/null"});
     CHECK(shell.wait(Millis{30'000}) == Exit{0});
     wait_until([&] { return !contents(status).empty(); }, "it has ended", Millis{30'000});
     CHECK(contents(status) == "0\n");
@@ -130,13 +137,15 @@ TEST_CASE("messages: --output is the format of the answer, and --format promethe
 TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
 {
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
+  Process holder(rlock_argv(
+      {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
   wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");
   const Json acquired = objects(holder.err()).at(0);
   CHECK(acquired.at("event") == "acquired");
   CHECK(acquired.at("fence") > 1'700'000'000'000'000);
 
-  const Json busy = objects(run_rlock({"run", "-n", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}).err).at(0);
+  const Json busy =
+      objects(run_rlock({"run", "-n", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}).err).at(0);
   CHECK(busy.at("event") == "busy");
   CHECK(busy.at("exit_code") == 75);
   CHECK(has(busy.at("holder"), "running sleep 60"));
@@ -146,7 +155,8 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   wait_until([&] { return has(waiter.err(), "\"waiting\""); }, "it says that it waits", Millis{30'000});
   CHECK(objects(waiter.err()).at(0).at("place") == 1);
 
-  const Json failed = objects(run_rlock({"run", "--log-format", "json", "-S", "unix:///nowhere", "-k", "k", "true"}).err).at(0);
+  const Json failed =
+      objects(run_rlock({"run", "--log-format", "json", "-S", "unix:///nowhere", "-k", "k", "true"}).err).at(0);
   CHECK(failed.at("exit_code") == 69);
 
   server.command({"DEL", "k"});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is let go of by hand under a lock that is held already: that hold and no other.
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -44,7 +44,8 @@ TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the ki
     }
     Words words{"run", "-S", server.url(), "-k", "k"};
     words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(), {"--", "sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"});
+    words.insert(words.end(),
+                 {"--", "sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"});
     words.insert(words.end(), inner.begin(), inner.end());
     const Finished outer = run_rlock(words);
     CHECK(outer.code == 0);
@@ -56,7 +57,8 @@ TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the ki
 TEST_CASE("nested: a read under a write of one's own is let go by its token, and the write stays")
 {
   const RedisServer server;
-  const std::string script = "t=$(\"$0\" acquire -s -k k --lease 20s) && \"$0\" release -k k --token $t && \"$0\" check";
+  const std::string script =
+      "t=$(\"$0\" acquire -s -k k --lease 20s) && \"$0\" release -k k --token $t && \"$0\" check";
   const std::string fresh = " || exit 8; env -u RLOCK_HELD -u RLOCK_TOKEN -u RLOCK_KEY \"$@\"; [ $? = 42 ]";
   Words words{"run", "-S", server.url(), "-x", "-k", "k", "--", "sh", "-c", script + fresh, RLOCK_BINARY};
   const Words another = rlock_argv({"run", "-q", "-S", server.url(), "-s", "-n", "-k", "k", "-E", "42", "--", "true"});
@@ -91,11 +93,12 @@ TEST_CASE("nested: what was let go of is nobody's any more, though the lock is s
 TEST_CASE("nested: the outermost hold, once let go of, is not its job's while an inner one goes on")
 {
   const RedisServer server;
-  const std::string script = "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
-                             "\"$0\" release || exit 3\n"
-                             "\"$0\" check -q && exit 4\n"
-                             "\"$0\" check -k k --token $t || exit 5\n"
-                             "exec \"$0\" release -k k --token $t\n";
+  const std::string script =
+      "t=$(\"$0\" acquire \"$@\" -k k --lease 20s) || exit 2\n"
+      "\"$0\" release || exit 3\n"
+      "\"$0\" check -q && exit 4\n"
+      "\"$0\" check -k k --token $t || exit 5\n"
+      "exec \"$0\" release -k k --token $t\n";
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
     const int code = run_script(server, kind, script).code;

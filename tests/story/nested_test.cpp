@@ -144,8 +144,8 @@ TEST_CASE("nested: three deep it counts to three, under one owner and number, an
     CHECK(nest.variable("inner", name) == nest.variable("middle", name));
     CHECK(nest.variable("third", name) == nest.variable("middle", name));
   }
-  const std::string who = as_text(
-      nest.server.command({"HGET", "rlock:holder:{k}", nest.variable("middle", "RLOCK_TOKEN")}));
+  const std::string who =
+      as_text(nest.server.command({"HGET", "rlock:holder:{k}", nest.variable("middle", "RLOCK_TOKEN")}));
   CHECK(who.find("pid=" + std::to_string(deep.outer->pid())) != std::string::npos);
   CHECK(nest.all_keys_end());
 
@@ -249,9 +249,10 @@ TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
 {
   const Nest nest;
   const Words second = nest.innermost("inner");
-  Process outer = nest.start({"-k", "k", "--ttl", "2s"},
-                             nest.script("first.sh", "setsid $RLOCK run -k k --ttl 2s -- " + second[0] + " " + second[1] +
-                                                         " &\nuntil [ -e inner.here ]; do sleep 0.02; done\n"));
+  Process outer =
+      nest.start({"-k", "k", "--ttl", "2s"},
+                 nest.script("first.sh", "setsid $RLOCK run -k k --ttl 2s -- " + second[0] + " " + second[1] +
+                                             " &\nuntil [ -e inner.here ]; do sleep 0.02; done\n"));
   CHECK(outer.wait() == well);
   nest.comes_to(1);
   Process other = nest.start({"-k", "k"}, {"true"});
@@ -302,8 +303,8 @@ TEST_CASE("nested: on another server the ancestor is unknown")
   const Nest nest;
   const RedisServer elsewhere;
   const Words job = nest.innermost("job");
-  Process outer = nest.start({"-k", "k"}, nest.script("first.sh", Nest::inner("inner", "-S " + elsewhere.url() + " -k k",
-                                                                              job)));
+  Process outer =
+      nest.start({"-k", "k"}, nest.script("first.sh", Nest::inner("inner", "-S " + elsewhere.url() + " -k k", job)));
   nest.wait_for("job.here");
   nest.comes_to(1);
   CHECK(as_int(elsewhere.command({"HLEN", "k"})) == 1);
@@ -317,8 +318,8 @@ TEST_CASE("nested: a lock that the outer has lost is not re-entered")
 {
   const Nest nest;
   const Words job = nest.innermost("job");
-  const Words first = nest.script(
-      "first.sh", "touch first.here\n" + Nest::until_told("first") + Nest::inner("inner", "-k k", job));
+  const Words first =
+      nest.script("first.sh", "touch first.here\n" + Nest::until_told("first") + Nest::inner("inner", "-k k", job));
   Process outer = nest.start({"-k", "k", "--on-lost", "warn"}, first);
   nest.wait_for("first.here");
   nest.server.command({"DEL", "k"});
@@ -352,8 +353,7 @@ TEST_CASE("nested: force-unlock stops them all")
   const Witness witness;
   ThreeDeep deep("20s", witness.stubborn_tree("third").back());
   wait_until([&] { return witness.tree_beats("third"); }, "the innermost tree runs");
-  const Finished forced =
-      run_rlock({"force-unlock", "-S", deep.nest.server.url(), "-k", "k", "--yes", "--json"});
+  const Finished forced = run_rlock({"force-unlock", "-S", deep.nest.server.url(), "-k", "k", "--yes", "--json"});
   CHECK(forced.code == 0);
   CHECK(forced.out.find("\"released\"") != std::string::npos);
   CHECK(deep.outer->wait(5s) == Exit{.code = 121, .signal = 0});
@@ -394,10 +394,17 @@ TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer on
 
 TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refused")
 {
-  struct Row { const char* outer; const char* inner; int code; };
+  struct Row {
+    const char* outer;
+    const char* inner;
+    int code;
+  };
   const Row rows[] = {
-      {"-x", "-x", 0},          {"-s", "-s", 0},         {"-x", "-s", 0},
-      {"--permits 1", "--permits 1", 0}, {"--format string", "--format string", 0},
+      {"-x", "-x", 0},
+      {"-s", "-s", 0},
+      {"-x", "-s", 0},
+      {"--permits 1", "--permits 1", 0},
+      {"--format string", "--format string", 0},
       {"-s", "-x", 78},  // two that did that would wait for each other
       {"-x", "", 78},    // not the same lock
   };
@@ -434,13 +441,15 @@ TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
 {
   const Nest nest;
   const Words script = nest.script(
-      "script.sh",
-      "token=$($RLOCK acquire -k k --pid $$ -w 3s) || exit\necho $token > token\n" + Nest::until_told("taken") +
-          "$RLOCK check --token $token || exit\n$RLOCK renew --token $token --lease 40s || exit\n"
-          "$RLOCK release --token $token || exit\ntouch released.here\n" + Nest::until_told("released") +
-          "eval \"$($RLOCK acquire -k k --pid $$ -w 3s --export)\"\n"
-          "$RLOCK run -k k -w 3s -- touch third.here || exit\n"
-          "touch again.here\n" + Nest::until_told("again"));
+      "script.sh", "token=$($RLOCK acquire -k k --pid $$ -w 3s) || exit\necho $token > token\n" +
+                       Nest::until_told("taken") +
+                       "$RLOCK check --token $token || exit\n$RLOCK renew --token $token --lease 40s || exit\n"
+                       "$RLOCK release --token $token || exit\ntouch released.here\n" +
+                       Nest::until_told("released") +
+                       "eval \"$($RLOCK acquire -k k --pid $$ -w 3s --export)\"\n"
+                       "$RLOCK run -k k -w 3s -- touch third.here || exit\n"
+                       "touch again.here\n" +
+                       Nest::until_told("again"));
   Process outer = nest.start({"-k", "k"}, script);
   nest.wait_for("token");
   nest.comes_to(2);

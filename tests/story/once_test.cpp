@@ -51,7 +51,10 @@ struct Callers {
     return all;
   }
   void go() const { std::ofstream(dir / "go"); }
-  [[nodiscard]] std::string gate() const { return "until test -e " + (dir / "go").string() + "; do sleep 0.01; done; "; }
+  [[nodiscard]] std::string gate() const
+  {
+    return "until test -e " + (dir / "go").string() + "; do sleep 0.01; done; ";
+  }
 };
 
 }  // namespace
@@ -136,7 +139,8 @@ TEST_CASE("once: a success of which the server did not hear at once is told as l
   callers.server.stop_signal();
   callers.go();
   const auto since = std::chrono::steady_clock::now();
-  wait_until([&] { return std::chrono::steady_clock::now() > since + 2s; }, "any other lock would have been left to its ttl");
+  wait_until([&] { return std::chrono::steady_clock::now() > since + 2s; },
+             "any other lock would have been left to its ttl");
   callers.server.cont();
   CHECK(first.wait(30s) == Exit{0});
   CHECK(callers.call("1h", "true").wait() == Exit{0});
@@ -148,7 +152,8 @@ TEST_CASE("once: who only wants the lock gets it in turn")
   not_on_a_quorum("nobody stands in line there");
   const Callers callers;
   auto all = callers.crowd(5, "1h", callers.gate());
-  Process other(rlock_argv({"run", "-S", callers.server.url(), "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()}));
+  Process other(
+      rlock_argv({"run", "-S", callers.server.url(), "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()}));
   wait_until([&] { return callers.in_line() == 5; }, "it waits behind them");
   callers.go();
   CHECK(other.wait() == Exit{0});

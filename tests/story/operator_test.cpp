@@ -135,7 +135,8 @@ TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
 TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, says by whom, and releases")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock", "--kill-after", "500ms"}, {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
+  Process holder = holding(server, {"-k", "stock", "--kill-after", "500ms"},
+                           {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
   wait_for_lock(server, "stock");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
 

@@ -53,7 +53,8 @@ class OtherUser {
     options.insert(options.begin(), {m_dir / "rlock", "run", "-S", m_server.tcp_url(), "-k", "stock"});
     const Words job{"--", "sh", "-c",
                     "$0/as-root --reuid 0 --regid 0 --clear-groups sh -c 'echo $$ >$0/pid; exec sleep 300' $0 & "
-                    "until grep -qs sleep /proc/$(cat $0/pid 2>/dev/null)/comm 2>/dev/null; do sleep 0.02; done" + then + "; wait",
+                    "until grep -qs sleep /proc/$(cat $0/pid 2>/dev/null)/comm 2>/dev/null; do sleep 0.02; done" +
+                        then + "; wait",
                     m_dir};
     options.insert(options.end(), job.begin(), job.end());
     return Process(as_nobody(options));
@@ -92,12 +93,13 @@ class OtherUser {
 std::string named(pid_t pid)
 {
   const std::string number = std::to_string(pid);
-  return "rlock: cannot signal process " + number + " (sleep) of the job: it runs as another user; end it as root with: kill " +
-         number + "\n";
+  return "rlock: cannot signal process " + number +
+         " (sleep) of the job: it runs as another user; end it as root with: kill " + number + "\n";
 }
 
 const std::string left =
-    "rlock: the job could not be stopped: a process that runs as another user is left; stock stays locked until the ttl is "
+    "rlock: the job could not be stopped: a process that runs as another user is left; stock stays locked until the "
+    "ttl is "
     "over\n";
 
 }  // namespace
@@ -140,9 +142,13 @@ TEST_CASE("other user: a killed rlock does not release while the process runs")
   Process rlock = scene.start({});
   const pid_t pid = scene.pid();
   rlock.signal(SIGKILL);
-  wait_until([&] { return rlock.err() == named(pid) + "rlock: rlock was killed: a process of its job still runs, and its lock is "
-                                                      "left to its ttl\n"; },
-             "the guardian has said so", 30s);
+  wait_until(
+      [&] {
+        return rlock.err() == named(pid) +
+                                  "rlock: rlock was killed: a process of its job still runs, and its lock is "
+                                  "left to its ttl\n";
+      },
+      "the guardian has said so", 30s);
   CHECK(scene.held());
 }
 

@@ -61,8 +61,8 @@ class TicketOffice {
 // How many of the crowd went home with a ticket.
 int happy(const std::vector<Process>& crowd)
 {
-  return static_cast<int>(std::count_if(crowd.begin(), crowd.end(),
-                                        [](const Process& buyer) { return buyer.out() == "bought\n"; }));
+  return static_cast<int>(
+      std::count_if(crowd.begin(), crowd.end(), [](const Process& buyer) { return buyer.out() == "bought\n"; }));
 }
 
 std::vector<std::string> under_lock(const RedisServer& server, const std::vector<std::string>& job)

@@ -81,7 +81,9 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   wait_until([&] { return in_line(line.server) == jobs - 5; }, "five are in and the others wait", 60s);
   std::ofstream(dir / "go") << "now";
   int looks = 0;
-  const auto over = [&] { return std::none_of(crowd.begin(), crowd.end(), [](Process& one) { return one.running(); }); };
+  const auto over = [&] {
+    return std::none_of(crowd.begin(), crowd.end(), [](Process& one) { return one.running(); });
+  };
   wait_until(
       [&] {
         for (int i = 0; i < 20; ++i) {
@@ -112,8 +114,9 @@ TEST_CASE("permits: those who wait come in as they came")
   wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 2; }, "both are held");
   std::vector<Process> waiters;
   for (int i = 0; i < 8; ++i) {
-    waiters.push_back(start(line, {"--permits", "2"}, {"sh", "-c", "echo " + std::to_string(i) + " >> " +
-                                                                       (dir / "ran").string() + "; sleep 0.05"}));
+    waiters.push_back(
+        start(line, {"--permits", "2"},
+              {"sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "ran").string() + "; sleep 0.05"}));
     wait_until([&] { return in_line(line.server) == i + 1; }, "one more waits");
   }
   std::ofstream(dir / "0") << "now";  // the other permit stays where it is: they come one by one

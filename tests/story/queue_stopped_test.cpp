@@ -31,10 +31,7 @@ void stop(const Process& process)
 // Keeps a job running until it is opened.
 class Gate {
  public:
-  [[nodiscard]] std::string work() const
-  {
-    return "; until [ -e " + m_file.string() + " ]; do sleep 0.02; done";
-  }
+  [[nodiscard]] std::string work() const { return "; until [ -e " + m_file.string() + " ]; do sleep 0.02; done"; }
   void open() const { std::ofstream{m_file}; }
 
  private:

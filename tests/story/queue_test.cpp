@@ -102,10 +102,14 @@ TEST_CASE("queue: the holder killed and the first in line as well: the next runs
 
 TEST_CASE("queue: connections cut, scripts and queue flushed in the middle of a drain")
 {
-  struct Blow { std::string why; std::vector<std::string> words; };
-  for (const Blow& blow : {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
-                           Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}},
-                           Blow{"scripts flushed", {"SCRIPT", "FLUSH"}}, Blow{"queue lost", {"DEL", "rlock:queue:{k}"}}}) {
+  struct Blow {
+    std::string why;
+    std::vector<std::string> words;
+  };
+  for (const Blow& blow :
+       {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
+        Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}}, Blow{"scripts flushed", {"SCRIPT", "FLUSH"}},
+        Blow{"queue lost", {"DEL", "rlock:queue:{k}"}}}) {
     CAPTURE(blow.why);
     Line line;
     const Witness witness;

@@ -25,7 +25,8 @@ struct Three {
 
   Three()
   {
-    not_on({Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5}, "it looks at each server's own marker");
+    not_on({Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+           "it looks at each server's own marker");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();
     }
@@ -70,7 +71,7 @@ TEST_CASE("quorum restart: a holder with a long ttl is not forgotten for the sak
   three.servers[1].restart();
   three.servers[2].command({"FLUSHALL"});
   CHECK(three.rlock({"run", "-w", "2500ms", "-k", "k", "--ttl", "1s", "--", "true"}).code == 69);
-  Three::age(three.servers[1]);  // an hour: more than the five minutes
+  Three::age(three.servers[1]);      // an hour: more than the five minutes
   CHECK(three.try_it().code == 75);  // a holder there, and one that is too young
   const Finished waited = three.rlock({"run", "-w", "1500ms", "-k", "k", "--ttl", "1s", "--", "true"});
   CHECK(waited.code == 75);

@@ -3,9 +3,9 @@
 #include "lock/open.h"
 #include "lock/quorum_store.h"
 #include "lock/redis_store.h"
+#include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/scripted_server.h"
-#include "support/job_runner.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 #include "support/witness.h"
@@ -83,7 +83,9 @@ const Trouble troubles[] = {
     {"killed", [](RedisServer& server) { server.kill_hard(); }, [](RedisServer&) {}},
     {"stopped", [](RedisServer& server) { server.stop_signal(); }, [](RedisServer& server) { server.cont(); }},
     {"a replica",
-     [](RedisServer& server) { server.command({"REPLICAOF", "127.0.0.1", "1"}); },
+     [](RedisServer& server) {
+       server.command({"REPLICAOF", "127.0.0.1", "1"});
+     },
      [](RedisServer&) {}},
 };
 
@@ -101,7 +103,8 @@ TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
   }
   CHECK(run.out.starts_with(urls + "\n17"));  // and it can be given back
   CHECK(quorum.held(everybody) == 0);
-  const Finished again = run_rlock({"run", "--no-restart-guard", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", urls}}});
+  const Finished again =
+      run_rlock({"run", "--no-restart-guard", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", urls}}});
   CHECK(again.code == 0);
 }
 
@@ -116,7 +119,9 @@ TEST_CASE("quorum: with any two of five in trouble it works, and in time")
       trouble.make(quorum.servers[one]);
       trouble.make(quorum.servers[other]);
       Finished run;
-      const auto took = time_of([&] { run = quorum.rlock("run", {"-k", "k", "--server-timeout", "2s", "--", "true"}); });
+      const auto took = time_of([&] {
+        run = quorum.rlock("run", {"-k", "k", "--server-timeout", "2s", "--", "true"});
+      });
       CHECK(run.code == 0);
       CHECK(run.err == "");
       CHECK(took < 2s);  // nobody waits for who is not needed
@@ -156,12 +161,16 @@ TEST_CASE("quorum: who waits is woken by the release, with two servers hung")
   quorum.servers[4].stop_signal();
   const auto dir = make_temp_dir("quorum");
   const auto go = dir / "go";
-  Process holder = quorum.start({"-k", "k", "--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.01; done"});
+  Process holder =
+      quorum.start({"-k", "k", "--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.01; done"});
   wait_until([&] { return quorum.held({0, 2, 3}) == 3; }, "the lock is taken");
   Process waiter = quorum.start({"-k", "k", "--", "true"});
-  wait_until([&] { return as_text(quorum.servers[0].command({"CLIENT", "LIST", "TYPE", "pubsub"})).find("sub=2") !=
-                          std::string::npos; },
-             "the waiter listens");
+  wait_until(
+      [&] {
+        return as_text(quorum.servers[0].command({"CLIENT", "LIST", "TYPE", "pubsub"})).find("sub=2") !=
+               std::string::npos;
+      },
+      "the waiter listens");
   const auto took = time_of([&] {
     Process({"touch", go.string()}).wait();
     CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
@@ -252,13 +261,14 @@ TEST_CASE("quorum: a server that comes back empty does not grant what it may hav
     std::vector<QuorumServer> members;
     for (const RedisServer& server : quorum.servers) {
       auto store = std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock));
-      members.push_back({.shown = server.url(), .store = nullptr, .marker = [one = store.get()](const MarkerNews& news, const Limit& limit) {
+      members.push_back({.shown = server.url(),
+                         .store = nullptr,
+                         .marker = [one = store.get()](const MarkerNews& news, const Limit& limit) {
                            return one->marker(news, limit);
                          }});
       members.back().store = std::move(store);
     }
-    return std::make_unique<QuorumStore>(std::move(members), QuorumPolicy{}, real_clock,
-                                         std::make_unique<SystemRng>());
+    return std::make_unique<QuorumStore>(std::move(members), QuorumPolicy{}, real_clock, std::make_unique<SystemRng>());
   };
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 3s, .who = {}, .once = {}};
   const auto granted = [&](const Owner& owner) {
@@ -329,8 +339,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
   CHECK(quorum.held({0, 1, 2}) == 0);
 
   Process ward({"sleep", "60"});
-  const Finished acquired =
-      quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())});
+  const Finished acquired = quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())});
   CHECK(acquired.code == 0);
   const auto pttl = [&] { return as_int(quorum.servers[1].command({"PTTL", "k"})); };
   for (int renewal = 0; renewal < 3; ++renewal) {

@@ -3,12 +3,12 @@
 #include "cli/help.h"
 #include "cli/verbs.h"
 #include "job/command.h"
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -245,8 +245,9 @@ TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases th
   const std::string workflow = text_of(recipes / "github-actions.yml");
   REQUIRE(std::regex_search(workflow, run, std::regex("- run: >-\n((?: {10}.*\n)+)")));
   std::ofstream(kitchen.dir / "step.sh") << std::regex_replace(run[1].str(), std::regex("\n *(?!$)"), " ") << "\n";
-  Process step = kitchen.cook({"bash", "-e", "step.sh"}, {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"},
-                                                         {"GITHUB_RUN_ID", "7"}});
+  Process step =
+      kitchen.cook({"bash", "-e", "step.sh"},
+                   {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"}, {"GITHUB_RUN_ID", "7"}});
   wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
   step.signal(SIGTERM);
   CHECK(step.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
@@ -267,7 +268,8 @@ TEST_CASE("recipes: what cannot run here names only options that there are")
       const std::string words = " " + (*each)[1].str() + " ";
       static const std::regex option(" (--?[a-zA-Z][a-z-]*)(?= )");
       for (std::sregex_iterator one(words.begin(), words.end(), option); one != end; ++one) {
-        CHECK_MESSAGE(std::regex_search(help, std::regex("[ ,]" + (*one)[1].str() + "[ ,]")), (*one)[1].str() << " in " << entry.path());
+        CHECK_MESSAGE(std::regex_search(help, std::regex("[ ,]" + (*one)[1].str() + "[ ,]")),
+                      (*one)[1].str() << " in " << entry.path());
       }
     }
   }
@@ -281,7 +283,8 @@ TEST_CASE("recipes: systemd understands the service and the timer")
   }
   const fs::path dir = make_temp_dir("units");
   std::string service = text_of(recipes / "nightly.service");
-  for (const auto& [there, here] : {std::pair{"/usr/bin/rlock", RLOCK_BINARY}, std::pair{"/usr/local/bin/nightly", "/bin/true"}}) {
+  for (const auto& [there, here] :
+       {std::pair{"/usr/bin/rlock", RLOCK_BINARY}, std::pair{"/usr/local/bin/nightly", "/bin/true"}}) {
     const std::size_t at = service.find(there);
     REQUIRE(at != std::string::npos);
     service.replace(at, std::string_view(there).size(), here);

@@ -121,8 +121,8 @@ TEST_CASE("not ours: a lock that somebody took meanwhile is neither renewed nor 
 TEST_CASE("not ours: --on-lost warn lets the job go on, and still says so with 121")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--",
-                          "sh", "-c", "sleep 1.5; echo finished"}));
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh",
+                          "-c", "sleep 1.5; echo finished"}));
   wait_until([&] { return held(server); }, "the lock is taken");
   server.command({"DEL", "stock"});
   CHECK(job.wait() == Exit{.code = 121, .signal = 0});

@@ -23,10 +23,7 @@ const std::string secret = test_password;
 
 bool tells(const std::string& text) { return text.find(secret) != std::string::npos; }
 
-std::string of_process(pid_t pid, const char* what)
-{
-  return contents("/proc/" + std::to_string(pid) + "/" + what);
-}
+std::string of_process(pid_t pid, const char* what) { return contents("/proc/" + std::to_string(pid) + "/" + what); }
 
 // Every process that was started with this in its environment: rlock, its guardian or keeper, and the job.
 std::vector<pid_t> marked(const std::string& mark)
@@ -54,7 +51,7 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
     const char* why;
     std::vector<std::string> options;
     ProcessOptions environment;
-    bool inherited;   // the user put it into the environment: that one is handed on
+    bool inherited;         // the user put it into the environment: that one is handed on
     bool ours = inherited;  // and so it is in rlock's own
   };
   const Row rows[] = {
@@ -101,8 +98,9 @@ TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script
   const std::string with = "unix://:" + secret + "@" + server.socket_path().string();
   const std::filesystem::path dir = make_temp_dir("secrets");
   Process ward({"sleep", "60"});
-  const Finished acquired = run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(ward.pid())},
-                                      {.env = {{"MARK", dir.string()}}});
+  const Finished acquired =
+      run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(ward.pid())},
+                {.env = {{"MARK", dir.string()}}});
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   const std::vector<pid_t> keepers = marked("MARK=" + dir.string());
   CHECK(keepers.size() == 1);
@@ -120,7 +118,10 @@ TEST_CASE("secrets: no error shows it, whatever is wrong")
   const RedisServer server({.tcp = true, .password = "other"});
   const std::string port = std::to_string(server.port());
   const std::string login = "shop:" + secret + "@";
-  struct Row { std::string url; int code; };
+  struct Row {
+    std::string url;
+    int code;
+  };
   const Row rows[] = {
       {"unix://" + login + server.socket_path().string(), 77},
       {"redis://" + login + "127.0.0.1:" + port, 77},
@@ -135,9 +136,9 @@ TEST_CASE("secrets: no error shows it, whatever is wrong")
       {"http://" + login + "127.0.0.1", 64},
   };
   const std::vector<std::vector<std::string>> verbs{
-      {"run", "-v", "-k", "k", "--", "true"},      {"acquire", "-k", "k", "--lease", "1m", "--json"},
-      {"status", "-k", "k", "--json"},             {"list", "--json"},
-      {"force-unlock", "-k", "k", "--yes"},        {"release", "-k", "k", "--token", "t"}};
+      {"run", "-v", "-k", "k", "--", "true"}, {"acquire", "-k", "k", "--lease", "1m", "--json"},
+      {"status", "-k", "k", "--json"},        {"list", "--json"},
+      {"force-unlock", "-k", "k", "--yes"},   {"release", "-k", "k", "--token", "t"}};
   for (const Row& row : rows) {
     for (std::vector<std::string> words : verbs) {
       CAPTURE(row.url);
@@ -162,14 +163,20 @@ TEST_CASE("secrets: a password that is rotated while a job runs is read again, a
   Process rlock(rlock_argv({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
                             (dir / "password").string(), "-k", "k", "--ttl", "1s", "--", "sh", "-c",
                             "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"}));
-  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
-             "it holds the lock, and listens");
+  wait_until(
+      [&] {
+        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+      },
+      "it holds the lock, and listens");
   REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "<old", ">new"})) == "\"OK\"");
   write("new");
   server.command({"CLIENT", "KILL", "USER", "shop"});
   CHECK(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty());
-  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
-             "it has come back");
+  wait_until(
+      [&] {
+        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+      },
+      "it has come back");
   const Instant since = BootClock().now();
   wait_until([&] { return BootClock().now() - since > 2s; }, "two leases have passed");
   std::ofstream(dir / "go").close();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Following the master that sentinels name.
 #include "support/certificates.h"
+#include "support/paths.h"
 #include "support/sentinel_group.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 #include "support/witness.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -45,7 +45,8 @@ class Relay {
 
   void holder_and_waiters(int count)
   {
-    m_processes.push_back(start("holder", "until test -e " + (m_dir / "go").string() + "; do " + beat("holder") + "; done"));
+    m_processes.push_back(
+        start("holder", "until test -e " + (m_dir / "go").string() + "; do " + beat("holder") + "; done"));
     wait_until([&] { return as_int(m_group.master().command({"HLEN", "k"})) == 1; }, "the lock is taken");
     for (int i = 0; i < count; ++i) {
       const std::string name = "w" + std::to_string(i);
@@ -189,8 +190,11 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     CHECK(says(run(group.url()), "RLOCK_SENTINEL_PASSWORD"));
     CHECK(run(group.url() + "?sentinel_password=falsch").code == 77);
     CHECK(run(group.url() + with_password).code == 0);
-    CHECK(run_rlock({"run", "-S", group.url(), "-k", "k", "--", "true"}, {.env = {{"RLOCK_SENTINEL_PASSWORD", "geheim"}}}).code == 0);
-    const Finished job = run_rlock({"run", "-S", group.url() + with_password, "-k", "k", "--", "sh", "-c", "env; tr '\\0' ' ' < /proc/$PPID/cmdline"});
+    CHECK(
+        run_rlock({"run", "-S", group.url(), "-k", "k", "--", "true"}, {.env = {{"RLOCK_SENTINEL_PASSWORD", "geheim"}}})
+            .code == 0);
+    const Finished job = run_rlock({"run", "-S", group.url() + with_password, "-k", "k", "--", "sh", "-c",
+                                    "env; tr '\\0' ' ' < /proc/$PPID/cmdline"});
     CHECK(job.code == 0);
     CHECK(job.out.find("geheim") == std::string::npos);
   }
@@ -201,7 +205,8 @@ TEST_CASE("sentinel: what is wrong is told in one line")
       return show(group.sentinels[0].command(rules));
     };
     const std::string as_watcher = group.url() + "?sentinel_username=watcher&sentinel_password=geheim";
-    REQUIRE(set({"-@all", "+sentinel|get-master-addr-by-name", "+sentinel|master", "+subscribe", "&+switch-master"}) == "\"OK\"");
+    REQUIRE(set({"-@all", "+sentinel|get-master-addr-by-name", "+sentinel|master", "+subscribe", "&+switch-master"}) ==
+            "\"OK\"");
     CHECK(run(as_watcher).code == 0);
     REQUIRE(set({"-@all", "+sentinel|get-master-addr-by-name"}) == "\"OK\"");
     CHECK(run(as_watcher).code == 0);
@@ -254,8 +259,9 @@ TEST_CASE("sentinel: TLS with the sentinels, with the master, with both")
     CHECK((end.code == 0 || one_line(end.err)));
     return end.code;
   };
-  const std::vector<std::string> tls{"tls-port " + tls_port, "tls-cert-file " + certificate.file, "tls-key-file " + certificate.key,
-                                     "tls-ca-cert-file " + authority.file(), "tls-auth-clients no"};
+  const std::vector<std::string> tls{"tls-port " + tls_port, "tls-cert-file " + certificate.file,
+                                     "tls-key-file " + certificate.key, "tls-ca-cert-file " + authority.file(),
+                                     "tls-auth-clients no"};
   {
     const SentinelProcess sentinel(watching(secured, tls));
     CHECK(run("rediss+sentinel://127.0.0.1:" + tls_port + "/mymaster") == 0);
@@ -264,7 +270,9 @@ TEST_CASE("sentinel: TLS with the sentinels, with the master, with both")
   }
   const SentinelProcess sentinel(watching(plain, tls));
   CHECK(run("redis+sentinel://127.0.0.1:" + tls_port + "/mymaster?sentinel_tls=yes") == 0);
-  CHECK(run_rlock({"run", "-S", "redis+sentinel://127.0.0.1:" + tls_port + "/mymaster?sentinel_tls=yes", "-k", "k", "--", "true"}).code == 69);
+  CHECK(run_rlock({"run", "-S", "redis+sentinel://127.0.0.1:" + tls_port + "/mymaster?sentinel_tls=yes", "-k", "k",
+                   "--", "true"})
+            .code == 69);
 }
 
 TEST_CASE("sentinel: with --sync 1 no lock is lost when the master is killed, and never two run at once")

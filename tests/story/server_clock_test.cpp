@@ -26,8 +26,11 @@ struct Holder {
 
   explicit Holder(const Words& kind) : rlock(rlock_argv(words(kind)))
   {
-    wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; },
-               "it is held, and its watchdog listens");
+    wait_until(
+        [&] {
+          return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+        },
+        "it is held, and its watchdog listens");
     wait_until([&] { return calls(server, "eval") >= 2 && calls(server, "evalsha") >= 3; },
                "it was renewed twice, so that the server's clock was seen");
   }

@@ -45,8 +45,11 @@ struct Act {
     all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
     rlock.emplace(rlock_argv(all));
     wait_until([&] { return exists("k"); }, "it is held");
-    wait_until([&] { return scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1; },
-               "its watchdog listens");
+    wait_until(
+        [&] {
+          return scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
+        },
+        "its watchdog listens");
   }
   void finish_job() const { std::ofstream(go).close(); }
   [[nodiscard]] bool cannot(const std::string& what) const { return has(rlock->err(), "cannot " + what); }
@@ -63,7 +66,8 @@ struct Act {
 
 std::list<Act> acts()
 {
-  not_on({Place::cluster}, "what makes a server a replica is refused there; that slots are not served is among the states");
+  not_on({Place::cluster},
+         "what makes a server a replica is refused there; that slots are not served is among the states");
   std::list<Act> all;
   for (const ServerState& state : server_states()) {
     all.emplace_back(state);
@@ -86,7 +90,10 @@ void check_nothing_left(Act& act)
   }
 }
 
-std::size_t lines(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+std::size_t lines(const std::string& text)
+{
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 }  // namespace
 
@@ -212,7 +219,11 @@ TEST_CASE("states: who waits asks again until it has passed, and gives up where 
     act.scene.must({"PEXPIRE", "k", "600000"});
     act.rlock.emplace(rlock_argv(act.words({"-v", "--", "true"})));
     wait_until([&] { return act.exists("rlock:queue:{k}"); }, "it waits");
-    wait_until([&] { return act.scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1; }, "it listens");
+    wait_until(
+        [&] {
+          return act.scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
+        },
+        "it listens");
   }
   for (Act& act : all) {
     CAPTURE(act.state.name);

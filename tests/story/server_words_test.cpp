@@ -28,8 +28,8 @@ const Saying sayings[] = {
     {"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set.", 77,
      "(it is in protected mode; set a password there)"},
     {"-ERR ACL failure in script: User shop has no permissions to run the 'hmget' command", 77, "'hmget' command"},
-    {"-ERR Error running script (call to f_1f): @user_script:1: @user_script: 1: -MISCONF Redis is configured to save", 69,
-     "(it cannot save to disk; see its log)"},
+    {"-ERR Error running script (call to f_1f): @user_script:1: @user_script: 1: -MISCONF Redis is configured to save",
+     69, "(it cannot save to disk; see its log)"},
     {"-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)", 69,
      "(it has become a replica)"},
     {"-ERR WAIT cannot be used with replica instances. Please also note that writes to replicas are just local", 69,
@@ -66,7 +66,8 @@ TEST_CASE("words: what a server says is told when it is met, and ridden out when
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
 
     relay.forward();
-    Process job(rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
+    Process job(
+        rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
     wait_until([&] { return exists(server); }, "it is held");
     relay.answer(saying.reply + std::string("\r\n"));
     wait_until([&] { return has(job.err(), saying.says); }, "a renewal has met it");
@@ -110,7 +111,11 @@ TEST_CASE("words: a renewal whose answer is lost counts as none, and a release a
   relay.lose_answers();
   wait_until([&] { return has(job.err(), "cannot renew k: lost the connection"); }, "a renewal has met it");
   relay.forward();
-  wait_until([&] { return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1; }, "it is well");
+  wait_until(
+      [&] {
+        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+      },
+      "it is well");
   relay.lose_answers();
   std::ofstream(go).close();
   wait_until([&] { return !exists(server); }, "it is released");

@@ -105,8 +105,9 @@ TEST_CASE("session: a hangup ends rlock as it ends a job that does not catch it"
     const auto dir = make_temp_dir("job");
     Terminal terminal;
     const std::string job = "cd " + dir.string() + "; echo $$ > new; mv new job; exec sleep 100";
-    Process run(as_flock ? rlock_argv({"flock", "-S", server.url(), "k", "-c", job}) : run_on(server, {"sh", "-c", job}),
-                {.terminal = terminal.process_side()});
+    Process run(
+        as_flock ? rlock_argv({"flock", "-S", server.url(), "k", "-c", job}) : run_on(server, {"sh", "-c", job}),
+        {.terminal = terminal.process_side()});
     job_of(dir);
     terminal.hang_up();
     CHECK(run.wait(20s) == (as_flock ? Exit{.code = 128 + SIGHUP, .signal = 0} : Exit{.code = -1, .signal = SIGHUP}));
@@ -166,7 +167,8 @@ TEST_CASE("session: after fg the keys reach the job")
 {
   const RedisServer server;
   Shell shell;
-  shell.type(quoted(run_on(server, {"sh", "-c", "trap 'echo caught; exit 5' INT; echo be''gun; while :; do sleep 0.05; done"})) +
+  shell.type(quoted(run_on(
+                 server, {"sh", "-c", "trap 'echo caught; exit 5' INT; echo be''gun; while :; do sleep 0.05; done"})) +
              "&\r");
   shell.await("begun");
   shell.type("fg; echo status=$?.\r");

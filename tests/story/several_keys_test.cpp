@@ -10,8 +10,8 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -123,10 +123,9 @@ TEST_CASE("several keys: a b against b a")
 TEST_CASE("several keys: the job is told of all, the first in order by name; the same twice is one")
 {
   const Table table;
-  Process job = table.run({"-k", "c", "-k", "a", "-k", "b", "-k", "a"},
-                          {"sh", "-c",
-                           "env > " + table.path("env") + "; until [ -e " + table.path("go") +
-                               " ]; do sleep 0.02; done"});
+  Process job = table.run(
+      {"-k", "c", "-k", "a", "-k", "b", "-k", "a"},
+      {"sh", "-c", "env > " + table.path("env") + "; until [ -e " + table.path("go") + " ]; do sleep 0.02; done"});
   table.wait_for("c");
   const std::string token = table.owner("a");
   CHECK(table.owner("b") == token);
@@ -151,7 +150,8 @@ TEST_CASE("several keys: one that is busy leaves the others free")
 {
   const Table table;
   table.occupy("b");
-  for (const Words& options : {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
+  for (const Words& options :
+       {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
     Process busy = table.run(options, {"touch", table.path("ran")});
     CHECK(busy.wait() == Exit{.code = 75, .signal = 0});
     CHECK(busy.err().find("b is busy") != std::string::npos);
@@ -216,8 +216,11 @@ TEST_CASE("several keys: losing one is losing all, and the line names it")
     const Table table;
     Process job = table.run({"-k", "a", "-k", "b", "-k", "c"}, {"sleep", "60"});
     table.wait_for("c");
-    wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 3; },
-               "all are watched");
+    wait_until(
+        [&] {
+          return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 3;
+        },
+        "all are watched");
     table.give_up(lost);
     CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
     CHECK(job.err().find("the lock " + lost + " was lost: expired or deleted") != std::string::npos);
@@ -232,8 +235,11 @@ TEST_CASE("several keys: --on-lost warn goes on under what is left, and still ob
   const Table table;
   Process job = table.run({"-k", "a", "-k", "b", "--ttl", "1s", "--on-lost", "warn"}, {"sleep", "60"});
   table.wait_for("b");
-  wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 2; },
-             "all are watched");
+  wait_until(
+      [&] {
+        return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 2;
+      },
+      "all are watched");
   table.give_up("a");
   wait_until([&] { return job.err().find("the lock a was lost") != std::string::npos; }, "it was noticed");
   std::this_thread::sleep_for(1500ms);
@@ -277,8 +283,11 @@ TEST_CASE("several keys: the lower one lost while the higher one is waited for: 
   table.occupy("b");
   Process job = table.run({"-k", "a", "-k", "b"}, {"touch", table.path("ran")});
   table.wait_for_line("b");
-  wait_until([&] { return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{a}*"})).size() == 1; },
-             "a is watched");
+  wait_until(
+      [&] {
+        return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{a}*"})).size() == 1;
+      },
+      "a is watched");
   const std::string first = table.owner("a");
   SUBCASE("deleted")
   {
@@ -373,8 +382,11 @@ TEST_CASE("several keys: --min-hold keeps all of them")
 TEST_CASE("several keys: some of them held by an ancestor")
 {
   const Table table;
-  const std::string job = "env > " + table.path("held") + "; until [ -e " + table.path("go") + " ]; do sleep 0.02; done";
-  Process outer = table.run({"-k", "b"}, rlock_argv({"run", "-S", table.server.url(), "-k", "a", "-k", "b", "-k", "c", "--", "sh", "-c", job}));
+  const std::string job =
+      "env > " + table.path("held") + "; until [ -e " + table.path("go") + " ]; do sleep 0.02; done";
+  Process outer =
+      table.run({"-k", "b"},
+                rlock_argv({"run", "-S", table.server.url(), "-k", "a", "-k", "b", "-k", "c", "--", "sh", "-c", job}));
   wait_until([&] { return table.file("held").find(" c\n") != std::string::npos; }, "all are taken");
   const std::string ancestor = table.owner("b");
   const std::string ours = table.owner("a");

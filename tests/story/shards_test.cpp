@@ -174,8 +174,7 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
   std::vector<Process> crowd;
   for (int i = 0; i < 40; ++i) {
     // beats under a name that only the job itself can know
-    crowd.emplace_back(
-        any_shard(server, {}, witness.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
+    crowd.emplace_back(any_shard(server, {}, witness.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
   }
   for (Process& one : crowd) {
     CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
@@ -201,7 +200,8 @@ TEST_CASE("shards: the job is told which one it has")
   for (int shard = 0; shard < 4; ++shard) {
     take(server, shard);
   }
-  Process run(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD $RLOCK_KEY; echo \"$RLOCK_HELD\" | cut -d ' ' -f 2"}));
+  Process run(
+      any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD $RLOCK_KEY; echo \"$RLOCK_HELD\" | cut -d ' ' -f 2"}));
   CHECK(run.wait() == Exit{.code = 0, .signal = 0});
   CHECK(run.out() == "4 stock:4\nstock:4\n");
 }
@@ -288,11 +288,14 @@ TEST_CASE("shards: -n, -w and a signal leave nothing behind")
 
 TEST_CASE("shards: connections, scripts and queues lost in the middle of the sale")
 {
-  struct Blow { std::string why; std::vector<std::string> words; };
-  for (const Blow& blow : {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
-                           Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}},
-                           Blow{"scripts flushed", {"SCRIPT", "FLUSH"}},
-                           Blow{"queue lost", {"DEL", "rlock:queue:{stock:2}"}}}) {
+  struct Blow {
+    std::string why;
+    std::vector<std::string> words;
+  };
+  for (const Blow& blow :
+       {Blow{"pubsub cut", {"CLIENT", "KILL", "TYPE", "pubsub"}},
+        Blow{"connections cut", {"CLIENT", "KILL", "TYPE", "normal"}}, Blow{"scripts flushed", {"SCRIPT", "FLUSH"}},
+        Blow{"queue lost", {"DEL", "rlock:queue:{stock:2}"}}}) {
     CAPTURE(blow.why);
     const RedisServer server;
     const Segments segments(100);

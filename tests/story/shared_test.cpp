@@ -234,7 +234,8 @@ TEST_CASE("shared: a reader that is killed beside a living one counts no longer 
   CHECK(living.wait() == well);
   const auto from = std::chrono::steady_clock::now();
   CHECK(writer.wait(8s) == well);
-  CHECK(std::chrono::steady_clock::now() - from < 1s + 2s);  // it was told to look then; else it looks every ten seconds
+  CHECK(std::chrono::steady_clock::now() - from <
+        1s + 2s);  // it was told to look then; else it looks every ten seconds
 }
 
 TEST_CASE("shared: a writer killed while it waits keeps out the readers behind it no longer than a look takes")
@@ -304,7 +305,10 @@ TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last f
 {
   const Line line;
   const ForeignReadWrite java(line.server, "uuid:1");
-  struct Row { bool java_writes; const char* ours; };
+  struct Row {
+    bool java_writes;
+    const char* ours;
+  };
   for (const Row& row : {Row{true, "-s"}, Row{true, "-x"}, Row{false, "-x"}}) {
     CAPTURE(row.java_writes);
     CAPTURE(row.ours);

@@ -124,7 +124,11 @@ TEST_CASE("string: those of ours come as they came, also when the holder is kill
   std::vector<Process> waiters;
   for (int i = 0; i < 4; ++i) {
     waiters.push_back(start(line, {"--ttl", "1s"}, witness.short_job("w" + std::to_string(i), 40)));
-    wait_until([&] { return as_int(line.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1; }, "one more waits");
+    wait_until(
+        [&] {
+          return as_int(line.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1;
+        },
+        "one more waits");
   }
   victim.signal(SIGKILL);
   for (Process& waiter : waiters) {

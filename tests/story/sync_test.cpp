@@ -74,8 +74,8 @@ TEST_CASE("sync: the job starts when the replica has the lock, and not before")
   Pair pair;
   const auto ran = make_temp_dir("sync") / "ran";
   pair.replica.stop_signal();
-  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl", "2m",
-                          "--", "touch", ran.string()}));
+  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl",
+                          "2m", "--", "touch", ran.string()}));
   wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
   CHECK_FALSE(std::filesystem::exists(ran));
   pair.replica.cont();
@@ -91,11 +91,13 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
   Pair pair;
   pair.replica.stop_signal();
   const auto run = [&](const std::string& replicas) {
-    return run_rlock({"run", "-S", pair.master.url(), "-k", "k", "--sync", replicas, "--server-timeout", "1s", "--", "true"});
+    return run_rlock(
+        {"run", "-S", pair.master.url(), "-k", "k", "--sync", replicas, "--server-timeout", "1s", "--", "true"});
   };
   const Finished hung = run("1");
   CHECK(hung.code == 69);
-  CHECK(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") != std::string::npos);
+  CHECK(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") !=
+        std::string::npos);
   CHECK_FALSE(pair.held());
 
   pair.replica.cont();
@@ -113,11 +115,11 @@ TEST_CASE("sync: a lock that is handed over waits for the replica as well")
   Pair pair;
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
-  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
-                             "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder(rlock_argv(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process waiter(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl", "2m",
-                             "--", "touch", (dir / "ran").string()}));
+  Process waiter(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s",
+                             "--ttl", "2m", "--", "touch", (dir / "ran").string()}));
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.replica.stop_signal();
   Process({"touch", go}).wait();
@@ -136,11 +138,11 @@ TEST_CASE("sync: a lock that was given back once and is lost later is not taken 
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
   const std::string end = (dir / "end").string();
-  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
-                             "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder(rlock_argv(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--", "sh", "-c",
-                          "echo on; until test -e " + end + "; do sleep 0.01; done"}));
+  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--",
+                          "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"}));
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.replica.stop_signal();
   Process({"touch", go}).wait();
@@ -158,12 +160,13 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
 {
   needs_one_replica();
   Process ward({"sleep", "60"});
-  for (const std::vector<std::string>& lasts : {std::vector<std::string>{"--lease", "2m"},
-                                                {"--ttl", "2m", "--pid", std::to_string(ward.pid())}}) {
+  for (const std::vector<std::string>& lasts :
+       {std::vector<std::string>{"--lease", "2m"}, {"--ttl", "2m", "--pid", std::to_string(ward.pid())}}) {
     CAPTURE(lasts.front());
     Pair pair;
     pair.replica.stop_signal();
-    std::vector<std::string> words{"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s"};
+    std::vector<std::string> words{"acquire", "-S", pair.master.url(),  "-k", "k",
+                                   "--sync",  "1",  "--server-timeout", "40s"};
     words.insert(words.end(), lasts.begin(), lasts.end());
     Process acquire(rlock_argv(words));
     wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
@@ -183,10 +186,13 @@ TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the loc
   needs_one_replica();
   Pair pair;
   pair.replica.stop_signal();
-  const Finished hung = run_rlock({"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--lease", "1m"});
+  const Finished hung = run_rlock(
+      {"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--lease", "1m"});
   CHECK(hung.code == 69);
   CHECK(hung.out == "");
-  CHECK_MESSAGE(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") != std::string::npos, hung.err);
+  CHECK_MESSAGE(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") !=
+                    std::string::npos,
+                hung.err);
   CHECK_FALSE(pair.held());
   pair.replica.cont();
 }
@@ -194,8 +200,9 @@ TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the loc
 TEST_CASE("sync: a master that is demoted between the grant and WAIT is 69, and no job runs")
 {
   needs_a_socket_and_no_secret();
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"run", "-n", "-k", "k", "--sync", "1", "--", "echo", "ran"},
-                                                {"acquire", "-n", "-k", "k", "--sync", "1", "--lease", "1m"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "-n", "-k", "k", "--sync", "1", "--", "echo", "ran"},
+        {"acquire", "-n", "-k", "k", "--sync", "1", "--lease", "1m"}}) {
     CAPTURE(words.front());
     DemotedPair pair;
     pair.demote_before_wait();
@@ -215,15 +222,17 @@ TEST_CASE("sync: a waiter rides out a master that is demoted between the grant a
   needs_a_socket_and_no_secret();
   DemotedPair pair;
   const std::string go = (make_temp_dir("sync") / "go").string();
-  Process holder(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c",
-                             "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder(rlock_argv(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process waiter(rlock_argv({"run", "-S", pair.relay.url(), "-k", "k", "-w", "60s", "--sync", "1", "--ttl", "3s", "--", "echo", "ran"}));
+  Process waiter(rlock_argv(
+      {"run", "-S", pair.relay.url(), "-k", "k", "-w", "60s", "--sync", "1", "--ttl", "3s", "--", "echo", "ran"}));
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.demote_before_wait();
   Process({"touch", go}).wait();
   CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
-  wait_until([&] { return pair.is_demoted.load() && pair.has_refused_to_wait(); }, "the master is demoted, and WAIT fails");
+  wait_until([&] { return pair.is_demoted.load() && pair.has_refused_to_wait(); },
+             "the master is demoted, and WAIT fails");
   CHECK(waiter.out() == "");
   pair.master.command({"REPLICAOF", "NO", "ONE"});
   CHECK(waiter.wait(40s) == Exit{.code = 0, .signal = 0});

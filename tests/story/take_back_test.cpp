@@ -62,8 +62,9 @@ struct Three {
   // By another client, as soon as it is free there.
   void take_as(const std::string& owner, std::size_t server) const
   {
-    const std::string script = "if redis.call('EXISTS', 'k') == 1 then return 0 end "
-                               "redis.call('HSET', 'k', unpack(ARGV)) redis.call('PEXPIRE', 'k', 60000) return 1";
+    const std::string script =
+        "if redis.call('EXISTS', 'k') == 1 then return 0 end "
+        "redis.call('HSET', 'k', unpack(ARGV)) redis.call('PEXPIRE', 'k', 60000) return 1";
     Words call{"EVAL", script, "0", is_written ? owner + ":write" : owner, "1"};
     if (is_written) {
       call.insert(call.end(), {"mode", "write"});
@@ -123,7 +124,8 @@ TEST_CASE("take back: a release that is delivered late does not end the later gr
       other.insert(other.end(), kind.begin(), kind.end());
       CHECK(run_rlock(other).code == 0);
     }
-    Process job(rlock_argv(three.words({"run", "-k", "k", "--quorum", "all", "--", "sh", "-c", "echo on; exec sleep 60"}, kind)));
+    Process job(rlock_argv(
+        three.words({"run", "-k", "k", "--quorum", "all", "--", "sh", "-c", "echo on; exec sleep 60"}, kind)));
     wait_until([&] { return job.err().find("waiting for") != std::string::npos; }, "the job waits", 30s);
     three.relays[0].hold_next(unannounced);
     three.relays[1].hold_next(unannounced);
@@ -147,7 +149,8 @@ TEST_CASE("take back: its note is not taken for the release of a lock that is lo
     const Three three;
     three.split();
     const std::string end = make_temp_dir("take_back") / "end";
-    Process run(rlock_argv(three.words({"run", "-k", "k", "--", "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"})));
+    Process run(rlock_argv(
+        three.words({"run", "-k", "k", "--", "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"})));
     three.let_win_after_take_backs([&] { return run.out() == "on\n"; });
     three.lose();
     Process({"touch", end}).wait();

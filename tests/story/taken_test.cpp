@@ -59,7 +59,8 @@ const Words forever{"sleep", "100"};
 
 }  // namespace
 
-TEST_CASE("taken: a holder whose lock was deleted is stopped by the next grant, whatever kind it is and however long its ttl")
+TEST_CASE(
+    "taken: a holder whose lock was deleted is stopped by the next grant, whatever kind it is and however long its ttl")
 {
   const Pair pairs[] = {
       {"plain", {}, {}},
@@ -90,7 +91,9 @@ TEST_CASE("taken: a holder whose lock was deleted is stopped by the next grant, 
 TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as well")
 {
   const RedisServer server({.alone = true});
-  const auto flock = [&] { return Process(rlock_argv(rlock_on(server.url(), "flock", {"-n", "--ttl", "5m", "f", "sleep", "100"}))); };
+  const auto flock = [&] {
+    return Process(rlock_argv(rlock_on(server.url(), "flock", {"-n", "--ttl", "5m", "f", "sleep", "100"})));
+  };
   Process first = flock();
   wait_for_listeners(server, "f");
   server.command({"DEL", "f"});
@@ -99,7 +102,8 @@ TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as wel
   CHECK(second.running());
 
   const auto once = [&] {
-    return Process(rlock_argv(rlock_on(server.url(), "once", with_job({"-k", "o", "--for", "1h", "--ttl", "5m"}, forever))));
+    return Process(
+        rlock_argv(rlock_on(server.url(), "once", with_job({"-k", "o", "--for", "1h", "--ttl", "5m"}, forever))));
   };
   Process earlier = once();
   wait_for_listeners(server, "o");
@@ -140,7 +144,8 @@ TEST_CASE("taken: a fixed lease whose lock was deleted is found at the next chec
 {
   const RedisServer server({.alone = true});
   const auto from = std::chrono::steady_clock::now();
-  Process job(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "12s", "--kill-after", "0"}, forever))));
+  Process job(
+      rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "12s", "--kill-after", "0"}, forever))));
   wait_for_listeners(server, "k");
   server.command({"DEL", "k"});
   CHECK(job.wait(30s) == lost);
@@ -167,13 +172,16 @@ TEST_CASE("taken: on a quorum")
     servers.emplace_back(RedisOptions{.alone = true});
     words.insert(words.end(), {"-S", servers.back().url()});
   }
-  const Words all = with_job([&] {
-    words.insert(words.end(), {"-k", "k", "--ttl", "5m"});
-    return words;
-  }(), forever);
+  const Words all = with_job(
+      [&] {
+        words.insert(words.end(), {"-k", "k", "--ttl", "5m"});
+        return words;
+      }(),
+      forever);
   Process first(rlock_argv(all));
   const auto listens = [](const RedisServer& server) { return is_listened_to(server, "k"); };
-  wait_until([&] { return std::count_if(servers.begin(), servers.end(), listens) >= 2; }, "the holder listens at two", 30s);
+  wait_until([&] { return std::count_if(servers.begin(), servers.end(), listens) >= 2; }, "the holder listens at two",
+             30s);
   for (const RedisServer& server : servers) {
     server.command({"DEL", "k"});
   }

@@ -174,9 +174,12 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
   CHECK(contents(dir / "order") == "0\n1\n2\n3\n4\n");
 
   Process held(rlock_argv(secured.words("run", {"-k", "k", "--", "sleep", "60"})));
-  wait_until([&] { return as_int(secured.server.command({"PUBSUB", "NUMPAT"})) == 0 && secured.exists("k") == 1 &&
-                          as_texts(secured.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{k}:*"})).size() == 1; },
-             "it is held, and its watchdog listens");
+  wait_until(
+      [&] {
+        return as_int(secured.server.command({"PUBSUB", "NUMPAT"})) == 0 && secured.exists("k") == 1 &&
+               as_texts(secured.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{k}:*"})).size() == 1;
+      },
+      "it is held, and its watchdog listens");
   const Finished forced = run_rlock(secured.words("force-unlock", {"-k", "k", "--yes"}));
   CHECK_MESSAGE(forced.code == 0, forced.err);
   CHECK(held.wait() == Exit{121});
@@ -198,8 +201,10 @@ TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
 
   const std::filesystem::path dir = make_temp_dir("lib");
   std::ofstream(dir / "libssl.so.3").close();  // found first, and none
-  const Finished without = run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
+  const Finished without =
+      run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
   CHECK(without.code == 78);
   CHECK(without.err.find("cannot load libssl.so.") != std::string::npos);
-  CHECK(run_rlock({"run", "-S", secured.server.url(), "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}}).code == 0);
+  CHECK(run_rlock({"run", "-S", secured.server.url(), "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}})
+            .code == 0);
 }

@@ -38,7 +38,8 @@ bool nothing_left(const RedisServer& server)
   std::erase(keys, "k");
   const std::string notes = "rlock:waiters:{k}";
   const bool only_notes = keys.empty() || keys == std::vector<std::string>{notes};
-  const bool only_gone = keys.empty() || as_texts(server.command({"HKEYS", notes})) == std::vector<std::string>{"#gone"};
+  const bool only_gone =
+      keys.empty() || as_texts(server.command({"HKEYS", notes})) == std::vector<std::string>{"#gone"};
   return only_notes && only_gone && (keys.empty() || as_int(server.command({"PTTL", notes})) > 0);
 }
 

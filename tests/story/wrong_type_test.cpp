@@ -29,7 +29,8 @@ bool names(const std::string& error, const Row& row)
 {
   const std::string key(row.key);
   return std::count(error.begin(), error.end(), '\n') == 1 &&
-         error.find(key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") != std::string::npos &&
+         error.find(key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") !=
+             std::string::npos &&
          error.find("(delete it: DEL " + key + "; ") != std::string::npos;
 }
 

@@ -34,10 +34,12 @@ Certificate Authority::sign(const std::string& names, int days) const
 {
   const std::string dir = make_temp_dir("cert");
   // Of days that are over new versions want the dates, and old ones know nothing of these.
-  make("cd \"$1\"; openssl req -new $new -subj /CN=test -keyout key -out csr; echo subjectAltName=$4 > ext; "
-       "sign() { openssl x509 -req -in csr -CA \"$ca\" -CAkey \"$ca_key\" -set_serial $$ \"$@\" -extfile ext -out crt; }; "
-       "ca=$2 ca_key=$3; sign -days $5 || sign -not_before 20200101000000Z -not_after 20200102000000Z",
-       {dir, m_own.file, m_own.key, names, std::to_string(days)});
+  make(
+      "cd \"$1\"; openssl req -new $new -subj /CN=test -keyout key -out csr; echo subjectAltName=$4 > ext; "
+      "sign() { openssl x509 -req -in csr -CA \"$ca\" -CAkey \"$ca_key\" -set_serial $$ \"$@\" -extfile ext -out crt; "
+      "}; "
+      "ca=$2 ca_key=$3; sign -days $5 || sign -not_before 20200101000000Z -not_after 20200102000000Z",
+      {dir, m_own.file, m_own.key, names, std::to_string(days)});
   return files_in(dir);
 }
 

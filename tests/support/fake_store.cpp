@@ -83,14 +83,17 @@ class FakeStore final : public LockStore {
       if (!holds(hold.owner)) {
         return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
       }
-      return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence), .count = 2, .agreed = m_server->m_agreed.has_value()};
+      return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence),
+                     .count = 2,
+                     .agreed = m_server->m_agreed.has_value()};
     });
   }
   Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
   Result<Renewal> renew(const LockSpec&, const Owner& owner, const Limit& limit) override
   {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
-      return holds(owner) ? Renewal{Kept{.forced = std::nullopt, .at = time()}} : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
+      return holds(owner) ? Renewal{Kept{.forced = std::nullopt, .at = time()}}
+                          : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }
   Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const Limit& limit) override
@@ -116,7 +119,8 @@ class FakeStore final : public LockStore {
   Result<LockState> inspect(const LockName& name, const Limit& limit) override
   {
     return answer<LockState>("inspect", Owner::of(""), limit, [&] {
-      LockState state{.name = name, .mode = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
+      LockState state{
+          .name = name, .mode = Plain{}, .ttl = Millis{1000}, .fence = m_server->m_fence, .holders = {}, .waiting = {}};
       if (m_server->m_holder) {
         state.holders.push_back({.owner = Owner::of(*m_server->m_holder), .count = 1, .info = std::nullopt});
       }
@@ -151,8 +155,10 @@ class FakeStore final : public LockStore {
   {
     constexpr std::chrono::microseconds origin = std::chrono::hours{24 * 365 * 50};
     const std::chrono::duration<double, std::micro> passed = m_clock.now().time_since_epoch();
-    return m_server->m_pace ? std::optional{origin + std::chrono::duration_cast<std::chrono::microseconds>(passed * *m_server->m_pace)}
-                            : std::nullopt;
+    return m_server->m_pace
+               ? std::optional{origin +
+                               std::chrono::duration_cast<std::chrono::microseconds>(passed * *m_server->m_pace)}
+               : std::nullopt;
   }
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
 

@@ -20,7 +20,7 @@ class FakeServer {
 
   void be(Mood mood);
   void fail_after(const FakeServer& other);  // down, but it says so only when the other was asked; before any request
-  void forget_all();  // restarted, and it has lost its data
+  void forget_all();                         // restarted, and it has lost its data
   void set_fence(std::uint64_t fence);
   void have_a_clock(double pace);  // and tell its time with each renewal; 1: as ours
   [[nodiscard]] std::optional<std::string> holder() const;

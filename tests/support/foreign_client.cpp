@@ -70,8 +70,8 @@ bool ForeignClient::lock(Instant until, Millis reaction)
     return true;
   }
   const std::array<std::string_view, 1> channels{m_channel};
-  auto ear = Subscription::open(m_endpoint, channels, m_clock,
-                                {.deadline = m_clock.now() + patience, .stop = Stop::never()});
+  auto ear =
+      Subscription::open(m_endpoint, channels, m_clock, {.deadline = m_clock.now() + patience, .stop = Stop::never()});
   REQUIRE(ear);
   while (m_clock.now() < until) {
     const auto ttl = try_lock();

@@ -153,7 +153,8 @@ Reply checked(Reply reply)
 
 }  // namespace
 
-std::optional<std::int64_t> ForeignReadWrite::eval(const std::string& script, const std::vector<std::string>& args) const
+std::optional<std::int64_t> ForeignReadWrite::eval(const std::string& script,
+                                                   const std::vector<std::string>& args) const
 {
   std::vector<std::string> words{"EVAL", script, "3", "k", "{k}:" + m_owner + ":rwlock_timeout", "redisson_rwlock:{k}"};
   words.insert(words.end(), args.begin(), args.end());
@@ -191,7 +192,8 @@ std::string ForeignPermits::acquire(const std::string& id, std::int64_t lease) c
 
 std::int64_t ForeignPermits::release(const std::string& id) const
 {
-  return as_int(m_server.command({"EVAL", permit_release, "3", "k", "{k}:timeout", "redisson_sc:{k}", id, "0", now_ms()}));
+  return as_int(
+      m_server.command({"EVAL", permit_release, "3", "k", "{k}:timeout", "redisson_sc:{k}", id, "0", now_ms()}));
 }
 
 std::string permit_bytes(const std::string& hex)

@@ -2,9 +2,9 @@
 #include "support/front.h"
 
 #include "job/command.h"
+#include "support/paths.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -69,7 +69,8 @@ Process Front::hold(std::vector<std::string> options) const
 {
   fs::remove(m_dir / "go");
   fs::remove(m_dir / "held");
-  Process holder = start(std::move(options), {"sh", "-c", "echo start; : >held; until [ -e go ]; do sleep 0.02; done; echo end"});
+  Process holder =
+      start(std::move(options), {"sh", "-c", "echo start; : >held; until [ -e go ]; do sleep 0.02; done; echo end"});
   wait_until([&] { return fs::exists(m_dir / "held"); }, "the holder has the lock");
   return holder;
 }

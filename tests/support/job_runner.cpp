@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -24,16 +24,13 @@ constexpr Millis patience{5000};
 
 std::string show_status(int status)
 {
-  return WIFEXITED(status) ? "exit " + std::to_string(WEXITSTATUS(status))
-                           : "died of " + signal_name(WTERMSIG(status));
+  return WIFEXITED(status) ? "exit " + std::to_string(WEXITSTATUS(status)) : "died of " + signal_name(WTERMSIG(status));
 }
 
 std::string show_ended(const Ended& ended)
 {
-  const char* const reasons[] = {"", " by lifeline", " by max_runtime", " by order",
-                                 " by runner_gone"};
-  return show_status(ended.wait_status) + reasons[static_cast<int>(ended.why)] +
-         (ended.killed ? " killed" : "");
+  const char* const reasons[] = {"", " by lifeline", " by max_runtime", " by order", " by runner_gone"};
+  return show_status(ended.wait_status) + reasons[static_cast<int>(ended.why)] + (ended.killed ? " killed" : "");
 }
 
 bool readable(int fd)
@@ -86,10 +83,7 @@ JobSpec script(const std::filesystem::path& dir, const std::string& text)
 std::string show(const JobEvent& event)
 {
   struct Show {
-    std::string operator()(const NotExecuted& e) const
-    {
-      return "errno " + std::to_string(e.error);
-    }
+    std::string operator()(const NotExecuted& e) const { return "errno " + std::to_string(e.error); }
     std::string operator()(const NotStarted&) const { return "not started"; }
     std::string operator()(const GateKilled&) const { return "gate killed"; }
     std::string operator()(const Paused& e) const { return "paused by " + signal_name(e.signal); }
@@ -170,10 +164,7 @@ std::string RunnerProcess::story()
   return got <= 0 ? "died" : std::string(text, static_cast<std::size_t>(got));
 }
 
-std::string in_runner(const std::function<std::string()>& body)
-{
-  return RunnerProcess(body).story();
-}
+std::string in_runner(const std::function<std::string()>& body) { return RunnerProcess(body).story(); }
 
 std::string run(const JobSpec& spec, Millis lease)
 {

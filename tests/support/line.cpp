@@ -27,7 +27,8 @@ std::int64_t listening(const RedisCluster& cluster)
 }  // namespace
 
 template <typename Server>
-LineAt<Server>::LineAt(typename Server::Options options) : server(std::move(options)), m_log(make_temp_dir("line") / "log")
+LineAt<Server>::LineAt(typename Server::Options options)
+    : server(std::move(options)), m_log(make_temp_dir("line") / "log")
 {
   not_on_a_quorum("nobody stands in line there");
 }
@@ -66,7 +67,10 @@ void LineAt<Server>::all_listen(std::size_t besides)
 }
 
 template <typename Server>
-std::int64_t LineAt<Server>::in_line() const { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
+std::int64_t LineAt<Server>::in_line() const
+{
+  return as_int(server.command({"ZCARD", "rlock:queue:{k}"}));
+}
 
 template <typename Server>
 pid_t LineAt<Server>::holder() const

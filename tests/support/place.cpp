@@ -113,7 +113,9 @@ class AsCluster final : public Way {
   [[nodiscard]] std::string url() const override { return m_url; }
   void started(const RedisServer& server) override
   {
-    const auto serves = [&] { return as_text(server.command({"CLUSTER", "INFO"})).find("cluster_state:ok") != std::string::npos; };
+    const auto serves = [&] {
+      return as_text(server.command({"CLUSTER", "INFO"})).find("cluster_state:ok") != std::string::npos;
+    };
     wait_until(serves, "the cluster serves all slots");
   }
   // Its channels have slots as keys do: who listens is asked for there.
@@ -155,8 +157,10 @@ class OneOfSeveral final : public Way {
 Place place()
 {
   const std::string name = wanted();
-  const auto* const known = std::find_if(std::begin(names), std::end(names), [&](const Named& one) { return one.name == name; });
-  REQUIRE_MESSAGE(known != std::end(names), "RLOCK_TEST_ON is one of unix, tcp, tls, acl, sentinel, cluster, quorum3, quorum5, not " << name);
+  const auto* const known =
+      std::find_if(std::begin(names), std::end(names), [&](const Named& one) { return one.name == name; });
+  REQUIRE_MESSAGE(known != std::end(names),
+                  "RLOCK_TEST_ON is one of unix, tcp, tls, acl, sentinel, cluster, quorum3, quorum5, not " << name);
   return known->place;
 }
 
@@ -185,7 +189,8 @@ std::map<std::string, std::string> environment_of_place()
 
 bool is_for_the_place(const RedisOptions& options)
 {
-  return place() != Place::unix_socket && !options.alone && !options.tcp && !options.cluster && !options.tls && options.password.empty();
+  return place() != Place::unix_socket && !options.alone && !options.tcp && !options.cluster && !options.tls &&
+         options.password.empty();
 }
 
 RedisOptions as_the_place_needs(RedisOptions options)

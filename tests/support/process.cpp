@@ -2,9 +2,9 @@
 #include "support/process.h"
 
 #include "base/fd.h"
+#include "support/paths.h"
 #include "support/place.h"
 #include "support/temp_dir.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

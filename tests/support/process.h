@@ -21,7 +21,7 @@ struct ProcessOptions {
   std::map<std::string, std::optional<std::string>> env;
   std::filesystem::path cwd;         // empty: ours
   std::optional<std::string> input;  // nullopt: /dev/null
-  int terminal = -1;  // a pty's slave: the streams and the controlling terminal of a new session
+  int terminal = -1;                 // a pty's slave: the streams and the controlling terminal of a new session
   bool new_session = false;
   std::vector<int> keep_fds;         // inherited under the same numbers; nothing else is
   std::vector<int> ignored_signals;  // every other signal has its default

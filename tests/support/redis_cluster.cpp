@@ -36,8 +36,12 @@ bool is_alive(const RedisServer& node) { return ::kill(node.pid(), 0) == 0; }
 
 RedisCluster::RedisCluster(ClusterOptions options) : m_options(std::move(options))
 {
-  std::vector<std::string> args{"--cluster-node-timeout", std::to_string(m_options.node_timeout.count()),
-                                "--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0"};
+  std::vector<std::string> args{"--cluster-node-timeout",
+                                std::to_string(m_options.node_timeout.count()),
+                                "--repl-diskless-sync-delay",
+                                "0",
+                                "--cluster-replica-validity-factor",
+                                "0"};
   args.insert(args.end(), m_options.args.begin(), m_options.args.end());
   if (!m_options.password.empty()) {
     args.insert(args.end(), {"--masterauth", m_options.password});
@@ -45,7 +49,8 @@ RedisCluster::RedisCluster(ClusterOptions options) : m_options(std::move(options
   std::optional<Certificate> certificate;
   if (m_options.tls != nullptr) {
     certificate = m_options.tls->sign("IP:127.0.0.1");
-    args.insert(args.end(), {"--tls-cluster", "yes", "--tls-replication", "yes", "--tls-ca-cert-file", m_options.tls->file()});
+    args.insert(args.end(),
+                {"--tls-cluster", "yes", "--tls-replication", "yes", "--tls-ca-cert-file", m_options.tls->file()});
   }
   for (std::size_t i = 0; i < m_options.masters * (m_options.replicas ? 2 : 1); ++i) {
     m_nodes.emplace_back(
@@ -67,7 +72,8 @@ void RedisCluster::join() const
   }
   for (std::size_t i = 0; i < m_nodes.size(); ++i) {
     must(m_nodes[i], {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-    must(m_nodes[0], {"CLUSTER", "MEET", "127.0.0.1", std::to_string(m_nodes[i].port()), std::to_string(m_nodes[i].bus_port())});
+    must(m_nodes[0],
+         {"CLUSTER", "MEET", "127.0.0.1", std::to_string(m_nodes[i].port()), std::to_string(m_nodes[i].bus_port())});
   }
   const std::string all = "cluster_known_nodes:" + std::to_string(m_nodes.size()) + "\r";
   const auto knows_all = [&](const RedisServer& node) {
@@ -81,7 +87,8 @@ void RedisCluster::add_replicas() const
   for (std::size_t i = 0; i < m_options.masters; ++i) {
     const RedisServer& replica = m_nodes[m_options.masters + i];
     must(replica, {"CLUSTER", "REPLICATE", id_of(m_nodes[i])});
-    wait_until([&] { return info_has(replica, "INFO", "replication", "master_link_status:up"); }, "the replica follows", 30s);
+    wait_until([&] { return info_has(replica, "INFO", "replication", "master_link_status:up"); }, "the replica follows",
+               30s);
   }
 }
 
@@ -93,7 +100,8 @@ void RedisCluster::wait_until_served() const
   };
   wait_until(all_live, "who was killed has been replaced", 60s);
   for (const RedisServer* node : living()) {
-    wait_until([&] { return info_has(*node, "CLUSTER", "INFO", "cluster_state:ok"); }, "the cluster serves all slots", 30s);
+    wait_until([&] { return info_has(*node, "CLUSTER", "INFO", "cluster_state:ok"); }, "the cluster serves all slots",
+               30s);
   }
   const auto agree = [&] {
     const auto nodes = living();

@@ -17,11 +17,12 @@ namespace rlock::test {
 
 struct ClusterOptions {
   std::size_t masters = 3;
-  bool replicas = false;         // one for each master
-  Millis node_timeout{15'000};   // after which a silent node counts as gone; short ones make busy machines lose some
-  std::vector<std::string> args; // of every node
+  bool replicas = false;          // one for each master
+  Millis node_timeout{15'000};    // after which a silent node counts as gone; short ones make busy machines lose some
+  std::vector<std::string> args;  // of every node
   std::string password;
-  const Authority* tls = nullptr; // signs for all nodes, which then speak TLS alone, with each other as well; outlives them
+  const Authority* tls =
+      nullptr;  // signs for all nodes, which then speak TLS alone, with each other as well; outlives them
 };
 
 // Serves all slots when the constructor is done, and each replica has what its master has.
@@ -30,10 +31,11 @@ class RedisCluster {
   using Options = ClusterOptions;
   explicit RedisCluster(ClusterOptions options = {});
 
-  [[nodiscard]] std::string url() const;               // redis+cluster://127.0.0.1:P,…, or rediss+cluster://: the masters at first
+  [[nodiscard]] std::string url() const;  // redis+cluster://127.0.0.1:P,…, or rediss+cluster://: the masters at first
   [[nodiscard]] RedisServer& owner(const std::string& key) const;  // who has its slot, as far as a living node knows
   [[nodiscard]] RedisServer& other_than(const RedisServer& node) const;  // a living master
-  [[nodiscard]] std::string key_at(const RedisServer& node, const std::string& start) const;  // a name of which it has the slot
+  [[nodiscard]] std::string key_at(const RedisServer& node,
+                                   const std::string& start) const;         // a name of which it has the slot
   [[nodiscard]] std::deque<RedisServer>& nodes() const { return m_nodes; }  // masters first
 
   // To the owner of the second word, or to somebody where that is no key.

@@ -83,8 +83,7 @@ Endpoint endpoint_of(const std::filesystem::path& socket, const std::string& pas
 
 }  // namespace
 
-RedisServer::RedisServer(RedisOptions options)
-    : m_options(std::move(options)), m_dir(make_temp_dir("redis"))
+RedisServer::RedisServer(RedisOptions options) : m_options(std::move(options)), m_dir(make_temp_dir("redis"))
 {
   const bool there = is_for_the_place(m_options);
   const RedisOptions plain = m_options;
@@ -111,8 +110,7 @@ void RedisServer::start()
       m_bus_port = m_options.cluster ? free_port() : 0;
     }
     std::ofstream(m_dir / "redis.conf") << "bind 127.0.0.1\n"
-                                        << ports()
-                                        << "unixsocket redis.sock\n"
+                                        << ports() << "unixsocket redis.sock\n"
                                         << "unixsocketperm 700\n"
                                         << "logfile redis.log\n"
                                         << "save \"\"\n";
@@ -300,9 +298,7 @@ std::int64_t calls(const RedisServer& server, const std::string& command)
 void shut_down(const std::filesystem::path& socket)
 {
   const Endpoint endpoint = endpoint_of(socket, "");
-  const auto is_gone = [&] {
-    return !ask(endpoint, {"SHUTDOWN", "NOSAVE"}, std::chrono::seconds(1));
-  };
+  const auto is_gone = [&] { return !ask(endpoint, {"SHUTDOWN", "NOSAVE"}, std::chrono::seconds(1)); };
   wait_until(is_gone, "no server listens at " + socket.string());
 }
 

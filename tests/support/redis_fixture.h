@@ -22,9 +22,9 @@
 namespace rlock::test {
 
 struct RedisOptions {
-  std::vector<std::string> args;  // {"--maxmemory", "3mb"}: these win over the fixture's own
-  bool tcp = false;               // listens on a free port of 127.0.0.1 besides its socket
-  std::string password;           // of the default user; command() gives it
+  std::vector<std::string> args;                  // {"--maxmemory", "3mb"}: these win over the fixture's own
+  bool tcp = false;                               // listens on a free port of 127.0.0.1 besides its socket
+  std::string password;                           // of the default user; command() gives it
   std::optional<Certificate> tls = std::nullopt;  // of the server: with `tcp`, that port speaks TLS
   bool alone = false;                             // wherever the stories happen (place.h)
   bool own_clock = false;                         // step_clock works
@@ -42,18 +42,18 @@ class RedisServer {
   // What rlock is given: unix:///tmp/…/redis.sock, or what leads to it at another place; of a quorum several, with blanks between.
   [[nodiscard]] std::string url() const;
   [[nodiscard]] std::string direct_url() const;  // the socket, for clients in the test's own process
-  [[nodiscard]] std::string tcp_url() const;  // redis://127.0.0.1:PORT, or rediss://
+  [[nodiscard]] std::string tcp_url() const;     // redis://127.0.0.1:PORT, or rediss://
   [[nodiscard]] std::filesystem::path socket_path() const { return m_dir / "redis.sock"; }
   [[nodiscard]] std::filesystem::path log_path() const { return m_dir / "redis.log"; }
-  [[nodiscard]] std::uint16_t port() const { return m_port; }  // 0: no TCP
+  [[nodiscard]] std::uint16_t port() const { return m_port; }          // 0: no TCP
   [[nodiscard]] std::uint16_t bus_port() const { return m_bus_port; }  // 0: no cluster
   [[nodiscard]] pid_t pid() const { return m_process->pid(); }
 
   void stop_signal();  // accepts connections, answers nothing
   void cont();
   void step_clock(Millis by) const;  // its wall clock's, forwards or back; lasts through a restart
-  void kill_hard();  // SIGKILL; gone when this returns
-  void restart();    // SIGTERM if it runs, then the same command again, same socket and port
+  void kill_hard();                  // SIGKILL; gone when this returns
+  void restart();                    // SIGTERM if it runs, then the same command again, same socket and port
 
   // On a connection of its own. A server that does not answer fails the test case; error replies
   // come back.

@@ -109,7 +109,8 @@ void Relay::run()
     ::poll(waits.data(), waits.size(), 20);
     std::size_t at = 1;
     for (auto pair = m_pairs.begin(); pair != m_pairs.end(); at += 2) {
-      const bool lasts = (waits[at].revents == 0 || pass(*pair, true)) && (waits[at + 1].revents == 0 || pass(*pair, false));
+      const bool lasts =
+          (waits[at].revents == 0 || pass(*pair, true)) && (waits[at + 1].revents == 0 || pass(*pair, false));
       pair = lasts ? std::next(pair) : m_pairs.erase(pair);
     }
     if (waits[0].revents != 0) {

@@ -24,12 +24,12 @@ class Relay {
 
   [[nodiscard]] std::string url() const { return "unix://" + m_path.string(); }
 
-  void forward();                          // at first
-  void answer(const std::string& reply);   // to all that is asked, and the server hears nothing
-  void lose_answers();                     // the server does what is asked; then the connection is gone
+  void forward();                           // at first
+  void answer(const std::string& reply);    // to all that is asked, and the server hears nothing
+  void lose_answers();                      // the server does what is asked; then the connection is gone
   void hold_next(const std::string& part);  // the next request with that in it is kept: no answer, until deliver()
   [[nodiscard]] bool holds() const;
-  void deliver();                          // to the server, which has answered it when this returns
+  void deliver();  // to the server, which has answered it when this returns
   // `act` runs once, in the relay's thread, before the next request with `part` in it is passed on.
   void before_next(const std::string& part, std::function<void()> act);
 
@@ -52,12 +52,12 @@ class Relay {
   std::list<Pair> m_pairs;  // the thread's own
 
   mutable std::mutex m_mutex;
-  std::string m_reply;    // empty: forward; guarded by m_mutex
-  std::string m_to_hold;  // empty: nothing; guarded by m_mutex
-  std::list<Held> m_held; // guarded by m_mutex
-  std::string m_to_announce;      // empty: nothing; guarded by m_mutex
+  std::string m_reply;             // empty: forward; guarded by m_mutex
+  std::string m_to_hold;           // empty: nothing; guarded by m_mutex
+  std::list<Held> m_held;          // guarded by m_mutex
+  std::string m_to_announce;       // empty: nothing; guarded by m_mutex
   std::function<void()> m_before;  // guarded by m_mutex
-  bool m_loses = false;   // guarded by m_mutex
+  bool m_loses = false;            // guarded by m_mutex
   std::atomic<bool> m_over = false;
   std::thread m_thread;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/script.h"
 
+#include "support/paths.h"
 #include "support/place.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/paths.h"
 
 #include <doctest/doctest.h>
 

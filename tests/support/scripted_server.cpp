@@ -85,9 +85,6 @@ Connection ScriptedServer::connect() const
   return *std::move(connection);
 }
 
-Fd ScriptedServer::accept_one() const
-{
-  return Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-}
+Fd ScriptedServer::accept_one() const { return Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
 
 }  // namespace rlock::test

@@ -29,7 +29,7 @@ class Peer {
 
   bool say(std::string_view text) const;      // false: the client hung up
   std::string hear(std::size_t count) const;  // so many bytes, fewer if the client hangs up
-  bool lasts(Millis time) const;  // false, and early, once the client is gone or the test over
+  bool lasts(Millis time) const;              // false, and early, once the client is gone or the test over
 
  private:
   Fd m_socket;

@@ -108,7 +108,8 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
     replica.args.insert(replica.args.end(), {"--replicaof", "127.0.0.1", std::to_string(master_port)});
     servers.emplace_back(replica);
   }
-  wait_until([&] { return says(servers.front(), "connected_slaves:" + std::to_string(options.replicas)); }, "the replicas follow", patience);
+  wait_until([&] { return says(servers.front(), "connected_slaves:" + std::to_string(options.replicas)); },
+             "the replicas follow", patience);
 
   SentinelProcess::Options watches{.master_port = master_port,
                                    .quorum = options.sentinels / 2 + 1,
@@ -120,7 +121,8 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
   start_sentinels(watches, options.sentinels);
   for (const SentinelProcess& sentinel : sentinels) {  // an Error before Redis 7, and only slower then
     sentinel.command({"SENTINEL", "DEBUG", "PING-PERIOD", "200"});
-    sentinel.command({"SENTINEL", "DEBUG", "TILT-PERIOD", "1000"});  // after a pause of two seconds they do nothing for so long
+    sentinel.command(
+        {"SENTINEL", "DEBUG", "TILT-PERIOD", "1000"});  // after a pause of two seconds they do nothing for so long
     if (!options.let_old_masters_be) {
       sentinel.command({"SENTINEL", "DEBUG", "PUBLISH-PERIOD", "200"});
     }
@@ -144,7 +146,8 @@ void SentinelGroup::start_sentinels(const SentinelProcess::Options& options, uns
     all[i].port = free_port();
     for (unsigned other = 0; other < count; ++other) {
       all[other].lines.push_back(other == i ? "sentinel myid " + id
-                                            : "sentinel known-sentinel mymaster 127.0.0.1 " + std::to_string(all[i].port) + " " + id);
+                                            : "sentinel known-sentinel mymaster 127.0.0.1 " +
+                                                  std::to_string(all[i].port) + " " + id);
     }
   }
   for (const SentinelProcess::Options& one : all) {
@@ -175,7 +178,8 @@ std::uint16_t SentinelGroup::master_port() const
 
 RedisServer& SentinelGroup::at(std::uint16_t port)
 {
-  const auto server = std::find_if(servers.begin(), servers.end(), [&](const RedisServer& each) { return each.port() == port; });
+  const auto server =
+      std::find_if(servers.begin(), servers.end(), [&](const RedisServer& each) { return each.port() == port; });
   REQUIRE(server != servers.end());
   return *server;
 }

@@ -49,7 +49,7 @@ class SentinelProcess {
 struct SentinelOptions {
   unsigned replicas = 2;
   unsigned sentinels = 3;
-  Millis down_after{1500};  // much shorter, and a busy machine makes fail-overs of its own
+  Millis down_after{1500};          // much shorter, and a busy machine makes fail-overs of its own
   bool let_old_masters_be = false;  // for some seconds, as sentinels do; else they are made replicas at once
   std::string sentinel_password = {};
   RedisOptions servers = {};  // each of them; `tcp` is implied

@@ -21,10 +21,10 @@ struct Scene {
   Connection admin;
   std::optional<Connection> second;  // of a state that keeps the server at work
 
-  Reply tell(const std::vector<std::string>& words);     // on `admin`; an error comes back
-  void must(const std::vector<std::string>& words);      // and it is no error
-  void send(const std::vector<std::string>& words);      // on `second`, whose answer may never come
-  void cut();                                            // every connection but `admin`
+  Reply tell(const std::vector<std::string>& words);  // on `admin`; an error comes back
+  void must(const std::vector<std::string>& words);   // and it is no error
+  void send(const std::vector<std::string>& words);   // on `second`, whose answer may never come
+  void cut();                                         // every connection but `admin`
 };
 
 struct ServerState {

@@ -14,8 +14,7 @@ namespace rlock::test {
 
 // Asks every 10 ms. When `timeout` is over the test case fails and says what was awaited.
 template <typename Predicate>
-void wait_until(Predicate&& holds, const std::string& what,
-                Millis timeout = std::chrono::seconds(10))
+void wait_until(Predicate&& holds, const std::string& what, Millis timeout = std::chrono::seconds(10))
 {
   const auto give_up = std::chrono::steady_clock::now() + timeout;
   while (!holds()) {

@@ -17,8 +17,8 @@ std::string beats(const std::string& name, const std::filesystem::path& file)
   return "echo \"" + name + " $(date +%s%N)\" >> " + file.string() + "; sleep 0.01";
 }
 
-void widen(std::map<std::string, Interval>& into, const std::string& name, std::int64_t first,
-           std::int64_t last, int count)
+void widen(std::map<std::string, Interval>& into, const std::string& name, std::int64_t first, std::int64_t last,
+           int count)
 {
   const auto [entry, fresh] = into.try_emplace(name, Interval{first, last, 0});
   entry->second.first_ns = std::min(entry->second.first_ns, first);
@@ -33,15 +33,14 @@ Witness::Witness() : m_file(make_temp_dir("witness") / "beats") {}
 std::vector<std::string> Witness::stubborn_tree(const std::string& name) const
 {
   return {"sh", "-c",
-          "( trap '' TERM HUP INT; while :; do " + beats(name + ".child", m_file) +
-              "; done ) & while :; do " + beats(name + ".parent", m_file) + "; done"};
+          "( trap '' TERM HUP INT; while :; do " + beats(name + ".child", m_file) + "; done ) & while :; do " +
+              beats(name + ".parent", m_file) + "; done"};
 }
 
 std::vector<std::string> Witness::short_job(const std::string& name, int ms) const
 {
   return {"sh", "-c",
-          "for i in $(seq " + std::to_string(std::max(1, ms / 12)) + "); do " + beats(name, m_file) +
-              "; done"};
+          "for i in $(seq " + std::to_string(std::max(1, ms / 12)) + "); do " + beats(name, m_file) + "; done"};
 }
 
 std::map<std::string, Interval> Witness::seen() const
@@ -83,8 +82,8 @@ std::string overlap(const std::map<std::string, Interval>& jobs)
     const auto& [before, earlier] = by_start[i - 1];
     const auto& [after, later] = by_start[i];
     if (later.first_ns <= earlier.last_ns) {
-      return after + " began " + std::to_string((earlier.last_ns - later.first_ns) / 1'000'000) +
-             " ms before " + before + " was over";
+      return after + " began " + std::to_string((earlier.last_ns - later.first_ns) / 1'000'000) + " ms before " +
+             before + " was over";
     }
   }
   return {};

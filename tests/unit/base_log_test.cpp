@@ -8,10 +8,13 @@ using namespace rlock;
 
 TEST_CASE("log: a line of JSON has all that is known, in its order")
 {
-  CHECK(json_line("error", "the lock \"k\" was lost", {.event = "lost", .key = "k", .fence = 7, .exit_code = 121}, 1'795'287'600'007) ==
-        R"({"time":"2026-11-21T19:00:00.007Z","level":"error","event":"lost","key":"k","message":"the lock \"k\" was lost","holder":null,"place":null,"fence":7,"exit_code":121})");
-  CHECK(json_line("notice", "", {.holder = "uuid:1", .place = 2}, 1) ==
-        R"({"time":"1970-01-01T00:00:00.001Z","level":"notice","event":null,"key":null,"message":"","holder":"uuid:1","place":2,"fence":null,"exit_code":null})");
+  CHECK(
+      json_line("error", "the lock \"k\" was lost", {.event = "lost", .key = "k", .fence = 7, .exit_code = 121},
+                1'795'287'600'007) ==
+      R"({"time":"2026-11-21T19:00:00.007Z","level":"error","event":"lost","key":"k","message":"the lock \"k\" was lost","holder":null,"place":null,"fence":7,"exit_code":121})");
+  CHECK(
+      json_line("notice", "", {.holder = "uuid:1", .place = 2}, 1) ==
+      R"({"time":"1970-01-01T00:00:00.001Z","level":"notice","event":null,"key":null,"message":"","holder":"uuid:1","place":2,"fence":null,"exit_code":null})");
 }
 
 TEST_CASE("log: JSON text escapes what it must, and repairs what is no UTF-8")

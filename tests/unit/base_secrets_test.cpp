@@ -34,7 +34,8 @@ TEST_CASE("secrets: the value of a secret option or assignment is masked, whatev
   CHECK(shown({"env", "PGPASSWORD=S3 cret", "job"}) == "env PGPASSWORD=*** job");
   CHECK(shown({"docker", "run", "--env=DB_TOKEN=a b", "image"}) == "docker run --env=DB_TOKEN=*** image");
   CHECK(shown({"curl", "https://h/?x=1&api_key=a&b"}) == "curl https://h/?x=1&api_key=***");
-  for (const char* name : {"passwd", "PASSWD", "Secret", "auth-token", "api-key", "API_KEY", "apikey", "clientSecret"}) {
+  for (const char* name :
+       {"passwd", "PASSWD", "Secret", "auth-token", "api-key", "API_KEY", "apikey", "clientSecret"}) {
     CAPTURE(name);
     const std::string option = std::string("--") + name;
     CHECK(shown({"job", option + "=V"}) == "job " + option + "=***");

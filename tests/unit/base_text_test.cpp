@@ -12,16 +12,18 @@ TEST_CASE("printable: nothing that comes from a server moves the cursor")
   CHECK(printable("a\nb\tc\\") == "a\\nb\\tc\\\\");
   CHECK(printable("\x1b[2J") == "\\x1b[2J");
   CHECK(printable(std::string_view("\0\x7f", 2)) == "\\x00\\x7f");
-  CHECK(printable("\xc2\x9b" "31m") == "\\xc2\\x9b31m");  // C1: CSI in one character
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\xc2\\x9b31m");  // C1: CSI in one character
 }
 
 TEST_CASE("printable: bytes that are no valid UTF-8 are escaped, a C1 control among them")
 {
-  CHECK(printable("a\x9b" "31m") == "a\\x9b31m");  // CSI to a terminal of 8 bits
+  CHECK(printable("a\x9b"
+                  "31m") == "a\\x9b31m");  // CSI to a terminal of 8 bits
   CHECK(printable("\xc2\x80\xc2\x9f\xc2\xa0") == "\\xc2\\x80\\xc2\\x9f\xc2\xa0");
   CHECK(printable("\xff") == "\\xff");
   CHECK(printable("gr\xc3") == "gr\\xc3");
-  CHECK(printable("\xc0\x80") == "\\xc0\\x80");          // longer than needed
+  CHECK(printable("\xc0\x80") == "\\xc0\\x80");           // longer than needed
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
   CHECK(printable("\xe2\x82\xac\xf0\x9f\x94\x92") == "\xe2\x82\xac\xf0\x9f\x94\x92");

@@ -70,8 +70,8 @@ TEST_CASE("acquire: the defaults, and every option has its meaning")
   CHECK(kept.ward->lost_signal == SIGTERM);
   CHECK(kept.ward->on_lost == OnLost::stop);
 
-  const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost", "warn",
-                                            "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
+  const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost",
+                                            "warn", "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
   CHECK(other.ttl == Millis{60'000});
   CHECK(other.ward->lost_signal == SIGUSR1);
   CHECK(other.ward->on_lost == OnLost::warn);
@@ -102,8 +102,7 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--lease", "auto"}, "--lease: 'auto' is not a duration (try --lease 5m)"},
       {{"--lease", "0"}, "--lease: '0' is too short, at least 100ms (try --lease 5m)"},
       {{"--pid", "1", "--ttl", "1ms"}, "--ttl: '1ms' is too short, at least 100ms (try --ttl 30s)"},
-      {{"--lease", "5m", "--ttl", "5m"},
-       "--ttl is for --pid: a lease is its own ttl (try --pid $$, or leave it out)"},
+      {{"--lease", "5m", "--ttl", "5m"}, "--ttl is for --pid: a lease is its own ttl (try --pid $$, or leave it out)"},
       {{"--lease", "5m", "--signal", "TERM"},
        "--signal is for --pid: without a keeper nobody tells of a loss (try --pid $$, or leave it out)"},
       {{"--lease", "5m", "--on-lost", "warn"},

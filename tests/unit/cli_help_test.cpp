@@ -14,10 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-bool contains(const std::string& text, std::string_view part)
-{
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -117,8 +114,8 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
 TEST_CASE("help: the options of the server are described once, under servers")
 {
   const std::string servers = help_of_servers();
-  for (const char* part : {"\n  -S, --server URL ", "\n  --server-timeout DUR ", "\n  --password-file FILE", "\n  --cacert FILE ",
-                           "redis+sentinel://", "local:", "host:port"}) {
+  for (const char* part : {"\n  -S, --server URL ", "\n  --server-timeout DUR ", "\n  --password-file FILE",
+                           "\n  --cacert FILE ", "redis+sentinel://", "local:", "host:port"}) {
     CHECK_MESSAGE(contains(servers, part), part << " in\n" << servers);
   }
   std::istringstream lines(servers);
@@ -173,7 +170,8 @@ TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else wit
   CHECK(find_verb("stauts").error().text == "unknown verb 'stauts' (did you mean 'status'?)");
   CHECK(find_verb("stat").error().text == "unknown verb 'stat' (did you mean 'status'?)");
   CHECK(find_verb("ls").error().text == "unknown verb 'ls' (did you mean 'list'?)");
-  CHECK(find_verb("./job.sh").error().text == "unknown verb './job.sh' (to run a command: rlock run -k KEY -- ./job.sh)");
+  CHECK(find_verb("./job.sh").error().text ==
+        "unknown verb './job.sh' (to run a command: rlock run -k KEY -- ./job.sh)");
   CHECK(find_verb("seize").error().text == "unknown verb 'seize' (rlock help lists them)");
   CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
   CHECK(find_verb(std::string(100'000, 'r')).error().fault == Fault::usage);

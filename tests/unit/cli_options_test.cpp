@@ -4,8 +4,8 @@
 #include "cli/verbs.h"
 #include "cli/words.h"
 
-#include <CLI/CLI.hpp>
 #include <doctest/doctest.h>
+#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>

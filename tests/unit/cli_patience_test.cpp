@@ -15,8 +15,7 @@ TEST_CASE("patience: for ever, for a time or not at all")
   CHECK(*meant(false, "0") == Millis{0});
   CHECK(*meant(true, "0") == Millis{0});
   CHECK(*meant(false, "1m30s") == Millis{90'000});
-  CHECK(meant(true, "1").error().text ==
-        "--no-wait and --wait exclude each other (try -w 10s alone)");
+  CHECK(meant(true, "1").error().text == "--no-wait and --wait exclude each other (try -w 10s alone)");
   CHECK(meant(false, "").error().text == "--wait: '' is not a duration (try --wait 10s)");
   CHECK(meant(false, "-1").error().fault == Fault::usage);
 }

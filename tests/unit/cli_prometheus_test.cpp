@@ -17,7 +17,12 @@ constexpr std::int64_t now = 1'795'288'200'000;
 
 LockState held(const std::string& key)
 {
-  LockState state{.name = *LockName::parse(key), .mode = Plain{}, .ttl = Millis{29'500}, .fence = 1'795'288'200'284'284, .holders = {}, .waiting = {}};
+  LockState state{.name = *LockName::parse(key),
+                  .mode = Plain{},
+                  .ttl = Millis{29'500},
+                  .fence = 1'795'288'200'284'284,
+                  .holders = {},
+                  .waiting = {}};
   state.holders.push_back({Owner::of("o"), 1, HolderInfo{.since_ms = now - 12'345}});
   state.waiting.push_back({Owner::of("w"), {}});
   state.count = 1;
@@ -34,7 +39,8 @@ void lint(const std::string& text)
 {
   static const std::regex help("# HELP ([a-z_]+) [^\\\\]+\\.");
   static const std::regex type("# TYPE ([a-z_]+) gauge");
-  static const std::regex sample(R"re(([a-z_]+)\{key="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (-?[0-9]+(?:\.[0-9]+)?|\+Inf))re");
+  static const std::regex sample(
+      R"re(([a-z_]+)\{key="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (-?[0-9]+(?:\.[0-9]+)?|\+Inf))re");
   REQUIRE(text.ends_with('\n'));
   std::set<std::string> families, samples;
   std::string helped, typed;
@@ -64,10 +70,11 @@ TEST_CASE("prometheus: a lock that is held, and one that is free")
   const std::vector<LockState> states{held("stock"), free_lock("billing")};
   const std::string text = prometheus_text(states, now);
   lint(text);
-  for (const char* line : {"rlock_held{key=\"stock\"} 1\n", "rlock_held{key=\"billing\"} 0\n", "rlock_ttl_seconds{key=\"stock\"} 29.500\n",
-                           "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
-                           "rlock_holders{key=\"stock\"} 1\n", "rlock_waiting{key=\"stock\"} 1\n", "rlock_waiting{key=\"billing\"} 0\n",
-                           "rlock_age_seconds{key=\"stock\"} 12.345\n"}) {
+  for (const char* line :
+       {"rlock_held{key=\"stock\"} 1\n", "rlock_held{key=\"billing\"} 0\n", "rlock_ttl_seconds{key=\"stock\"} 29.500\n",
+        "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
+        "rlock_holders{key=\"stock\"} 1\n", "rlock_waiting{key=\"stock\"} 1\n", "rlock_waiting{key=\"billing\"} 0\n",
+        "rlock_age_seconds{key=\"stock\"} 12.345\n"}) {
     CHECK_MESSAGE(text.find(line) != std::string::npos, line << " in\n" << text);
   }
   CHECK(text.find("rlock_fence{key=\"billing\"") == std::string::npos);

@@ -126,28 +126,22 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
   const Row rows[] = {
       {{"-w", "-1"}, "64 --wait: '-1' is not a duration (try --wait 10s)"},
       {{"-w", ""}, "64 --wait: '' is not a duration (try --wait 10s)"},
-      {{"-w", "99999999999999999999"},
-       "64 --wait: '99999999999999999999' is too long, at most 3660d (try --wait 10s)"},
+      {{"-w", "99999999999999999999"}, "64 --wait: '99999999999999999999' is too long, at most 3660d (try --wait 10s)"},
       {{"-n", "-w", "1"}, "64 --no-wait and --wait exclude each other (try -w 10s alone)"},
-      {{"-E", "-1"},
-       "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
+      {{"-E", "-1"}, "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
       {{"-E", "256"},
        "64 --conflict-exit-code: '256' is not a number from 0 to 255 (try --conflict-exit-code "
        "75)"},
-      {{"-E", "7x"},
-       "64 --conflict-exit-code: '7x' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
+      {{"-E", "7x"}, "64 --conflict-exit-code: '7x' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
       {{"--ttl", "0"}, "64 --ttl: '0' is too short, at least 100ms (try --ttl 30s)"},
       {{"--ttl", "31d"}, "64 --ttl: '31d' is too long, at most 30d (try --ttl 30s)"},
-      {{"--lease", "0"},
-       "64 --lease: '0' is too short, at least 100ms (try --lease auto or --lease 5m)"},
-      {{"--lease", "soon"},
-       "64 --lease: 'soon' is not a duration (try --lease auto or --lease 5m)"},
+      {{"--lease", "0"}, "64 --lease: '0' is too short, at least 100ms (try --lease auto or --lease 5m)"},
+      {{"--lease", "soon"}, "64 --lease: 'soon' is not a duration (try --lease auto or --lease 5m)"},
       {{"--lease", "5m", "--ttl", "1m"},
        "64 --ttl is for --lease auto: a fixed lease is its own ttl (try --lease 5m alone)"},
       {{"--min-hold", "-1s"}, "64 --min-hold: '-1s' is not a duration (try --min-hold 1m)"},
       {{"--min-hold", "31d"}, "64 --min-hold: '31d' is too long, at most 30d (try --min-hold 1m)"},
-      {{"--max-runtime", "0"},
-       "64 --max-runtime: '0' is too short, at least 1ms (try --max-runtime 1h)"},
+      {{"--max-runtime", "0"}, "64 --max-runtime: '0' is too short, at least 1ms (try --max-runtime 1h)"},
       {{"--kill-after", "x"}, "64 --kill-after: 'x' is not a duration (try --kill-after 5s)"},
       {{"--signal", "FOO"}, "64 --signal: 'FOO' is not a signal (try --signal TERM)"},
       {{"--leftovers", "eat"}, "64 --leftovers: 'eat' is none of stop, wait, leave"},
@@ -158,15 +152,13 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--shards", "5", "-k", "other"},
        "64 --shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
-      {{"-s", "-x"},
-       "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
+      {{"-s", "-x"}, "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
       {{"--sync", "-1"}, "64 --sync: '-1' is not a number from 0 to 1000 (try --sync 1)"},
       {{"--sync", "1", "-S", "redis://a", "-S", "redis://b"},
        "64 --sync is for the replicas of one server; several servers have none (leave out --sync)"},
       {{"--permits", "0"}, "64 --permits: '0' is not a number from 1 to 1000000 (try --permits 5)"},
       {{"--format", "hash"}, "64 --format: 'hash' is none of redisson, string"},
-      {{"--server-timeout", "0"},
-       "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},
+      {{"--server-timeout", "0"}, "64 --server-timeout: '0' is too short, at least 1ms (try --server-timeout 5s)"},
   };
   for (const Row& row : rows) {
     CHECK(error_of(row.options) == row.expect);
@@ -175,14 +167,12 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
 
 TEST_CASE("run: the key and the command are needed, and the key must be one")
 {
-  CHECK(request_of({"true"}, {}).error().text ==
-        "no key: name the lock with -k KEY (try -k stock)");
+  CHECK(request_of({"true"}, {}).error().text == "no key: name the lock with -k KEY (try -k stock)");
   CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
   CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == Fault::usage);
   CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == Fault::config);
   CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().fault == Fault::usage);
-  CHECK(request_of({"-k", "k"}, {}).error().text ==
-        "no command to run (try rlock run -k k -- ./job.sh)");
+  CHECK(request_of({"-k", "k"}, {}).error().text == "no command to run (try rlock run -k k -- ./job.sh)");
 }
 
 TEST_CASE("run: the job's words and environment arrive as they were")

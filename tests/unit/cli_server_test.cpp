@@ -139,7 +139,8 @@ TEST_CASE("server: where the sentinels' own password comes from, and the server'
   CHECK(sentinels(url, {"RLOCK_SENTINEL_USERNAME=u", "RLOCK_SENTINEL_PASSWORD=p"}) == "u:p");
   CHECK(sentinels(url + "?sentinel_password=q", {"RLOCK_SENTINEL_USERNAME=u", "RLOCK_SENTINEL_PASSWORD=p"}) == ":q");
   CHECK(sentinels(url + "?sentinel_username=v", {"RLOCK_SENTINEL_PASSWORD=p"}) == "v:p");
-  CHECK(sentinels("redis+sentinel://a,b/m", {"REDIS_URL=" + url + "?sentinel_username=v&sentinel_password=q"}) == "v:q");
+  CHECK(sentinels("redis+sentinel://a,b/m", {"REDIS_URL=" + url + "?sentinel_username=v&sentinel_password=q"}) ==
+        "v:q");
   CHECK(sentinels("redis+sentinel://a,c/m", {"REDIS_URL=" + url + "?sentinel_password=q"}) == ":");
 }
 
@@ -158,8 +159,7 @@ TEST_CASE("server: the files for TLS are for whichever of master and sentinels s
 TEST_CASE("server: a password file that gives none is 78")
 {
   const TempFile empty("\n");
-  for (const std::string& path :
-       {empty.path(), std::string("/nonexistent/x"), std::string("/tmp")}) {
+  for (const std::string& path : {empty.path(), std::string("/nonexistent/x"), std::string("/tmp")}) {
     const Error error = error_of({.password_file = path}, {});
     CHECK(error.fault == Fault::config);
     CHECK(error.text.starts_with("--password-file: cannot read a password from " + path + ": "));

@@ -27,7 +27,10 @@ std::string shown(std::string_view text)
   return all;
 }
 
-struct Row { const char* text; const char* expect; };
+struct Row {
+  const char* text;
+  const char* expect;
+};
 
 }  // namespace
 

@@ -17,10 +17,17 @@ namespace {
 
 constexpr std::int64_t noon = 1'795'262'400'000;  // 2026-11-21 12:00:00 UTC
 
-LockState lock(const std::string& name, Millis ttl, std::int64_t age_ms, std::size_t waiting = 0, std::uint64_t fence = 1)
+LockState lock(const std::string& name, Millis ttl, std::int64_t age_ms, std::size_t waiting = 0,
+               std::uint64_t fence = 1)
 {
-  const HolderInfo info{.host = "web1", .pid = 7, .user = "alice", .command = "./" + name + ".sh", .label = {},
-                        .since_ms = noon - age_ms, .lease = 30s, .automatic = true};
+  const HolderInfo info{.host = "web1",
+                        .pid = 7,
+                        .user = "alice",
+                        .command = "./" + name + ".sh",
+                        .label = {},
+                        .since_ms = noon - age_ms,
+                        .lease = 30s,
+                        .automatic = true};
   return {.name = *LockName::parse(name),
           .mode = Plain{},
           .ttl = ttl,
@@ -32,8 +39,9 @@ LockState lock(const std::string& name, Millis ttl, std::int64_t age_ms, std::si
 std::vector<std::string> drawn(const std::vector<LockState>& states, View& view, Size size, const Rates& rates = {},
                                Instant now = {}, std::string_view trouble = {})
 {
-  return frame({.states = states, .rates = rates, .server = "redis://db1", .trouble = trouble, .wall_ms = noon, .now = now},
-               view, size);
+  return frame(
+      {.states = states, .rates = rates, .server = "redis://db1", .trouble = trouble, .wall_ms = noon, .now = now},
+      view, size);
 }
 
 std::string bare(const std::string& line) { return std::regex_replace(line, std::regex("\x1b\\[[0-9]*m"), ""); }
@@ -125,7 +133,8 @@ TEST_CASE("watch: arrows select, within what there is, and the selected one is i
   }
   const auto lines = drawn(many, view, {.rows = 12, .columns = 80});
   CHECK(view.selected == 29);
-  CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("\x1b[7mlock129"); }));
+  CHECK(std::any_of(lines.begin(), lines.end(),
+                    [](const std::string& line) { return line.starts_with("\x1b[7mlock129"); }));
 }
 
 TEST_CASE("watch: the rate is how often it changed hands while it was watched")
@@ -139,8 +148,9 @@ TEST_CASE("watch: the rate is how often it changed hands while it was watched")
   CHECK(rates.per_second(*LockName::parse("a"), start + 4s) == doctest::Approx(0.5));
   CHECK(rates.per_second(*LockName::parse("b"), start + 4s) == 0);
   View view;
-  CHECK(bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]).find("0.5/s") !=
-        std::string::npos);
+  CHECK(
+      bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]).find("0.5/s") !=
+      std::string::npos);
 }
 
 TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server is a control character")

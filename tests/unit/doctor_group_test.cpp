@@ -59,13 +59,17 @@ Facts server(const std::string& run, const std::string& history, const std::stri
   return facts;
 }
 
-std::string together(const std::vector<Facts>& servers, std::string_view check) { return status_in(judge_together(servers), check); }
+std::string together(const std::vector<Facts>& servers, std::string_view check)
+{
+  return status_in(judge_together(servers), check);
+}
 
 }  // namespace
 
 TEST_CASE("doctor: what there is none of is not spoken of")
 {
-  for (const char* check : {"certificate", "sentinels", "fail-over", "master", "cluster", "spares", "coverage", "shard-pubsub"}) {
+  for (const char* check :
+       {"certificate", "sentinels", "fail-over", "master", "cluster", "spares", "coverage", "shard-pubsub"}) {
     CHECK_MESSAGE(status_of(Facts{}, check) == "missing", check);
   }
   CHECK(judge_together(std::vector<Facts>(1)).empty());

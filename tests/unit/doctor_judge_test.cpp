@@ -73,7 +73,8 @@ TEST_CASE("doctor: what INFO alone tells")
   CHECK(status_of(told("loading:1\r\n"), "loading") == "fail");
   CHECK(status_of(told("aof_last_write_status:err\r\nrdb_last_bgsave_status:ok\r\n"), "disk") == "fail");
   CHECK(status_of(told("redis_mode:sentinel\r\n"), "role") == "fail");
-  CHECK(status_of(told("connected_clients:3\r\nmaxclients:10000\r\nrejected_connections:7\r\n"), "connections") == "warn");
+  CHECK(status_of(told("connected_clients:3\r\nmaxclients:10000\r\nrejected_connections:7\r\n"), "connections") ==
+        "warn");
   CHECK(status_of(told("maxmemory:x\r\nmaxmemory_policy:noeviction\r\n"), "eviction") == "unknown");
   CHECK(status_of(told("uptime_in_seconds:40\r\naof_enabled:0\r\n"), "restart") == "ok");
   CHECK(status_of(told("uptime_in_seconds:4\r\naof_enabled:0\r\n"), "restart") == "warn");
@@ -86,7 +87,8 @@ TEST_CASE("doctor: nobody answers, and nothing is permitted")
   CHECK(judge(facts, 30s).size() == 1);
   CHECK(status_of(facts, "reach") == "fail");
   for (const Finding& finding : judge(Facts{}, 30s)) {
-    CHECK_MESSAGE((finding.status == Health::ok || !finding.advice.empty() || finding.status == Health::unknown), finding.check);
+    CHECK_MESSAGE((finding.status == Health::ok || !finding.advice.empty() || finding.status == Health::unknown),
+                  finding.check);
   }
   CHECK(status_of(Facts{}, "eviction") == "unknown");
   CHECK(status_of(Facts{}, "persistence") == "unknown");

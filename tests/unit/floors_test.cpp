@@ -28,7 +28,9 @@ const std::map<std::string, Allowed> floors = {
     {"core/watch", {"watch/", "lock/", "base/", "sys/"}},
     {"core/job", {"job/", "base/", "sys/", "linux/"}},
     {"core/runner", {"runner/", "job/", "watch/", "lock/", "wire/", "base/", "sys/"}},
-    {"cli", {"cli/", "runner/", "doctor/", "lock/", "job/signals.h", "wire/url.h", "base/", "completions/scripts.h", "CLI/", "nlohmann/", "sys/"}},
+    {"cli",
+     {"cli/", "runner/", "doctor/", "lock/", "job/signals.h", "wire/url.h", "base/", "completions/scripts.h", "CLI/",
+      "nlohmann/", "sys/"}},
 };
 
 // The includes that no entry of `allowed` begins, as "file:line includes what".

@@ -55,7 +55,8 @@ TEST_CASE("channel: no byte of a message is what happened to lie in memory")
   const Pair pair;
   alignas(JobEvent) std::array<unsigned char, sizeof(JobEvent)> memory{};
   memory.fill(0xaa);
-  const auto* const event = new (memory.data()) JobEvent(Ended{.wait_status = 0, .why = Stopped::none, .killed = false});
+  const auto* const event =
+      new (memory.data()) JobEvent(Ended{.wait_status = 0, .why = Stopped::none, .killed = false});
   send_message(pair.here.get(), *event);
   std::array<unsigned char, 512> sent{};
   const auto size = ::recv(pair.there.get(), sent.data(), sent.size(), 0);

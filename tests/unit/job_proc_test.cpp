@@ -14,9 +14,8 @@ std::string show(const std::optional<Process>& process)
   if (!process) {
     return "none";
   }
-  return std::to_string(process->pid) + " " + process->state + " " +
-         std::to_string(process->parent) + " " + std::to_string(process->group) + " " +
-         std::to_string(process->session);
+  return std::to_string(process->pid) + " " + process->state + " " + std::to_string(process->parent) + " " +
+         std::to_string(process->group) + " " + std::to_string(process->session);
 }
 
 }  // namespace

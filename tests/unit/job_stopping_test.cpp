@@ -52,8 +52,8 @@ const char* name(Stopped why)
 
 const char* name(Act act)
 {
-  const char* const names[] = {"nothing",        "signal", "report_leftovers",
-                               "stop_leftovers", "report_heirs", "kill", "finish"};
+  const char* const names[] = {"nothing", "signal", "report_leftovers", "stop_leftovers", "report_heirs",
+                               "kill",    "finish"};
   return names[static_cast<int>(act)];
 }
 
@@ -112,8 +112,7 @@ TEST_CASE("stopping: once it is under way")
       {"the lifeline comes first", late, TimePassed{}, 29500ms, "kill -> killing lifeline"},
       {"a second reason is none", late, Order{2s}, 26s, "nothing -> stopping lifeline"},
       {"it may hasten", ordered, Order{0s}, 1s, "kill -> killing order"},
-      {"only the main one ended", ordered, MainEnded{Others::some}, 7s,
-       "nothing -> stopping order"},
+      {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
       {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
       {"the others ended", ordered, TreeEmpty{}, 7s, "finish -> over order"},
       {"the runner died meanwhile", ordered, RunnerGone{}, 7s, "kill -> killing order"},
@@ -168,8 +167,8 @@ TEST_CASE("stopping: what the main process leaves")
 
   const Row leave[] = {
       {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::lifeline, 8s),
-       MainEnded{Others::some}, 1s, "nothing -> stopping lifeline"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::lifeline, 8s), MainEnded{Others::some}, 1s,
+       "nothing -> stopping lifeline"},
   };
   for (const Row& row : leave) {
     check(spec_of(Leftovers::leave, std::nullopt), row);
@@ -183,7 +182,8 @@ TEST_CASE("stopping: what the main process leaves")
       {"stopped when it is lost", waiting, Order{2s}, 1s, "signal -> stopping order"},
       {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
       {"let alone by the last heir", waiting, Leave{}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s, "nothing -> stopping order"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s,
+       "nothing -> stopping order"},
   };
   for (const Row& row : heirs) {
     check(spec_of(Leftovers::heirs, std::nullopt), row);

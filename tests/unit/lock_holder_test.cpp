@@ -53,8 +53,8 @@ TEST_CASE("holder info: a long command is cut, not refused")
 
 TEST_CASE("holder info: secrets that another version wrote are masked, and long texts are cut")
 {
-  const auto old = decode_holder("command=job --password=S3cret redis://u:p@h\nlabel=" + std::string(1000, 'l') + "\nhost=" +
-                                 std::string(1000, 'h') + "\nuser=" + std::string(1000, 'u'));
+  const auto old = decode_holder("command=job --password=S3cret redis://u:p@h\nlabel=" + std::string(1000, 'l') +
+                                 "\nhost=" + std::string(1000, 'h') + "\nuser=" + std::string(1000, 'u'));
   REQUIRE(old);
   CHECK(old->command == "job --password=*** redis://***@h");
   CHECK(old->label.size() == longest_label);

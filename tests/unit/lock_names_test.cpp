@@ -11,7 +11,11 @@ using namespace rlock;
 
 TEST_CASE("lock name: what is refused, and with which code")
 {
-  struct Row { const char* why; std::string text; const char* expect; };
+  struct Row {
+    const char* why;
+    std::string text;
+    const char* expect;
+  };
   const Row rows[] = {
       {"plain", "stock", "ok"},
       {"any bytes that print", "größe:1/2 ü", "ok"},
@@ -30,10 +34,10 @@ TEST_CASE("lock name: what is refused, and with which code")
   for (const Row& row : rows) {
     CAPTURE(row.why);
     const auto name = LockName::parse(row.text);
-    const std::string got = name                                   ? "ok"
-                            : name.error().fault == Fault::usage   ? "usage"
-                            : name.error().fault == Fault::config  ? "config"
-                                                                   : "other";
+    const std::string got = name                                  ? "ok"
+                            : name.error().fault == Fault::usage  ? "usage"
+                            : name.error().fault == Fault::config ? "config"
+                                                                  : "other";
     CHECK(got == row.expect);
     if (!name) {
       CHECK(name.error().text.find('\n') == std::string::npos);
@@ -97,7 +101,7 @@ TEST_CASE("hold: its token is the owner, or names a nested one, and comes back a
 
   const std::string id = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   for (const std::string& foreign : std::vector<std::string>{"", "a/b", "/" + id, "o:1/" + id + "x", "o:1/8743c9c0",
-                                     "o:1/" + id.substr(0, 37), "o:1/"}) {
+                                                             "o:1/" + id.substr(0, 37), "o:1/"}) {
     CAPTURE(foreign);
     CHECK(Hold::of_token(foreign).owner.text() == foreign);
     CHECK_FALSE(Hold::of_token(foreign).is_nested());

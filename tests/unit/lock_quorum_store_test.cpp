@@ -45,7 +45,8 @@ struct Five {
   {
     std::vector<QuorumServer> members;
     for (const auto& server : servers) {
-      members.push_back({.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .marker = {}});
+      members.push_back(
+          {.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .marker = {}});
     }
     if (guarded) {
       members[0].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
@@ -60,7 +61,8 @@ struct Five {
   [[nodiscard]] Limit within(Millis time) const { return {.deadline = clock.now() + time, .stop = Stop::never()}; }
   [[nodiscard]] std::ptrdiff_t held_by(const Owner& owner) const
   {
-    return std::count_if(servers.begin(), servers.end(), [&](const auto& server) { return server->holder() == owner.text(); });
+    return std::count_if(servers.begin(), servers.end(),
+                         [&](const auto& server) { return server->holder() == owner.text(); });
   }
 };
 
@@ -220,14 +222,17 @@ TEST_CASE("quorum store: a grant that took longer than the lease is none")
   wait_until([&] { return five.held_by(alice) == 0; }, "it is taken back");
 }
 
-TEST_CASE("quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy lock")
+TEST_CASE(
+    "quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy "
+    "lock")
 {
   const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
   five.markers->age_ms = 4'000;  // of a ttl of ten seconds
   const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
   REQUIRE(is_busy(attempt));
   const Busy& busy = std::get<Busy>(*attempt);
-  CHECK(busy.unfit.find("s0 has had its data for less than 10s and may have forgotten locks; it counts in 6") != std::string::npos);
+  CHECK(busy.unfit.find("s0 has had its data for less than 10s and may have forgotten locks; it counts in 6") !=
+        std::string::npos);
   CHECK(*busy.again_in > 6s);
   CHECK(*busy.again_in < 7s);
   CHECK_FALSE(busy.tied);
@@ -304,7 +309,8 @@ TEST_CASE("quorum store: held is what a quorum says or may say, the rest is show
   CHECK(state->held());  // the silent one may be the third
 
   const auto broken = five.store()->force(
-      ForceStep::take, {.name = spec.name, .mode = Plain{}, .owner = alice, .by = "op", .stands_for = 1s}, five.within(5s));
+      ForceStep::take, {.name = spec.name, .mode = Plain{}, .owner = alice, .by = "op", .stands_for = 1s},
+      five.within(5s));
   REQUIRE(broken);
   CHECK(std::holds_alternative<ForceBroken>(*broken));
   CHECK(five.held_by(alice) == 0);

@@ -34,7 +34,7 @@ TEST_CASE("quorum: how many of how many")
     unsigned permits;  // 0: the plain lock
     std::size_t quorum;
   };
-  const Row rows[] = {{2, 0, 2}, {3, 0, 2}, {4, 0, 3}, {5, 0, 3}, {7, 0, 4}, {3, 1, 2}, {3, 2, 3},
+  const Row rows[] = {{2, 0, 2}, {3, 0, 2}, {4, 0, 3}, {5, 0, 3}, {7, 0, 4},   {3, 1, 2}, {3, 2, 3},
                       {5, 1, 3}, {5, 2, 4}, {5, 3, 4}, {5, 4, 5}, {5, 100, 5}, {7, 2, 5}};
   for (const Row& row : rows) {
     CAPTURE(row.servers);
@@ -53,7 +53,7 @@ TEST_CASE("quorum: no more holders than permits, whatever the numbers")
       CAPTURE(servers);
       CAPTURE(permits);
       CHECK(quorum <= servers);
-      CHECK((permits + 1) * quorum > servers * permits);    // one more would need a server that has no permit left
+      CHECK((permits + 1) * quorum > servers * permits);         // one more would need a server that has no permit left
       CHECK((permits + 1) * (quorum - 1) <= servers * permits);  // and no fewer would do
     }
   }

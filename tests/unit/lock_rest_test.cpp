@@ -11,7 +11,13 @@ using namespace std::chrono_literals;
 
 TEST_CASE("rest_after: the first few follow the ttl one after the other, all others look every ten seconds")
 {
-  struct Row { const char* why; std::optional<Millis> ttl; std::uint64_t place; Millis least; Millis most; };
+  struct Row {
+    const char* why;
+    std::optional<Millis> ttl;
+    std::uint64_t place;
+    Millis least;
+    Millis most;
+  };
   const Row rows[] = {
       {"the first, when the lock has expired", 2000ms, 0, 2001ms, 2003ms},
       {"the second gives it time to", 2000ms, 1, 2301ms, 2303ms},
@@ -34,7 +40,8 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
   }
 }
 
-TEST_CASE("place: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is next")
+TEST_CASE(
+    "place: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is next")
 {
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};
@@ -50,4 +57,3 @@ TEST_CASE("place: a claim that nobody confirms is looked at when it is over, and
   place.refused({.ttl = 30s, .holder = {}, .place = 0}, {.queues = true, .ticket = 0}, now + 2s, rng);
   CHECK((place.due_at() == now + 12s));
 }
-

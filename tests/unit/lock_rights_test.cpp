@@ -86,25 +86,46 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
 {
   const std::vector<std::string> globs{"app:*"};
   const auto rights = *rights_for(globs);
-  CHECK(rights.keys == std::vector<std::string>{
-                           "app:*", "redisson_lock_token:{app:*}", "rlock:holder:{app:*}", "rlock:force:{app:*}",
-                           "rlock:events:{app:*}", "rlock:reserved:{app:*}", "redisson_lock_queue:{app:*}",
-                           "{app:*}:timeout", "rlock:done:{app:*}", "{app:*}:*:rwlock_timeout:*",
-                           "rlock:queue:{app:*}", "rlock:waiters:{app:*}", "rlock:queue-rw:{app:*}",
-                           "rlock:waiters-rw:{app:*}", "rlock:queue-permits:{app:*}", "rlock:waiters-permits:{app:*}",
-                           "rlock:queue-string:{app:*}", "rlock:waiters-string:{app:*}",
-                           "redisson_lock_token:app:*", "rlock:holder:tagged:app:*", "rlock:force:tagged:app:*",
-                           "rlock:events:tagged:app:*", "rlock:reserved:tagged:app:*", "redisson_lock_queue:app:*",
-                           "rlock:done:tagged:app:*", "rlock:queue:tagged:app:*", "rlock:waiters:tagged:app:*",
-                           "rlock:queue-rw:tagged:app:*", "rlock:waiters-rw:tagged:app:*", "rlock:queue-permits:tagged:app:*",
-                           "rlock:waiters-permits:tagged:app:*", "rlock:queue-string:tagged:app:*",
-                           "rlock:waiters-string:tagged:app:*", "rlock:quorum"});
-  CHECK(rights.channels == std::vector<std::string>{
-                               "redisson_lock__channel:{app:*}", "redisson_rwlock:{app:*}", "redisson_sc:{app:*}",
-                               "redisson_lock__channel:{app:*}:*", "rlock:taken:{app:*}", "rlock:owner:{app:*}:*", "rlock:done:{app:*}",
-                               "redisson_lock__channel:app:*", "redisson_rwlock:app:*", "redisson_sc:app:*",
-                               "redisson_lock__channel:app:*:*", "rlock:taken:tagged:app:*", "rlock:owner:tagged:app:*:*",
-                               "rlock:done:tagged:app:*"});
+  CHECK(rights.keys == std::vector<std::string>{"app:*",
+                                                "redisson_lock_token:{app:*}",
+                                                "rlock:holder:{app:*}",
+                                                "rlock:force:{app:*}",
+                                                "rlock:events:{app:*}",
+                                                "rlock:reserved:{app:*}",
+                                                "redisson_lock_queue:{app:*}",
+                                                "{app:*}:timeout",
+                                                "rlock:done:{app:*}",
+                                                "{app:*}:*:rwlock_timeout:*",
+                                                "rlock:queue:{app:*}",
+                                                "rlock:waiters:{app:*}",
+                                                "rlock:queue-rw:{app:*}",
+                                                "rlock:waiters-rw:{app:*}",
+                                                "rlock:queue-permits:{app:*}",
+                                                "rlock:waiters-permits:{app:*}",
+                                                "rlock:queue-string:{app:*}",
+                                                "rlock:waiters-string:{app:*}",
+                                                "redisson_lock_token:app:*",
+                                                "rlock:holder:tagged:app:*",
+                                                "rlock:force:tagged:app:*",
+                                                "rlock:events:tagged:app:*",
+                                                "rlock:reserved:tagged:app:*",
+                                                "redisson_lock_queue:app:*",
+                                                "rlock:done:tagged:app:*",
+                                                "rlock:queue:tagged:app:*",
+                                                "rlock:waiters:tagged:app:*",
+                                                "rlock:queue-rw:tagged:app:*",
+                                                "rlock:waiters-rw:tagged:app:*",
+                                                "rlock:queue-permits:tagged:app:*",
+                                                "rlock:waiters-permits:tagged:app:*",
+                                                "rlock:queue-string:tagged:app:*",
+                                                "rlock:waiters-string:tagged:app:*",
+                                                "rlock:quorum"});
+  CHECK(rights.channels ==
+        std::vector<std::string>{"redisson_lock__channel:{app:*}", "redisson_rwlock:{app:*}", "redisson_sc:{app:*}",
+                                 "redisson_lock__channel:{app:*}:*", "rlock:taken:{app:*}", "rlock:owner:{app:*}:*",
+                                 "rlock:done:{app:*}", "redisson_lock__channel:app:*", "redisson_rwlock:app:*",
+                                 "redisson_sc:app:*", "redisson_lock__channel:app:*:*", "rlock:taken:tagged:app:*",
+                                 "rlock:owner:tagged:app:*:*", "rlock:done:tagged:app:*"});
   const std::vector<std::string> tagged{"{app}:*"};
   CHECK(rights_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
   CHECK(rights_for(tagged)->keys.size() == 19);

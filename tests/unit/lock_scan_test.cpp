@@ -52,7 +52,10 @@ class SlowServer final : public Transport {
 
  private:
   static Reply text(std::string value) { return {.kind = Reply::Kind::text, .text = std::move(value)}; }
-  static Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
+  static Reply list(std::vector<Reply> elements)
+  {
+    return {.kind = Reply::Kind::array, .elements = std::move(elements)};
+  }
 
   static Reply page(int number)
   {
@@ -79,17 +82,20 @@ TEST_CASE("scan: each answer has the whole timeout, and one script looks through
 {
   SteppedClock clock;
   SlowServer server(clock);
-  const auto found = hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {far_future, Stop::never()}});
+  const auto found =
+      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {far_future, Stop::never()}});
   REQUIRE(found);
   CHECK(*found == std::vector<std::string>{"page0:1", "page1:1", "page2:1", "page3:1", "page4:1"});
-  CHECK(std::count_if(server.words.begin(), server.words.end(), [](const auto& words) { return words[0] == "EVALSHA"; }) == 1);
+  CHECK(std::count_if(server.words.begin(), server.words.end(),
+                      [](const auto& words) { return words[0] == "EVALSHA"; }) == 1);
 }
 
 TEST_CASE("scan: a deadline for all answers together ends it")
 {
   SteppedClock clock;
   SlowServer server(clock);
-  const auto found = hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, Stop::never()}});
+  const auto found =
+      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, Stop::never()}});
   REQUIRE_FALSE(found);
   CHECK(found.error().fault == Fault::unreachable);
 }

@@ -67,7 +67,8 @@ TEST_CASE("trail: a nested hold that ends is no release, and the last one is, wh
 
 TEST_CASE("trail: who wanted it stands beside the release, and beside what was forced")
 {
-  CHECK(story({"acquired a ", "asked a by eve", "released a owner a"}) == "1 acquired a #1000; 3 released a #1000 by eve");
+  CHECK(story({"acquired a ", "asked a by eve", "released a owner a"}) ==
+        "1 acquired a #1000; 3 released a #1000 by eve");
   CHECK(story({"acquired a ", "asked a by eve", "forced a by eve"}) == "1 acquired a #1000; 3 forced a #1000 by eve");
   CHECK(story({"acquired a ", "forced a by eve to b "}) ==
         "1 acquired a #1000; 2 forced a #1000 by eve; 2 handed_over b #2000 from a by eve; held by b");
@@ -75,7 +76,8 @@ TEST_CASE("trail: who wanted it stands beside the release, and beside what was f
 
 TEST_CASE("trail: whoever takes it from one that never let it go finds it expired")
 {
-  CHECK(story({"acquired a ", "acquired b "}) == "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; held by b");
+  CHECK(story({"acquired a ", "acquired b "}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; held by b");
   CHECK(story({"acquired a  wish read", "acquired b  wish read"}) == "1 acquired a #1000; 2 acquired b #2000");
   CHECK(story({"acquired a  wish 3", "acquired b  wish 3"}) == "1 acquired a #1000; 2 acquired b #2000");
 }

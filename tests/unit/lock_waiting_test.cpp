@@ -83,8 +83,7 @@ struct World {
   }
   [[nodiscard]] std::ptrdiff_t count(const std::string& call) const
   {
-    return std::count_if(calls.begin(), calls.end(),
-                         [&](const std::string& one) { return one.starts_with(call); });
+    return std::count_if(calls.begin(), calls.end(), [&](const std::string& one) { return one.starts_with(call); });
   }
 };
 
@@ -152,12 +151,10 @@ class ScriptedStore final : public LockStore {
       return Left{};
     });
   }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner&,
-                                           const Limit& limit) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner&, const Limit& limit) override
   {
-    return call<std::unique_ptr<Listener>>(
-        "listen", specs.size(), limit,
-        [&] { return std::make_unique<ScriptedListener>(m_world, specs.size()); });
+    return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
+                                           [&] { return std::make_unique<ScriptedListener>(m_world, specs.size()); });
   }
   void forget() override {}
 
@@ -226,7 +223,8 @@ std::vector<LockSpec> specs_for(const World& world)
 {
   std::vector<LockSpec> specs;
   for (std::size_t i = 0; i < world.locks.size(); ++i) {
-    specs.push_back({.name = *LockName::parse("k:" + std::to_string(i)), .mode = {}, .ttl = 30s, .who = {}, .once = {}});
+    specs.push_back(
+        {.name = *LockName::parse("k:" + std::to_string(i)), .mode = {}, .ttl = 30s, .who = {}, .once = {}});
   }
   return specs;
 }
@@ -242,9 +240,8 @@ std::string outcome_of(World& world, const WaitPolicy& policy, Onlooker& onlooke
   const BootClock clock;
   FixedRng rng(first);
   const auto specs = specs_for(world);
-  const auto outcome =
-      wait_and_acquire(store, specs, Owner::of("us:1"), policy, clock, rng, stop, onlooker);
-  std::string text = !outcome                                       ? outcome.error().text
+  const auto outcome = wait_and_acquire(store, specs, Owner::of("us:1"), policy, clock, rng, stop, onlooker);
+  std::string text = !outcome                                        ? outcome.error().text
                      : std::holds_alternative<TimedOut>(*outcome)    ? "busy"
                      : std::holds_alternative<Interrupted>(*outcome) ? "interrupted"
                                                                      : "took ";
@@ -266,8 +263,7 @@ std::string outcome_of(World& world, const WaitPolicy& policy, std::function<voi
 TEST_CASE("waiting for one: in line at once, one listener, one check, and the word that it is ours")
 {
   World world(1);
-  CHECK(outcome_of(world, for_ever, [&] { world.hand_over(0); }) ==
-        "took 0, listening; taken: 0; lines:");
+  CHECK(outcome_of(world, for_ever, [&] { world.hand_over(0); }) == "took 0, listening; taken: 0; lines:");
   CHECK(world.story() == "stand 0, listen 1, check 0, stand 0");
 }
 
@@ -303,7 +299,9 @@ TEST_CASE("waiting for any: all are busy: in every line, the first that comes is
     world.hand_over(2);
   });
   CHECK(outcome_of(world, for_ever, bell, 1) == "took 2; taken: 2; lines:");
-  CHECK(world.story() == "look 1, look 2, look 3, look 0, listen 4, stand 1, stand 2, stand 3, stand 0, stand 2, leave 1, leave 3, leave 0");
+  CHECK(world.story() ==
+        "look 1, look 2, look 3, look 0, listen 4, stand 1, stand 2, stand 3, stand 0, stand 2, leave 1, leave 3, "
+        "leave 0");
 }
 
 TEST_CASE("waiting for any: where somebody waits already, all are busy: no use to look at the others first")
@@ -431,8 +429,8 @@ TEST_CASE("waiting for any: whichever call fails, none is lost and never are two
       world.takes_effect = takes_effect;
       const std::string outcome = outcome_of(world, for_ever, [&] { world.hand_over(1); });
       failed = static_cast<int>(world.calls.size()) >= at;
-      const bool never_left = failed && !takes_effect &&
-                              world.calls[static_cast<std::size_t>(at - 1)].starts_with("leave");
+      const bool never_left =
+          failed && !takes_effect && world.calls[static_cast<std::size_t>(at - 1)].starts_with("leave");
       if (never_left) {
         CHECK(outcome.starts_with("took 1; taken: 1; lines:"));
       } else {

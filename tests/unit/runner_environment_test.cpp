@@ -65,7 +65,12 @@ TEST_CASE("ancestors: all that held this very key, the innermost first, each onc
     }
     return owners;
   };
-  struct Row { const char* why; const char* held; const char* key; const char* expect; };
+  struct Row {
+    const char* why;
+    const char* held;
+    const char* key;
+    const char* expect;
+  };
   const Row rows[] = {
       {"nothing held", "", "a", ""},
       {"one", "o1:1 a", "a", "o1:1;"},

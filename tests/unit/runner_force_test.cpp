@@ -29,11 +29,14 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   const Owner alice = Owner::of("alice");
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
   REQUIRE(store.acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()}));
-  const auto holding = [&] { return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); }); };
+  const auto holding = [&] {
+    return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); });
+  };
   wait_until([&] { return holding() == 5; }, "all have granted");
   servers[4]->be(FakeServer::Mood::down);
 
-  const ForceOrder order{.name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
+  const ForceOrder order{
+      .name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
   std::optional<Result<ForceEnd>> end;
   std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, Stop::never())); });
   const auto times = [&](const std::string& word) {

@@ -20,22 +20,23 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-Aftermath after(std::optional<Ended> job, std::optional<Verdict> verdict = {},
-                std::optional<NotOurs> release = {}, bool automatic = true)
+Aftermath after(std::optional<Ended> job, std::optional<Verdict> verdict = {}, std::optional<NotOurs> release = {},
+                bool automatic = true)
 {
   return {.job = job, .locks = {{.lock = "stock", .verdict = verdict, .release = release}}, .automatic = automatic};
 }
 
-Ended job(int status, Stopped why = Stopped::none)
-{
-  return {.wait_status = status, .why = why, .killed = false};
-}
+Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
 
 }  // namespace
 
 TEST_CASE("ending: a process that may not be signalled is left")
 {
-  struct Row { const char* why; Aftermath after; const char* expect; };
+  struct Row {
+    const char* why;
+    Aftermath after;
+    const char* expect;
+  };
   const Row rows[] = {
       {"a fixed lease is over", after(job(SIGKILL, Stopped::lifeline), {}, {}, false), "124"},
       {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
@@ -53,7 +54,12 @@ TEST_CASE("ending: a process that may not be signalled is left")
 TEST_CASE("ending: losing counts most, then what we did, then the job's own end")
 {
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
-  struct Row { const char* why; Aftermath after; const char* expect; const char* says; };
+  struct Row {
+    const char* why;
+    Aftermath after;
+    const char* expect;
+    const char* says;
+  };
   const Row rows[] = {
       {"all well", after(job(exited(0))), "0", ""},
       {"the job's code", after(job(exited(7))), "7", ""},
@@ -77,8 +83,7 @@ TEST_CASE("ending: losing counts most, then what we did, then the job's own end"
     CAPTURE(row.why);
     const Ending end = ending(row.after);
     CHECK(shown(end.end) == row.expect);
-    CHECK((end.line.empty() ? std::string(row.says).empty()
-                            : end.line.find(row.says) != std::string::npos));
+    CHECK((end.line.empty() ? std::string(row.says).empty() : end.line.find(row.says) != std::string::npos));
   }
 }
 
@@ -97,10 +102,17 @@ TEST_CASE("ending: of several locks the one that was lost is named, the surest f
   const LockFate fine{.lock = "fine", .verdict = {}, .release = {}, .valid_until = Instant{Millis{1}}};
   const LockFate proven{.lock = "proven", .verdict = Gone{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
   const LockFate found{.lock = "found", .verdict = {}, .release = gone, .valid_until = Instant{Millis{9}}};
-  const LockFate unsure{.lock = "unsure", .verdict = Unsure{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockFate unsure{
+      .lock = "unsure", .verdict = Unsure{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
   const LockFate later{.lock = "later", .verdict = {}, .release = {}, .valid_until = Instant{Millis{2}}};
 
-  struct Row { std::vector<LockFate> locks; Ended job; bool automatic; const char* expect; const char* says; };
+  struct Row {
+    std::vector<LockFate> locks;
+    Ended job;
+    bool automatic;
+    const char* expect;
+    const char* says;
+  };
   const Row rows[] = {
       {{fine, later}, job(exited(3)), true, "3", ""},
       {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},

@@ -13,8 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Instant t0{};
-constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .longest_try = 4s,
-                               .kill_margin = 5s};
+constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .longest_try = 4s, .kill_margin = 5s};
 
 std::string ms_since_start(Instant when)
 {
@@ -70,7 +69,12 @@ TEST_CASE("renewal: a 30 s lease, step by step")
   const RenewalState healthy{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0};
   const RenewalState failing{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0 + 12s};
 
-  struct Row { const char* why; RenewalState lease; Millis now; const char* expect; };
+  struct Row {
+    const char* why;
+    RenewalState lease;
+    Millis now;
+    const char* expect;
+  };
   const Row rows[] = {
       {"just granted", healthy, 0s, "sleep 10000"},
       {"due to the millisecond", healthy, 10s, "renew by 12000"},
@@ -127,7 +131,13 @@ TEST_CASE("renewal: a server that is away for half a ttl and more from the worst
 
 TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its ttl, and so is whatever a reader has")
 {
-  struct Row { const char* why; Mode mode; bool renews; Millis ttl; Millis every; };
+  struct Row {
+    const char* why;
+    Mode mode;
+    bool renews;
+    Millis ttl;
+    Millis every;
+  };
   const Row rows[] = {
       {"a third", Plain{}, true, 30s, 10s},
       {"a third of a long one", Writer{}, true, 300s, 100s},

@@ -37,7 +37,13 @@ Millis longest_lease(double pace)
     }
   };
   Watchdog watchdog(*store,
-                    {.spec = spec, .owner = alice, .renews = true, .acquired_at = acquired_at, .kill_margin = 100ms, .listener = {}, .moved = moved},
+                    {.spec = spec,
+                     .owner = alice,
+                     .renews = true,
+                     .acquired_at = acquired_at,
+                     .kill_margin = 100ms,
+                     .listener = {},
+                     .moved = moved},
                     clock, log);
   wait_until([&] { return renewals >= 3; }, "it was renewed three times");
   watchdog.stop();

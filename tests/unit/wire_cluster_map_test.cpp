@@ -17,7 +17,8 @@ Reply number(std::int64_t value) { return {.kind = Reply::Kind::integer, .intege
 Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
 Reply node(std::string host, std::int64_t port)
 {
-  return list({{.kind = Reply::Kind::text, .text = std::move(host)}, number(port), {.kind = Reply::Kind::text, .text = "id"}});
+  return list(
+      {{.kind = Reply::Kind::text, .text = std::move(host)}, number(port), {.kind = Reply::Kind::text, .text = "id"}});
 }
 
 std::string show(const std::optional<Redirection>& found)
@@ -25,8 +26,8 @@ std::string show(const std::optional<Redirection>& found)
   if (!found) {
     return "none";
   }
-  return (found->kind == Redirection::Kind::ask ? "ask " : "moved ") + std::to_string(found->slot) + " " + found->to.host +
-         " " + std::to_string(found->to.port);
+  return (found->kind == Redirection::Kind::ask ? "ask " : "moved ") + std::to_string(found->slot) + " " +
+         found->to.host + " " + std::to_string(found->to.port);
 }
 
 std::string show(const std::optional<HostPort>& found)
@@ -38,7 +39,11 @@ std::string show(const std::optional<HostPort>& found)
 
 TEST_CASE("redirection: where a node sends us")
 {
-  struct Row { const char* why; Reply reply; const char* expect; };
+  struct Row {
+    const char* why;
+    Reply reply;
+    const char* expect;
+  };
   const Row rows[] = {
       {"moved", error("MOVED 3999 127.0.0.1:6381"), "moved 3999 127.0.0.1 6381"},
       {"this once", error("ASK 16383 db2.example:7001"), "ask 16383 db2.example 7001"},

@@ -86,12 +86,15 @@ class Node {
 
 std::string range(int first, int last, int port)
 {
-  return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*2\r\n$9\r\n127.0.0.1\r\n:" +
-         std::to_string(port) + "\r\n";
+  return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) +
+         "\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(port) + "\r\n";
 }
 
 std::string all_at(int port) { return "*1\r\n" + range(0, 16383, port); }
-std::string moved_to(const std::string& address) { return "-MOVED " + std::to_string(slot_of("k")) + " " + address + "\r\n"; }
+std::string moved_to(const std::string& address)
+{
+  return "-MOVED " + std::to_string(slot_of("k")) + " " + address + "\r\n";
+}
 
 Cluster cluster_of(std::vector<int> ports)
 {
@@ -122,7 +125,8 @@ int closed_port()
 TEST_CASE("cluster: who has a slot is asked once, then remembered")
 {
   Node owner([](const std::string&) { return ":7\r\n"; });
-  Node seed([&](const std::string& said) { return said == "CLUSTER SLOTS" ? all_at(owner.port()) : "-ERR not me\r\n"; });
+  Node seed(
+      [&](const std::string& said) { return said == "CLUSTER SLOTS" ? all_at(owner.port()) : "-ERR not me\r\n"; });
   Cluster cluster = cluster_of({seed.port()});
   CHECK(ask(cluster) == "7");
   CHECK(ask(cluster) == "7");
@@ -138,7 +142,8 @@ TEST_CASE("cluster: MOVED is followed and remembered, also without a host and wh
     Node owner([](const std::string&) { return ":7\r\n"; });
     Node seed([&](const std::string& said) {
       if (said == "CLUSTER SLOTS") {
-        return kind == "no map" ? "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n" : all_at(seed.port());
+        return kind == "no map" ? "-NOPERM this user has no permissions to run the 'cluster|slots' command\r\n"
+                                : all_at(seed.port());
       }
       return moved_to(kind == "no host" ? ":" + std::to_string(owner.port()) : owner.address());
     });
@@ -154,7 +159,8 @@ TEST_CASE("cluster: ASK is followed once, with ASKING, and not remembered")
 {
   Node newcomer([](const std::string& said) { return said == "ASKING" ? "+OK\r\n" : ":7\r\n"; });
   Node owner([&](const std::string& said) {
-    return said == "CLUSTER SLOTS" ? all_at(owner.port()) : "-ASK " + std::to_string(slot_of("k")) + " " + newcomer.address() + "\r\n";
+    return said == "CLUSTER SLOTS" ? all_at(owner.port())
+                                   : "-ASK " + std::to_string(slot_of("k")) + " " + newcomer.address() + "\r\n";
   });
   Cluster cluster = cluster_of({owner.port()});
   CHECK(ask(cluster) == "7");
@@ -167,7 +173,9 @@ TEST_CASE("cluster: TRYAGAIN is tried again, until the time is over")
 {
   int refusals = 3;
   Node owner([&](const std::string& said) {
-    return said == "CLUSTER SLOTS" ? all_at(owner.port()) : refusals-- > 0 ? "-TRYAGAIN Multiple keys request\r\n" : ":7\r\n";
+    return said == "CLUSTER SLOTS" ? all_at(owner.port())
+           : refusals-- > 0        ? "-TRYAGAIN Multiple keys request\r\n"
+                                   : ":7\r\n";
   });
   Cluster cluster = cluster_of({owner.port()});
   CHECK(ask(cluster) == "7");
@@ -183,7 +191,8 @@ TEST_CASE("cluster: who are sent round in circles give up")
   const auto answer = [&](int me) {
     return [&addresses, me](const std::string& said) {
       const std::string& mine = addresses[static_cast<std::size_t>(me)];
-      return said == "CLUSTER SLOTS" ? all_at(std::stoi(mine.substr(10))) : moved_to(addresses[static_cast<std::size_t>(1 - me)]);
+      return said == "CLUSTER SLOTS" ? all_at(std::stoi(mine.substr(10)))
+                                     : moved_to(addresses[static_cast<std::size_t>(1 - me)]);
     };
   };
   Node one(answer(0));
@@ -242,7 +251,8 @@ TEST_CASE("cluster: a server that is none gets no request")
   const auto refused = cluster.call("k", get, within(plenty));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().fault == Fault::config);
-  CHECK(refused.error().text == "redis://" + single.address() + " is no node of a cluster (use -S redis://" + single.address() + ")");
+  CHECK(refused.error().text ==
+        "redis://" + single.address() + " is no node of a cluster (use -S redis://" + single.address() + ")");
   CHECK(single.heard().empty());
 }
 
@@ -274,12 +284,14 @@ TEST_CASE("cluster: several requests go to all nodes at once; who is sent elsewh
 
 TEST_CASE("cluster: a route to each of the masters")
 {
-  Node seed([&](const std::string&) { return "*3\r\n" + range(0, 8000, 1) + range(8001, 8001, 2) + range(8002, 16383, 1); });
+  Node seed(
+      [&](const std::string&) { return "*3\r\n" + range(0, 8000, 1) + range(8001, 8001, 2) + range(8002, 16383, 1); });
   Cluster cluster = cluster_of({seed.port()});
   const auto routes = cluster.routes(within(plenty));
   REQUIRE(routes);
   REQUIRE(routes->size() == 2);
-  CHECK(std::count_if(routes->begin(), routes->end(), [](const std::string& key) { return slot_of(key) == 8001; }) == 1);
+  CHECK(std::count_if(routes->begin(), routes->end(), [](const std::string& key) { return slot_of(key) == 8001; }) ==
+        1);
 }
 
 TEST_CASE("cluster: who listens is told that a slot has moved")
@@ -287,7 +299,8 @@ TEST_CASE("cluster: who listens is told that a slot has moved")
   const auto bulk = [](const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; };
   const auto confirmed = [&](const std::string& word) { return "*3\r\n" + bulk(word) + bulk("c{k}") + ":1\r\n"; };
   Node owner([&](const std::string&) {
-    return confirmed("ssubscribe") + "*3\r\n" + bulk("smessage") + bulk("c{k}") + bulk("hi") + confirmed("sunsubscribe");
+    return confirmed("ssubscribe") + "*3\r\n" + bulk("smessage") + bulk("c{k}") + bulk("hi") +
+           confirmed("sunsubscribe");
   });
   Node seed([&](const std::string&) { return all_at(owner.port()); });
   Cluster cluster = cluster_of({seed.port()});

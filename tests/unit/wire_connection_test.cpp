@@ -52,10 +52,7 @@ ScriptedServer server_that_says(std::string reply)
   });
 }
 
-bool has(const std::string& text, std::string_view part)
-{
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -186,13 +183,11 @@ TEST_CASE("connection: a server that hangs up was there if it had spoken before"
 
 TEST_CASE("connection: garbage")
 {
-  for (const char* garbage :
-       {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n?1\r\n"}) {
+  for (const char* garbage : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n?1\r\n"}) {
     CAPTURE(garbage);
     const auto server = server_that_says(garbage);
     auto connection = server.connect();
-    CHECK(
-        has(ask(connection, within(plenty)), " does not answer like a redis server without TLS ("));
+    CHECK(has(ask(connection, within(plenty)), " does not answer like a redis server without TLS ("));
   }
 }
 

@@ -22,8 +22,7 @@ constexpr std::string_view ping_bytes = "*1\r\n$4\r\nPING\r\n";
 
 TEST_CASE("direct: what a full server says before it hangs up is heard")
 {
-  const ScriptedServer full(
-      [](const Peer& peer) { peer.say("-ERR max number of clients reached\r\n"); });
+  const ScriptedServer full([](const Peer& peer) { peer.say("-ERR max number of clients reached\r\n"); });
   Direct transport(full.endpoint(), real_clock);
   const auto reply = transport.call("", ping, within(plenty));
   REQUIRE_FALSE(reply);
@@ -50,18 +49,15 @@ TEST_CASE("direct: a failed call is not sent again; the next one finds a new con
 
 TEST_CASE("run_script: the source follows where the server does not know the script, once")
 {
-  constexpr std::string_view by_sha =
-      "*5\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
-  constexpr std::string_view by_source =
-      "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
+  constexpr std::string_view by_sha = "*5\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
+  constexpr std::string_view by_source = "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
   const Script script{.name = "seven", .parts = {"return", " ", "7"}, .sha1 = "ab"};
   const std::array<std::string_view, 1> keys{"k"};
   const std::array<std::string_view, 1> args{"a"};
   for (const std::string last : {":7\r\n", "-NOSCRIPT No matching script\r\n", "-OOM full\r\n"}) {
     CAPTURE(last);
     const ScriptedServer server([&last, by_sha, by_source](const Peer& peer) {
-      peer.say(peer.hear(by_sha.size()) == by_sha ? "-NOSCRIPT No matching script\r\n"
-                                                  : "-ERR\r\n");
+      peer.say(peer.hear(by_sha.size()) == by_sha ? "-NOSCRIPT No matching script\r\n" : "-ERR\r\n");
       peer.say(peer.hear(by_source.size()) == by_source ? last : "-ERR\r\n");
       peer.lasts(plenty);
     });

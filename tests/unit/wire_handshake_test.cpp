@@ -13,10 +13,7 @@ using namespace rlock::test;
 
 namespace {
 
-bool has(const std::string& text, std::string_view part)
-{
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

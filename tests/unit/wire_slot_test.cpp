@@ -12,7 +12,11 @@ using namespace rlock;
 
 TEST_CASE("slot: of the tag, if there is one with something in it, else of the whole")
 {
-  struct Row { const char* why; std::string_view name; unsigned slot; };
+  struct Row {
+    const char* why;
+    std::string_view name;
+    unsigned slot;
+  };
   const Row rows[] = {
       {"the check value of CRC-16/XMODEM, 0x31c3", "123456789", 0x31c3},
       {"nothing", "", 0},
@@ -56,8 +60,9 @@ TEST_CASE("slot: all keys and channels of a lock share one, whatever its kind an
       const LockKeys keys(*name, mode);
       const std::string reads = keys.reads + "me:rwlock_timeout:1";
       const std::string ears = keys.owner_channel + "me";
-      for (const std::string& key : {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved,
-                                     keys.fair_queue, keys.second, keys.done, reads, keys.channel, keys.channel + ":me", keys.taken_channel, ears}) {
+      for (const std::string& key :
+           {keys.fence, keys.holder, keys.force, keys.events, keys.queue, keys.waiters, keys.reserved, keys.fair_queue,
+            keys.second, keys.done, reads, keys.channel, keys.channel + ":me", keys.taken_channel, ears}) {
         if (key.empty() || key == ":me") {
           continue;
         }

@@ -42,13 +42,11 @@ TEST_CASE("subscription: a channel that is refused")
 {
   const ScriptedServer server([](const Peer& peer) {
     peer.hear(1);
-    peer.say(
-        "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n");
+    peer.say("-NOPERM this user has no permissions to access one of the channels used as arguments\r\n");
     peer.lasts(plenty);
   });
   const std::array<std::string_view, 1> channels{"a"};
-  const auto subscription =
-      Subscription::open(server.endpoint(), channels, real_clock, within(plenty));
+  const auto subscription = Subscription::open(server.endpoint(), channels, real_clock, within(plenty));
   REQUIRE_FALSE(subscription);
   CHECK(subscription.error().fault == Fault::refused);
 }

@@ -40,7 +40,8 @@ TEST_CASE("tls: one deadline over the whole handshake, though bytes keep coming"
   const Instant start = real_clock.now();
   const Error error = failure(server, within(200ms));
   CHECK(error.fault == Fault::unreachable);
-  CHECK_MESSAGE(has(error.text, "did not complete the handshake within 200ms (if it speaks none: redis://)"), error.text);
+  CHECK_MESSAGE(has(error.text, "did not complete the handshake within 200ms (if it speaks none: redis://)"),
+                error.text);
   CHECK(real_clock.now() - start < 2s);
 }
 

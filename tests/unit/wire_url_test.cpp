@@ -42,14 +42,11 @@ TEST_CASE("url: what is meant by each good form")
       {"an @ in the password", "redis://a:b@c@db1", "redis://db1:6379 user=a password=b@c"},
       {"IPv4", "redis://127.0.0.1:6380", "redis://127.0.0.1:6380 user= password="},
       {"IPv6", "redis://[::1]", "redis://[::1]:6379 user= password="},
-      {"IPv6, port, db", "redis://[fe80::1%eth0]:1/2",
-       "redis://[fe80::1%eth0]:1/2 user= password="},
-      {"the greatest port and db", "redis://h:65535/2147483647",
-       "redis://h:65535/2147483647 user= password="},
+      {"IPv6, port, db", "redis://[fe80::1%eth0]:1/2", "redis://[fe80::1%eth0]:1/2 user= password="},
+      {"the greatest port and db", "redis://h:65535/2147483647", "redis://h:65535/2147483647 user= password="},
       {"TLS", "rediss://ann:pw@db1/3", "rediss://db1:6379/3 user=ann password=pw"},
       {"unix socket", "unix:///run/redis.sock", "unix:///run/redis.sock user= password="},
-      {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4",
-       "unix:///r.sock?db=4 user=ann password=pw"},
+      {"unix socket, all of it", "unix://ann:pw@/r.sock?db=4", "unix:///r.sock?db=4 user=ann password=pw"},
       {"an odd path reads back", "unix:///a%3fb%25@c", "unix:///a%3Fb%25%40c user= password="},
       {"cluster", "redis+cluster://ann:pw@h1:7000,h2,[::1]:7002/0",
        "redis+cluster://h1:7000,h2:6379,[::1]:7002 user=ann password=pw"},
@@ -88,11 +85,10 @@ TEST_CASE("url: what is the sentinels' own")
 
 TEST_CASE("url: what is shown leads to the same place again")
 {
-  for (const char* url : {"redis://db1:7000/3", "redis://[::1]:6379", "rediss://db1:7000/3",
-                          "unix:///a%3Fb%25%40c%23%20d?db=4", "unix:///tmp/%C3%A9", "local:",
-                          "redis+sentinel://a:1,[::1]:2/m/3", "rediss+sentinel://a:1/m",
-                          "redis+sentinel://a:1/m?sentinel_tls=yes",
-                          "redis+cluster://h1:7000,[::1]:7001", "rediss+cluster://h1:7000"}) {
+  for (const char* url :
+       {"redis://db1:7000/3", "redis://[::1]:6379", "rediss://db1:7000/3", "unix:///a%3Fb%25%40c%23%20d?db=4",
+        "unix:///tmp/%C3%A9", "local:", "redis+sentinel://a:1,[::1]:2/m/3", "rediss+sentinel://a:1/m",
+        "redis+sentinel://a:1/m?sentinel_tls=yes", "redis+cluster://h1:7000,[::1]:7001", "rediss+cluster://h1:7000"}) {
     const auto endpoint = parse_url(url);
     REQUIRE(endpoint);
     CHECK(endpoint->shown() == url);
@@ -107,7 +103,9 @@ TEST_CASE("url: what is refused, and why")
   };
   const Row rows[] = {
       {"", "it begins with no scheme://"},
-      {"ann@db1:6379", "good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, redis+sentinel://host:26379/master"},
+      {"ann@db1:6379",
+       "good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
+       "redis+sentinel://host:26379/master"},
       {"://x", "it begins with no scheme://"},
       {"http://db1", "knows no such scheme"},
       {"db1:x", "it begins with no scheme://"},
@@ -176,9 +174,10 @@ TEST_CASE("url: what is refused, and why")
 TEST_CASE("url: an error never quotes what stands before the @")
 {
   for (const char* url :
-       {"redis+sentinel://ann:hush@h:0/m", "redis+sentinel://h/m?sentinel_password=hush&x", "redis+sentinel://a/?sentinel_password=hush",
-        "redis+sentinel://h/m?sentinel_password=x@hush&y", "redis://a:sentinel_password=hush@h:0", "redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1", "redis://:hush%@h",
-        "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
+       {"redis+sentinel://ann:hush@h:0/m", "redis+sentinel://h/m?sentinel_password=hush&x",
+        "redis+sentinel://a/?sentinel_password=hush", "redis+sentinel://h/m?sentinel_password=x@hush&y",
+        "redis://a:sentinel_password=hush@h:0", "redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1",
+        "redis://:hush%@h", "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
         "rediss://:hush@h:0", "redis://ann:hush@h\x01", "local:hush@h"}) {
     CAPTURE(url);
     const std::string text = told(url);

@@ -26,15 +26,15 @@ bool let_go(const RedisServer& server, const std::string& token)
   return as_int(server.command({"EVAL", script, "1", "k", token})) == 1;
 }
 
-struct StringLock : ScriptedLock {
-  StringLock() : ScriptedLock(PlainString{}) {}
+struct ScriptedStringLock : ScriptedLock {
+  ScriptedStringLock() : ScriptedLock(PlainString{}) {}
 };
 
 }  // namespace
 
 TEST_CASE("string: on the wire")
 {
-  const StringLock lock;
+  const ScriptedStringLock lock;
   REQUIRE(word(lock.acquire("uuid:7")) == "granted");
   CHECK(as_text(lock.server.command({"GET", "k"})) == "uuid:7");
   CHECK(lock.pttl("k") > 29'000);
@@ -47,7 +47,7 @@ TEST_CASE("string: on the wire")
 
 TEST_CASE("string: a foreign holder is waited for, and never renewed, released or written over")
 {
-  const StringLock lock;
+  const ScriptedStringLock lock;
   REQUIRE(take(lock.server, "token"));
   const Reply refused = lock.acquire("a");
   CHECK(word(refused) == "busy");
@@ -65,7 +65,7 @@ TEST_CASE("string: one that never expires is held, be it a bare number")
 {
   for (const char* token : {"token", "1", "4711"}) {
     CAPTURE(token);
-    const StringLock lock;
+    const ScriptedStringLock lock;
     lock.server.command({"SETNX", "k", token});
     const Reply refused = lock.acquire("a");
     CHECK(word(refused) == "busy");
@@ -78,7 +78,7 @@ TEST_CASE("string: one that never expires is held, be it a bare number")
 
 TEST_CASE("string: taken by somebody else after it had expired, it is lost to whom")
 {
-  const StringLock lock;
+  const ScriptedStringLock lock;
   lock.acquire("a", "a", 40);
   wait_until([&] { return take(lock.server, "token"); }, "our lease is over");
   const Reply lost = lock.renew("a");
@@ -91,7 +91,7 @@ TEST_CASE("string: taken by somebody else after it had expired, it is lost to wh
 
 TEST_CASE("string: handed to who waits within one script, so that no client that polls comes between")
 {
-  const StringLock lock;
+  const ScriptedStringLock lock;
   const Ear waiter = alive(lock, "b");
   lock.acquire("a");
   lock.wait("b");
@@ -104,7 +104,7 @@ TEST_CASE("string: handed to who waits within one script, so that no client that
 
 TEST_CASE("string: what is no string is left alone")
 {
-  const StringLock lock;
+  const ScriptedStringLock lock;
   for (const Words& other : {Words{"RPUSH", "k", "x"}, Words{"HSET", "k", "uuid:1", "1"},
                              Words{"HSET", "k", "name", "bob"}, Words{"SADD", "k", "x"}}) {
     CAPTURE(other.at(0));

@@ -3,12 +3,12 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/config.h"
-#include "cli/help.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/help/help.h"
+#include "cli/options/config.h"
+#include "cli/options/options.h"
+#include "cli/options/split_argv.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
 
 #include <CLI/CLI.hpp>
 

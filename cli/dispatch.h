@@ -2,7 +2,7 @@
 // From argv to a verb and its end.
 #pragma once
 
-#include "cli/verb.h"
+#include "cli/verbs/verb.h"
 
 #include <span>
 #include <string>

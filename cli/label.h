@@ -2,7 +2,7 @@
 // --label.
 #pragma once
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "cli/dispatch.h"
-#include "cli/output.h"
-#include "cli/wipe.h"
-#include "job/signals.h"
+#include "cli/options/wipe.h"
+#include "cli/output/output.h"
+#include "process/signals.h"
 
 #include <exception>
 #include <system_error>

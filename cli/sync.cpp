@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sync.h"
 
-#include "cli/limits.h"
+#include "cli/options/limits.h"
 
 namespace rlock::cli {
 namespace {

@@ -2,8 +2,8 @@
 // --sync.
 #pragma once
 
-#include "cli/options.h"
-#include "lock/open.h"
+#include "cli/options/options.h"
+#include "store/open.h"
 
 namespace rlock::cli {
 

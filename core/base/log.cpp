@@ -2,10 +2,10 @@
 #include "base/log.h"
 
 #include "base/clock.h"
-#include "base/moment.h"
 #include "base/stderr.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "base/timestamp.h"
 
 #include <cstdint>
 #include <deque>

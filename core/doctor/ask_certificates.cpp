@@ -2,8 +2,8 @@
 #include "doctor/ask_group.h"
 
 #include "doctor/at_once.h"
-#include "wire/connection.h"
-#include "wire/group.h"
+#include "net/connection.h"
+#include "server/group.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "doctor/facts.h"
-#include "wire/transport.h"
+#include "server/transport.h"
 
 #include <string_view>
 

@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "doctor/at_once.h"
-#include "wire/connection.h"
-#include "wire/errors.h"
-#include "wire/group.h"
+#include "net/connection.h"
+#include "net/errors.h"
+#include "server/group.h"
 
 #include <algorithm>
 #include <array>

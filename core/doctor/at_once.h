@@ -2,7 +2,7 @@
 // The same question about several at once, so that those who are silent cost one timeout together. Private to doctor.
 #pragma once
 
-#include "base/deaf_thread.h"
+#include "base/signal_blocked_thread.h"
 
 #include <optional>
 #include <system_error>

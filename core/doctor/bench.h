@@ -3,7 +3,7 @@
 #pragma once
 
 #include "doctor/distribution.h"
-#include "lock/open.h"
+#include "store/open.h"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "wire/url.h"
+#include "server/url.h"
 
 #include <chrono>
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include "doctor/facts.h"
 #include "lock/names.h"
-#include "wire/transport.h"
+#include "server/transport.h"
 
 namespace rlock {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
-#include "lock/ears.h"
-#include "lock/places.h"
+#include "lock/lock_candidates.h"
 #include "lock/validity.h"
+#include "lock/wait_notifications.h"
 
 #include <algorithm>
 #include <array>

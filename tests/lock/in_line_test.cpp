@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What those in line are told, and when, on a real server.
-#include "lock/open.h"
+#include "store/open.h"
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>

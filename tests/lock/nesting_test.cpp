@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking a lock again over a connection that loses the answer to any one request.
-#include "lock/nesting.h"
+#include "lock/reentry.h"
 
-#include "lock/redis_store.h"
+#include "server/direct.h"
+#include "store/redis/redis_store.h"
 #include "support/redis_fixture.h"
-#include "wire/direct.h"
 
 #include <doctest/doctest.h>
 

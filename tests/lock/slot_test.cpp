@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our slots are the server's.
-#include "wire/slot.h"
+#include "server/slot.h"
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>

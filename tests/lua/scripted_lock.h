@@ -2,10 +2,10 @@
 // One lock on a server of its own, asked through its scripts alone: `k`, unless another name is set.
 #pragma once
 
-#include "lock/kinds.h"
 #include "lock/names.h"
+#include "server/subscription.h"
+#include "store/redis/kinds.h"
 #include "support/redis_fixture.h"
-#include "wire/subscription.h"
 
 #include <doctest/doctest.h>
 

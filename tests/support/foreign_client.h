@@ -3,8 +3,8 @@
 // milliseconds, sleep no longer than the ttl.
 #pragma once
 
-#include "wire/connection.h"
-#include "wire/subscription.h"
+#include "net/connection.h"
+#include "server/subscription.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/front.h"
 
-#include "job/command.h"
+#include "process/command.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"

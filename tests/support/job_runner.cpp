@@ -2,7 +2,7 @@
 #include "support/job_runner.h"
 
 #include "base/clock.h"
-#include "job/proc.h"
+#include "process/proc.h"
 
 #include <csignal>
 #include <cstdlib>

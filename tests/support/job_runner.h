@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/fd.h"
-#include "job/job.h"
+#include "process/job.h"
 #include "support/temp_dir.h"
 
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/redis_cluster.h"
 
+#include "server/slot.h"
 #include "support/wait_until.h"
-#include "wire/slot.h"
 
 #include <doctest/doctest.h>
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/clock.h"
+#include "server/cluster_map.h"
 #include "support/certificates.h"
 #include "support/redis_fixture.h"
-#include "wire/cluster_map.h"
 
 #include <cstddef>
 #include <deque>

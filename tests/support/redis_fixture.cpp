@@ -3,10 +3,10 @@
 
 #include "base/fd.h"
 #include "base/stop.h"
+#include "net/connection.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "wire/connection.h"
 
 #include <doctest/doctest.h>
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "net/reply.h"
+#include "server/url.h"
 #include "support/certificates.h"
 #include "support/place.h"
 #include "support/process.h"
-#include "wire/reply.h"
-#include "wire/url.h"
 
 #include <csignal>
 #include <cstdint>

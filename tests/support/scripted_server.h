@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/stop.h"
-#include "wire/connection.h"
-#include "wire/url.h"
+#include "net/connection.h"
+#include "server/url.h"
 
 #include <atomic>
 #include <cstddef>

@@ -2,8 +2,8 @@
 // States in which a real server refuses what we ask of it, and how to bring one about.
 #pragma once
 
+#include "net/connection.h"
 #include "support/redis_fixture.h"
-#include "wire/connection.h"
 
 #include <functional>
 #include <optional>

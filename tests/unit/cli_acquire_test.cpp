@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/verb_acquire.h"
+#include "cli/verbs/acquire.h"
 
-#include "cli/claim.h"
-#include "cli/export.h"
-#include "cli/words.h"
+#include "cli/options/split_argv.h"
+#include "cli/options/token_lock.h"
+#include "cli/output/export.h"
 
 #include <doctest/doctest.h>
 #include <CLI/CLI.hpp>

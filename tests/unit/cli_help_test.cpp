@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/help.h"
+#include "cli/help/help.h"
 
-#include "cli/suggest.h"
-#include "cli/verbs.h"
+#include "cli/help/suggest.h"
+#include "cli/verbs/table.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options.h"
+#include "cli/options/options.h"
 
-#include "cli/verbs.h"
-#include "cli/words.h"
+#include "cli/options/split_argv.h"
+#include "cli/verbs/table.h"
 
 #include <doctest/doctest.h>
 #include <CLI/CLI.hpp>

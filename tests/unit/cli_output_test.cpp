@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/moment.h"
-#include "cli/json.h"
-#include "cli/show.h"
-#include "cli/verb_force_unlock.h"
+#include "base/timestamp.h"
+#include "cli/output/json.h"
+#include "cli/output/show.h"
+#include "cli/verbs/force_unlock.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text exposition format, line by line.
-#include "cli/prometheus.h"
+#include "cli/output/prometheus.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/verb_run.h"
+#include "cli/verbs/run.h"
 
 #include "base/duration.h"
-#include "cli/verb_force_unlock.h"
-#include "cli/words.h"
+#include "cli/options/split_argv.h"
+#include "cli/verbs/force_unlock.h"
 
 #include <doctest/doctest.h>
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/server.h"
+#include "cli/options/server.h"
 
-#include "cli/keys.h"
+#include "cli/options/keys.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/toml.h"
+#include "cli/options/toml.h"
 
 #include <doctest/doctest.h>
 

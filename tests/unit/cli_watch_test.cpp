@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/columns.h"
-#include "cli/watch.h"
+#include "cli/output/columns.h"
+#include "cli/output/watch.h"
 
 #include <doctest/doctest.h>
 

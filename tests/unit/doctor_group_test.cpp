@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the doctor makes of certificates, sentinels, clusters, several servers and this host.
-#include "doctor/judge.h"
+#include "doctor/rules.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a waiter that hears nothing looks again: the price of silence.
-#include "lock/place.h"
+#include "lock/lock_candidate.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scan of many pages: each answer has its whole time, however long the scan takes.
-#include "lock/scan.h"
+#include "store/redis/scan.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help/complete.h"
+
+#include "cli/dispatch.h"
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/options/split_argv.h"
+#include "cli/servers_topic.h"
+#include "cli/verbs/table.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace rlock::cli {
+namespace {
+
+constexpr Millis server_patience{500};
+
+constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
+constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
+constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
+                                               "rediss://", "rediss+cluster://", "unix://"};
+
+std::vector<Candidate> plain(std::span<const std::string_view> words)
+{
+  std::vector<Candidate> candidates;
+  for (const std::string_view word : words) {
+    candidates.push_back({std::string(word), {}});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> verbs()
+{
+  std::vector<Candidate> candidates;
+  for (const Verb* verb : all_verbs()) {
+    candidates.push_back({std::string(verb->name), std::string(verb->summary)});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> options_of(const CLI::App& app)
+{
+  std::vector<Candidate> candidates;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) {
+      continue;  // help does not show it either
+    }
+    for (const std::string& name : option->get_lnames()) {
+      candidates.push_back({"--" + name, option->get_description()});
+    }
+    for (const std::string& name : option->get_snames()) {
+      candidates.push_back({"-" + name, option->get_description()});
+    }
+  }
+  return candidates;
+}
+
+// The locks of the server that `options` mean, as they are called after the prefix.
+std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
+{
+  CLI::App app;
+  TypedServer server;
+  TypedKeys keys;
+  Options known(app);
+  describe_server(known, server);
+  describe_prefix(known, keys);
+  Words relevant;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const CLI::Option* option = app.get_option_no_throw(options[i]);
+    for (int words = option == nullptr ? 0 : 1 + option->get_items_expected_max(); words > 0 && i < options.size();
+         --words) {
+      relevant.options.push_back(options[i]);
+      i += words > 1 ? 1 : 0;
+    }
+  }
+  if (!parse(app, relevant)) {
+    return {};
+  }
+  server.timeout = std::to_string(server_patience.count()) + "ms";
+  const auto opened = open_typed(server, environment);
+  const auto states =
+      opened ? opened->store->list(meant_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+             : Result<std::vector<LockState>>(opened.error());
+  std::vector<Candidate> candidates;
+  for (const LockState& state : states ? *states : std::vector<LockState>{}) {
+    candidates.push_back({state.name.text().substr(keys.prefix.value_or("").size()), {}});
+  }
+  return candidates;
+}
+
+// What is asked for, cut at what stands before the word that is being typed.
+class Line {
+ public:
+  Line(const Verb& verb, std::span<const std::string> before, std::string_view typed, const Environment& environment)
+      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment)
+  {
+    describe(verb, m_app, m_wants_help);
+  }
+
+  Completion next()
+  {
+    const auto before = cut(m_app, m_before, m_verb.operands);
+    if (!before) {
+      return value_of_unfinished();
+    }
+    const auto with_option = cut_with("--help");
+    const bool options_are_over = with_option && with_option->operands.size() > before->operands.size();
+    if (m_typed.starts_with('-') && !options_are_over) {
+      return option();
+    }
+    const std::size_t operands = before->operands.size();
+    if (const auto keys = keys_before_command(); keys && operands >= *keys) {
+      return {.kind = Completion::Kind::command, .command_at = m_before.size() - operands + *keys, .candidates = {}};
+    }
+    return values(operand(), before->options);
+  }
+
+ private:
+  // How many operands come first; nullopt: no command at all.
+  [[nodiscard]] std::optional<std::size_t> keys_before_command() const
+  {
+    switch (m_verb.operands) {
+      case Operands::command: return 0;
+      case Operands::getopt: return 1;
+      case Operands::none:
+      case Operands::anywhere: break;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<Words> cut_with(const std::string& word) const
+  {
+    std::vector<std::string> words(m_before.begin(), m_before.end());
+    words.push_back(word);
+    const auto result = cut(m_app, words, m_verb.operands);
+    return result ? std::optional(*result) : std::nullopt;
+  }
+
+  // `rlock run --on-lost `: one more word makes it a whole.
+  Completion value_of_unfinished()
+  {
+    const auto whole = cut_with("value");
+    if (!whole || whole->options.size() < 2) {
+      return {};
+    }
+    const CLI::Option* option = m_app.get_option_no_throw(whole->options[whole->options.size() - 2]);
+    return option == nullptr ? Completion{} : values(option->get_type_name(), whole->options);
+  }
+
+  // `--on-lost=w` too.
+  Completion option()
+  {
+    const std::size_t equals = m_typed.find('=');
+    const CLI::Option* known =
+        equals == std::string_view::npos ? nullptr : m_app.get_option_no_throw(std::string(m_typed.substr(0, equals)));
+    if (known == nullptr) {
+      return {.candidates = options_of(m_app)};
+    }
+    Completion completion = values(known->get_type_name(), {});
+    for (Candidate& candidate : completion.candidates) {
+      candidate.word.insert(0, m_typed.substr(0, equals + 1));
+    }
+    return completion;
+  }
+
+  // KEY of "[OPTION...] [-k] KEY...".
+  [[nodiscard]] std::string operand() const
+  {
+    for (const std::string_view name : {"KEY", "PATTERN", "GLOB", "VERB", "SHELL"}) {
+      if (m_verb.synopsis.find(name) != std::string_view::npos) {
+        return std::string(name);
+      }
+    }
+    return {};
+  }
+
+  // What is in capitals has a name, the rest is meant literally: auto|DUR.
+  Completion values(const std::string& type, const std::vector<std::string>& options)
+  {
+    Completion completion;
+    for (std::size_t begin = 0; begin <= type.size();) {
+      const std::size_t end = std::min(type.find('|', begin), type.size());
+      const std::string word = type.substr(begin, end - begin);
+      begin = end + 1;
+      if (word == "FILE") {
+        return {.kind = Completion::Kind::files, .candidates = {}};
+      }
+      const std::vector<Candidate> some = called(word, options);
+      completion.candidates.insert(completion.candidates.end(), some.begin(), some.end());
+    }
+    return completion;
+  }
+
+  [[nodiscard]] std::vector<Candidate> called(const std::string& word, const std::vector<std::string>& options) const
+  {
+    if (word == "KEY" || word == "PATTERN" || word == "GLOB") {
+      return locks(options, m_environment);
+    }
+    if (word == "VERB") {
+      std::vector<Candidate> topics = verbs();
+      topics.push_back({std::string(servers_topic), "where the locks are kept"});
+      return topics;
+    }
+    if (word == "SHELL") {
+      return plain(shells);
+    }
+    if (word == "SIG") {
+      return plain(signals);
+    }
+    if (word == "URL") {
+      return plain(urls);
+    }
+    const bool is_literal = !word.empty() && word.front() >= 'a' && word.front() <= 'z';
+    return is_literal ? std::vector<Candidate>{{word, {}}} : std::vector<Candidate>{};
+  }
+
+  const Verb& m_verb;
+  std::span<const std::string> m_before;
+  std::string_view m_typed;
+  const Environment& m_environment;
+  CLI::App m_app;
+  HelpWanted m_wants_help;
+};
+
+Completion all(std::span<const std::string> words, const Environment& environment)
+{
+  if (words.size() < 2) {
+    return {.candidates = verbs()};
+  }
+  const auto verb = find_verb(words.front());
+  return verb ? Line(**verb, words.subspan(1, words.size() - 2), words.back(), environment).next() : Completion{};
+}
+
+}  // namespace
+
+Completion complete(std::span<const std::string> words, const Environment& environment)
+{
+  Completion completion = all(words, environment);
+  completion.command_at += completion.kind == Completion::Kind::command ? 1 : 0;  // the verb's
+  const std::string_view typed = words.empty() ? std::string_view{} : words.back();
+  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(typed); });
+  return completion;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help/help.h"
+
+#include "cli/dispatch.h"
+#include "cli/options/server.h"
+#include "cli/servers_topic.h"
+#include "cli/verbs/table.h"
+
+#include <CLI/CLI.hpp>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t line_width = 80;
+
+std::string joined_names(const CLI::Option& option)
+{
+  std::string names;
+  for (const std::string& name : option.get_snames()) {
+    names += (names.empty() ? "-" : ", -") + name;
+  }
+  for (const std::string& name : option.get_lnames()) {
+    names += (names.empty() ? "--" : ", --") + name;
+  }
+  const bool takes_value = option.get_items_expected_max() > 0;
+  return takes_value ? names + " " + option.get_type_name() : names;
+}
+
+// Words from one column on, as far as the line reaches. `used`: the column where the first line begins.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t used, std::string_view between = " ")
+{
+  const std::string margin(column, ' ');
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(between));
+    text.remove_prefix(std::min(text.size(), word.size() + between.size()));
+    const std::size_t end = word.size() + (text.empty() ? 0 : between.size() - 1);  // ", " leaves its comma
+    if (used > column && used + 1 + end > line_width) {
+      out += "\n" + margin;
+      used = column;
+    } else if (used > column) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    out += text.empty() ? "" : between.substr(0, between.size() - 1);
+    used += end;
+  }
+  return out + "\n";
+}
+
+// "  term      text", the text wrapped in its column; a long term stands on a line of its own.
+std::string entry(std::string_view term, std::string_view text, std::size_t column)
+{
+  std::string out = "  " + std::string(term);
+  const bool fits = out.size() + 2 <= column;
+  out += fits ? std::string(column - out.size(), ' ') : "\n" + std::string(column, ' ');
+  return out + wrapped(text, column, column);
+}
+
+// The options of a group by name: "  -S, --server URL; --server-timeout DUR; …".
+std::string names_text(const CLI::App& app, const std::string& group)
+{
+  std::string names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == group) {
+      names += (names.empty() ? "" : "; ") + joined_names(*option);
+    }
+  }
+  return "  " + wrapped(names, 2, 2, "; ");
+}
+
+std::string described_text(const CLI::App& app, const std::string& group)
+{
+  constexpr std::size_t column = 28;
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == group) {
+      text += entry(joined_names(*option), option->get_description(), column);
+    }
+  }
+  return text;
+}
+
+enum class Detail { names, descriptions };
+
+// The options of the server are named in each help and described in one place.
+std::string options_text(const CLI::App& app, Detail detail)
+{
+  std::string text;
+  for (const std::string& group : app.get_groups()) {
+    if (group.empty()) {
+      continue;  // options that are accepted and not shown
+    }
+    const bool is_server = group == server_group;
+    text += "\n" + group + (is_server ? " (described by rlock help servers):\n" : ":\n");
+    text += is_server || detail == Detail::names ? names_text(app, group) : described_text(app, group);
+  }
+  return text;
+}
+
+std::string heading(const Verb& verb)
+{
+  const std::string name = "rlock " + std::string(verb.name);
+  return name + ": " + std::string(verb.summary) + "\n\nUsage: " + name + " " + std::string(verb.synopsis) + "\n";
+}
+
+std::string examples_text(const Verb& verb)
+{
+  std::string text = "\nExamples:\n";
+  for (const std::string_view example : verb.examples) {
+    text += "  " + std::string(example) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string overview()
+{
+  constexpr std::size_t column = 16;
+  std::string text =
+      "rlock: run a command under a distributed lock, kept on Redis\n\n"
+      "Usage: rlock VERB [OPTION...]\n\n"
+      "Verbs:\n";
+  for (const Verb* verb : all_verbs()) {
+    text += entry(verb->name, verb->summary, column);
+  }
+  text += "\nExamples:\n";
+  for (const Verb* verb : all_verbs()) {
+    text += "  " + std::string(verb->examples.front()) + "\n";
+  }
+  return text + "\nrlock help VERB tells its options, rlock help servers where locks are kept.\n";
+}
+
+std::string help_of(const Verb& verb)
+{
+  constexpr std::size_t column = 16;
+  CLI::App app;
+  HelpWanted wants_help;
+  describe(verb, app, wants_help);
+
+  const std::string options = options_text(app, Detail::descriptions);
+  std::string text = heading(verb) + options;
+  if (options.find("DUR") != std::string::npos) {
+    text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s.\n";
+  }
+  text += examples_text(verb) + "\nExit codes:\n";
+  for (const ExitLine& exit : verb.exits) {
+    text += entry(exit.code, exit.meaning, column);
+  }
+  return text;
+}
+
+std::string brief_help_of(const Verb& verb)
+{
+  CLI::App app;
+  HelpWanted wants_help;
+  describe(verb, app, wants_help);
+  return heading(verb) + options_text(app, Detail::names) + examples_text(verb) + "\nrlock help " +
+         std::string(verb.name) + " describes the options.\n";
+}
+
+std::string help_of_servers()
+{
+  constexpr std::size_t column = 28;
+  CLI::App app;
+  app.set_help_flag();
+  TypedServer typed;
+  Options options(app);
+  describe_server(options, typed);
+  std::string text = "rlock help servers: where the locks are kept\n\nURLs:\n";
+  for (const ServerForm& form : server_forms()) {
+    text += entry(form.url, form.meaning, column);
+  }
+  return text + "\nOptions, the same for every verb that asks a server:\n" + described_text(app, server_group);
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help/manual.h"
+
+#include "cli/dispatch.h"
+#include "cli/options/server.h"
+#include "cli/verbs/table.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cctype>
+
+namespace rlock::cli {
+namespace {
+
+// Text in which roff finds nothing to do.
+std::string plain(std::string_view text)
+{
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (out.empty() && (c == '.' || c == '\'')) {
+      out += std::string("\\&") + c;
+    } else if (c == ' ' && out.ends_with('.')) {
+      out += '\n';  // each sentence begins a line
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// An argument of a macro: what is short and might be the name of one says that it is not.
+std::string word(std::string_view text) { return "\\&" + plain(text); }
+
+// "Fl k , Fl -key Ar KEY"
+std::string item(const CLI::Option& option)
+{
+  std::string line;
+  const char* comma = "";
+  for (const std::string& name : option.get_snames()) {
+    line += std::string(comma) + "Fl " + name;
+    comma = " , ";
+  }
+  for (const std::string& name : option.get_lnames()) {
+    line += std::string(comma) + "Fl -" + name;
+    comma = " , ";
+  }
+  const bool takes_value = option.get_items_expected_max() > 0;
+  return line + (takes_value ? " Ar " + word(option.get_type_name()) : "") + "\n";
+}
+
+std::string list(const CLI::App& app, const std::string& group)
+{
+  std::string text = ".Bl -tag -width Ds\n";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == group) {
+      text += ".It " + item(*option) + plain(option->get_description()) + "\n";
+    }
+  }
+  return text + ".El\n";
+}
+
+// The options of a group by name.
+std::string names(const CLI::App& app, const std::string& group)
+{
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == group) {
+      text += (text.empty() ? "." : " ;\n.") + item(*option);
+      text.pop_back();
+    }
+  }
+  return text + " .\n";
+}
+
+std::string options(const CLI::App& app)
+{
+  std::string text;
+  for (const std::string& group : app.get_groups()) {
+    if (group == server_group) {
+      text += ".Pp\n" + group + ", described in\n.Xr rlock 1 :\n" + names(app, group);
+    } else if (!group.empty()) {  // else help does not show it either
+      text += ".Pp\n" + plain(group) + ":\n" + list(app, group);
+    }
+  }
+  return text;
+}
+
+std::string sentence(std::string_view summary)
+{
+  std::string text(summary);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text + ".\n";
+}
+
+// "--" would be a dash.
+std::string literal(std::string_view example)
+{
+  std::string text = plain(example);
+  for (auto at = text.find("--"); at != std::string::npos; at = text.find("--", at)) {
+    text.replace(at, 2, "\\-\\-");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string mdoc_of(const Verb& verb)
+{
+  CLI::App app;
+  HelpWanted wants_help;
+  describe(verb, app, wants_help);
+  const std::string name = "rlock " + std::string(verb.name);
+
+  std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
+                     literal(verb.synopsis) + "\n.Ed\n.Pp\n";
+  text += plain(sentence(verb.summary));
+  text += options(app) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
+  for (const ExitLine& exit : verb.exits) {
+    text += ".It " + word(exit.code) + "\n" + plain(exit.meaning) + "\n";
+  }
+  text += ".El\n.Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
+  for (const std::string_view example : verb.examples) {
+    text += literal(example) + "\n";
+  }
+  return text + ".Ed\n";
+}
+
+std::string mdoc_of_servers()
+{
+  CLI::App app;
+  app.set_help_flag();
+  TypedServer typed;
+  Options options(app);
+  describe_server(options, typed);
+  return list(app, server_group);
+}
+
+std::string mdoc_of_verbs()
+{
+  std::string text = ".Bl -tag -width force-unlock -compact\n";
+  for (const Verb* verb : all_verbs()) {
+    text += ".It Cm " + std::string(verb->name) + "\n" + plain(verb->summary) + "\n";
+  }
+  return text + ".El\n";
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment as a value, so that what depends on it can be tested.
+#pragma once
+
+#include "cli/options/setting.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rlock::cli {
+
+class Environment {
+ public:
+  explicit Environment(std::vector<std::string> all) : m_all(std::move(all)) {}
+  static Environment ours();  // this process's
+
+  // Empty when unset: to a lock an empty variable means nothing either.
+  [[nodiscard]] std::string_view value(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& all() const { return m_all; }  // NAME=value
+
+  // What the config file says where no variable does: by the long option, "--server". nullptr: nothing.
+  void configure(std::vector<Setting> settings) { m_settings = std::move(settings); }
+  [[nodiscard]] const Setting* setting(std::string_view option) const;
+
+ private:
+  std::vector<std::string> m_all;
+  std::vector<Setting> m_settings;
+};
+
+}  // namespace rlock::cli

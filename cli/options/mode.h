@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that say which kind of lock is meant.
+#pragma once
+
+#include "cli/options/options.h"
+#include "lock/mode.h"
+
+namespace rlock::cli {
+
+struct TypedMode {
+  bool shared = false;
+  bool exclusive = false;
+  Text permits;
+  Text format;
+};
+
+void describe_mode(Options& options, TypedMode& typed);
+// For what can be under a lock for one at a time alone: the others are understood, so that they can be refused, and not
+// shown.
+void describe_mode_of_one(Options& options, TypedMode& typed);
+
+// Fault::usage where two of them exclude each other.
+Result<Mode> meant_mode(const TypedMode& typed);
+
+}  // namespace rlock::cli

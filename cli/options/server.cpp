@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/server.h"
+
+#include "base/password_file.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+
+namespace rlock::cli {
+namespace {
+
+constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
+constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
+constexpr Millis quorum_timeout{500};  // a server that is slow shall not cost much: the others may be enough
+constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
+                                    Choice<QuorumRule>{"all", QuorumRule::all}};
+constexpr std::string_view default_url = "redis://127.0.0.1:6379";
+
+// The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
+Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, Fault fault)
+{
+  Result<Endpoint> endpoint = parse_url(url);
+  if (!endpoint) {
+    return Error{fault, source + ": " + endpoint.error().text};
+  }
+  return endpoint;
+}
+
+bool have_a_sentinel_in_common(const Sentinels& one, const Sentinels& other)
+{
+  return std::any_of(one.hosts.begin(), one.hosts.end(), [&](const HostPort& at) {
+    return std::find(other.hosts.begin(), other.hosts.end(), at) != other.hosts.end();
+  });
+}
+
+bool is_same_server(const Endpoint& one, const Endpoint& other)
+{
+  if (one.kind == Endpoint::Kind::sentinel && other.kind == one.kind) {
+    return one.sentinels.master == other.sentinels.master && have_a_sentinel_in_common(one.sentinels, other.sentinels);
+  }
+  return one.kind == other.kind &&
+         (one.kind == Endpoint::Kind::unix_socket ? one.path == other.path
+                                                  : one.host == other.host && one.port == other.port);
+}
+
+// Independent masters, each of which has one vote.
+Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, Fault fault)
+{
+  for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
+    if (one->kind == Endpoint::Kind::local) {
+      return Error{fault, source +
+                              ": local: is one server for one host and no part of a quorum (give redis:// or "
+                              "unix:// URLs)"};
+    }
+    if (one->kind == Endpoint::Kind::cluster) {
+      return Error{fault, source +
+                              ": a cluster is no part of a quorum (give all its nodes in one URL, "
+                              "redis+cluster://host:7000,host:7001)"};
+    }
+    const auto same = std::find_if(std::next(one), endpoints.end(),
+                                   [&](const Endpoint& other) { return is_same_server(*one, other); });
+    if (same != endpoints.end()) {
+      return Error{fault, source + ": " + one->shown() + " and " + same->shown() +
+                              " are the same server, which cannot vote twice"};
+    }
+  }
+  return Done{};
+}
+
+Result<std::vector<Endpoint>> endpoints_from(const std::vector<std::string>& urls, const std::string& source,
+                                             Fault fault)
+{
+  std::vector<Endpoint> endpoints;
+  for (const std::string& url : urls) {
+    auto endpoint = endpoint_from(url, source, fault);
+    if (!endpoint) {
+      return endpoint.error();
+    }
+    endpoints.push_back(*std::move(endpoint));
+  }
+  const auto fit = can_be_a_quorum(endpoints, source, fault);
+  return fit ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(fit.error());
+}
+
+std::vector<std::string> words_of(std::string_view text)
+{
+  std::istringstream stream{std::string(text)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Result<std::vector<Endpoint>> meant_endpoints(const TypedServer& typed, const Environment& environment)
+{
+  if (!typed.urls.empty()) {
+    return endpoints_from(typed.urls, "--server", Fault::usage);
+  }
+  for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
+    const auto urls = words_of(environment.value(name));
+    if (!urls.empty()) {
+      return endpoints_from(urls, name, Fault::config);
+    }
+  }
+  if (const Setting* configured = environment.setting("--server")) {
+    return endpoints_from(configured->values, configured->where + ": server", Fault::config);
+  }
+  return endpoints_from({std::string(default_url)}, "--server", Fault::internal);
+}
+
+std::string_view password_of(const Environment& environment)
+{
+  const std::string_view ours = environment.value("RLOCK_PASSWORD");
+  return ours.empty() ? environment.value("REDISCLI_AUTH") : ours;
+}
+
+Text password_file_of(const TypedServer& typed, const Environment& environment)
+{
+  const Setting* configured = environment.setting("--password-file");
+  const bool is_configured = configured != nullptr && password_of(environment).empty();
+  return !typed.password_file && is_configured ? Text(configured->values.front()) : typed.password_file;
+}
+
+// RLOCK_SERVER as a job and a script find it has no password; the URLs that it was taken from may.
+void borrow_password(Endpoint& endpoint, const Environment& environment)
+{
+  std::vector<std::string> urls = words_of(environment.value("REDIS_URL"));
+  if (const Setting* configured = environment.setting("--server")) {
+    urls.insert(urls.end(), configured->values.begin(), configured->values.end());
+  }
+  for (const std::string& url : urls) {
+    const Result<Endpoint> known = parse_url(url);
+    if (known && known->shown() == endpoint.shown()) {
+      endpoint.password = known->password;
+      endpoint.user = endpoint.user.empty() ? known->user : endpoint.user;
+    }
+  }
+}
+
+void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment)
+{
+  for (const std::string& url : words_of(environment.value("REDIS_URL"))) {
+    const Result<Endpoint> known = parse_url(url);
+    if (known && known->shown() == endpoint.shown()) {
+      endpoint.sentinels.user = known->sentinels.user;
+      endpoint.sentinels.password = known->sentinels.password;
+    }
+  }
+}
+
+// Of those without one in their URL. The private server is guarded by its directory and has none.
+Result<Done> mean_passwords(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+{
+  const Text file = password_file_of(typed, environment);
+  for (Endpoint& endpoint : server.endpoints) {
+    if (!endpoint.password.empty() || endpoint.kind == Endpoint::Kind::local) {
+      continue;
+    }
+    Result<std::string> password = file ? read_password_file(*file) : std::string(password_of(environment));
+    if (!password) {
+      return password.error();
+    }
+    endpoint.password = *std::move(password);
+    std::error_code none;
+    if (file && std::filesystem::is_regular_file(*file, none)) {
+      endpoint.password_file = *file;  // a pipe is read but once
+    }
+    if (endpoint.password.empty()) {
+      borrow_password(endpoint, environment);
+    }
+  }
+  return Done{};
+}
+
+// The sentinels' own: those of the server are not shown to them.
+Result<Done> mean_sentinels(const TypedServer&, const Environment& environment, ServerSpec& server)
+{
+  for (Endpoint& endpoint : server.endpoints) {
+    Sentinels& sentinels = endpoint.sentinels;
+    if (endpoint.kind != Endpoint::Kind::sentinel || !sentinels.password.empty()) {
+      continue;
+    }
+    sentinels.password = environment.value("RLOCK_SENTINEL_PASSWORD");
+    if (sentinels.user.empty()) {
+      sentinels.user = environment.value("RLOCK_SENTINEL_USERNAME");
+    }
+    if (sentinels.password.empty()) {
+      borrow_sentinel_password(endpoint, environment);
+    }
+  }
+  return Done{};
+}
+
+std::string typed_or(const Text& typed, const Environment& environment, std::string_view name, std::string_view option)
+{
+  const std::string_view variable = environment.value(name);
+  const Setting* configured = environment.setting(option);
+  return typed                                       ? *typed
+         : variable.empty() && configured != nullptr ? configured->values.front()
+                                                     : std::string(variable);
+}
+
+// What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
+Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+{
+  if (typed.tls_key && !typed.cert) {
+    return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
+  }
+  // The file's key is for the file's certificate.
+  const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
+  const TlsFiles files{
+      .authorities = typed_or(typed.cacert, environment, "RLOCK_CACERT", "--cacert"),
+      .certificate = typed_or(typed.cert, environment, "RLOCK_CERT", "--cert"),
+      .key = typed.cert ? typed.tls_key.value_or("") : typed_or({}, environment, "RLOCK_TLS_KEY", key_option)};
+  bool used = false;
+  for (Endpoint& endpoint : server.endpoints) {
+    for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
+      used = used || tls->has_value();
+      *tls = *tls ? std::optional(files) : std::nullopt;
+    }
+  }
+  if ((typed.cacert || typed.cert) && !used) {
+    return usage((typed.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
+                 " is a server without TLS (try -S rediss://host:6379)");
+  }
+  return Done{};
+}
+
+Result<Done> mean_quorum(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+{
+  if (typed.restart_guard) {
+    const Result<Millis> guard = meant_duration(*typed.restart_guard, guard_rule);
+    if (!guard) {
+      return guard.error();
+    }
+    server.restart_guard_for = *guard;
+  }
+  server.restart_guard = !typed.no_restart_guard && server.restart_guard_for != Millis{0};
+  const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
+  if (!typed.quorum && configured == nullptr) {
+    return Done{};
+  }
+  const std::string& word = typed.quorum ? *typed.quorum : configured->values.front();
+  const Result<QuorumRule> rule = meant_choice(word, "--quorum", quorum_choices);
+  if (!rule) {
+    return typed.quorum ? rule.error() : Error{Fault::config, configured->where + ": " + rule.error().text};
+  }
+  if (server.endpoints.size() == 1) {
+    return usage("--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
+  }
+  server.quorum = *rule;
+  return Done{};
+}
+
+constexpr std::string_view url_help =
+    "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
+
+void describe_urls(Options& options, TypedServer& typed, std::string_view more)
+{
+  const std::string help = std::string(url_help).append(more);
+  options.texts("-S,--server", typed.urls, "URL", help.c_str());
+}
+
+void describe_quorum(Options options, TypedServer& typed)
+{
+  options.text("--quorum", typed.quorum, "majority|all",
+               "how many of several servers have to grant it; permits may need more than a majority "
+               "(majority)");
+  options.text("--restart-guard", typed.restart_guard, "DUR",
+               "of several servers: one that lost its data, or is new, counts after DUR (the longest ttl in use)");
+  options.flag("--no-restart-guard", typed.no_restart_guard,
+               "count it at once: all of them keep their data when they are restarted");
+}
+
+void describe_access(Options& options, TypedServer& typed)
+{
+  options.text("--password-file", typed.password_file, "FILE",
+               "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
+  options.text("--cacert", typed.cacert, "FILE",
+               "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
+  options.text("--cert", typed.cert, "FILE", "the client's certificate (else RLOCK_CERT, none)");
+  options.text("--tls-key", typed.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
+}
+
+}  // namespace
+
+void describe_server(Options& options, TypedServer& typed)
+{
+  Options group = options.in(server_group);
+  describe_urls(group, typed, "; given several times: independent servers, of which a quorum has to grant the lock");
+  group.text("--server-timeout", typed.timeout, "DUR",
+             "for connecting and for every answer (5s; of several servers 500ms each)");
+  describe_quorum(group, typed);
+  describe_access(group, typed);
+}
+
+void describe_one_server(Options& options, TypedServer& typed)
+{
+  Options group = options.in(server_group);
+  describe_urls(group, typed, "");
+  group.text("--server-timeout", typed.timeout, "DUR", "for connecting and for every answer (5s)");
+  describe_quorum(options.in(""), typed);
+  describe_access(group, typed);
+}
+
+Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment)
+{
+  Result<std::vector<Endpoint>> endpoints = meant_endpoints(typed, environment);
+  if (!endpoints) {
+    return endpoints.error();
+  }
+  ServerSpec server;
+  server.endpoints = *std::move(endpoints);
+  server.timeout = server.endpoints.size() > 1 ? quorum_timeout : server.timeout;
+  if (typed.timeout) {
+    const Result<Millis> timeout = meant_duration(*typed.timeout, timeout_rule);
+    if (!timeout) {
+      return timeout.error();
+    }
+    server.timeout = *timeout;
+  }
+  for (const auto mean : {mean_quorum, mean_tls, mean_passwords, mean_sentinels}) {
+    const Result<Done> meant = mean(typed, environment, server);
+    if (!meant) {
+      return meant.error();
+    }
+  }
+  server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
+  server.local_name = environment.value("RLOCK_LOCAL_NAME");
+  return server;
+}
+
+Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment)
+{
+  const Result<ServerSpec> server = meant_server(typed, environment);
+  if (!server) {
+    return server.error();
+  }
+  auto clock = std::make_unique<BootClock>();
+  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, Stop::never());
+  if (!store) {
+    return store.error();
+  }
+  return OpenedStore{std::move(clock), *std::move(store), server->timeout};
+}
+
+}  // namespace rlock::cli

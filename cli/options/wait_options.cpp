@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/wait_options.h"
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+// parse_duration knows nothing longer.
+constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24}, "10s"};
+
+}  // namespace
+
+void describe_patience(Options& options, TypedPatience& typed)
+{
+  options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait, "give up at once when the lock is busy");
+  options.text("-w,--wait,--timeout", typed.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
+}
+
+Result<std::optional<Millis>> meant_patience(const TypedPatience& typed)
+{
+  std::optional<Millis> wait;
+  if (typed.wait) {
+    const Result<Millis> meant = meant_duration(*typed.wait, wait_rule);
+    if (!meant) {
+      return meant.error();
+    }
+    wait = *meant;
+  }
+  if (typed.no_wait && wait.value_or(0ms) > 0ms) {
+    return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
+  }
+  return typed.no_wait ? std::optional{0ms} : wait;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/export.h"
+
+#include "server/url.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view held_variable = "RLOCK_HELD";
+constexpr std::string_view shard_variable = "RLOCK_SHARD";
+constexpr std::string_view server_variable = "RLOCK_SERVER";
+
+std::string line(std::string_view name, std::string_view value)
+{
+  return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
+}
+
+// The lines "TOKEN KEY" of other keys: who takes a key again has it no more by its earlier token.
+std::string held_of_others(std::string_view held, std::string_view key)
+{
+  std::string others;
+  while (!held.empty()) {
+    const std::string_view entry = held.substr(0, held.find('\n'));
+    held.remove_prefix(std::min(held.size(), entry.size() + 1));
+    const auto space = entry.find(' ');
+    if (space == std::string_view::npos || entry.substr(space + 1) != key) {
+      others += (others.empty() ? "" : "\n") + std::string(entry);
+    }
+  }
+  return others;
+}
+
+// Whether RLOCK_SERVER means these servers already, and knows a password of one of them.
+bool has_password_for(const std::string& servers, const Environment& environment)
+{
+  std::istringstream urls{std::string(environment.value(server_variable))};
+  std::string known;
+  bool has_password = false;
+  for (std::string url; urls >> url;) {
+    const Result<Endpoint> endpoint = parse_url(url);
+    if (!endpoint) {
+      return false;
+    }
+    known += (known.empty() ? "" : " ") + endpoint->shown();
+    has_password = has_password || !endpoint->password.empty();
+  }
+  return has_password && known == servers;
+}
+
+}  // namespace
+
+std::string shell_quoted(std::string_view text)
+{
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
+{
+  const HeldLock& ours = lock.held.front();
+  const std::string_view held = environment.value(held_variable);
+  const std::string others = ours.hold.is_nested() ? std::string(held) : held_of_others(held, ours.name.text());
+  const auto variables = job_environment({std::string(held_variable) + "=" + others}, lock);
+
+  std::string lines;
+  for (const std::string_view name :
+       {std::string_view("RLOCK_KEY"), std::string_view("RLOCK_TOKEN"), fence_variable,
+        std::string_view("RLOCK_LEASE_MS"), shard_variable, server_variable, held_variable}) {
+    if (name == shard_variable && !ours.shard) {
+      continue;
+    }
+    if (name == fence_variable) {
+      lines += line(name, std::to_string(fence));
+    } else if (name != server_variable || !has_password_for(lock.server, environment)) {
+      lines += line(name, environment_value(variables, name));
+    }
+  }
+  return lines;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// --log-format.
+#pragma once
+
+#include "cli/options/options.h"
+#include "lock/names.h"
+
+namespace rlock::cli {
+
+void describe_log_format(Options& options, Text& typed);
+
+// From here on all lines of this process are written like that. `lock`: what they are about, unless they say otherwise.
+// Fault::usage.
+Result<Done> use_log_format(const Text& typed, const LockName* lock);
+
+}  // namespace rlock::cli

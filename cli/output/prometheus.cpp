@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/prometheus.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+namespace rlock::cli {
+namespace {
+
+using Sample = std::optional<std::string> (*)(const LockState&, std::int64_t now_ms);
+
+std::string seconds(std::int64_t ms)
+{
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", static_cast<double>(ms) / 1000);
+  return text.data();
+}
+
+std::optional<std::string> ttl(const LockState& state, std::int64_t)
+{
+  return state.held() && !state.ttl ? std::optional<std::string>("+Inf")
+                                    : seconds(state.held() ? state.ttl->count() : 0);
+}
+
+std::optional<std::string> fence(const LockState& state, std::int64_t)
+{
+  return state.fence == 0 ? std::nullopt : std::optional(std::to_string(state.fence));
+}
+
+// Of the holder that has had it for longest; by its own clock, which may be ahead of ours.
+std::optional<std::string> age(const LockState& state, std::int64_t now_ms)
+{
+  std::optional<std::int64_t> since;
+  for (const Holder& holder : state.holders) {
+    if (holder.info && holder.info->since_ms > 0) {
+      since = std::min(since.value_or(holder.info->since_ms), holder.info->since_ms);
+    }
+  }
+  return since ? std::optional(seconds(std::max<std::int64_t>(0, now_ms - *since))) : std::nullopt;
+}
+
+std::optional<std::string> limit(const LockState& state, std::int64_t)
+{
+  const auto* permits = std::get_if<Permits>(&state.mode);
+  return permits != nullptr && permits->limit > 0 ? std::optional(std::to_string(permits->limit)) : std::nullopt;
+}
+
+struct Family {
+  std::string_view name;
+  std::string_view help;
+  Sample sample;
+};
+
+constexpr Family families[] = {
+    {"rlock_held", "Whether somebody holds the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::string(state.held() ? "1" : "0")); }},
+    {"rlock_ttl_seconds", "Until the lock expires unless it is renewed; 0 when it is free.", ttl},
+    {"rlock_fence", "The last fencing number that was given out.", fence},
+    {"rlock_holders", "How many hold the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.count)); }},
+    {"rlock_limit", "How many permits there are.", limit},
+    {"rlock_waiting", "How many wait for the lock.",
+     [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},
+    {"rlock_age_seconds", "For how long the lock has been held.", age},
+};
+
+// A collector refuses the whole file when a byte in it is no valid UTF-8. Such bytes and control characters become U+FFFD.
+std::string label_value(std::string_view text)
+{
+  std::string value;
+  while (!text.empty()) {
+    const std::size_t size = utf8_length(text);
+    const char c = text.front();
+    if (size == 0 || (c != '\n' && begins_with_control(text))) {
+      value += "\xef\xbf\xbd";
+    } else if (c == '\\' || c == '"') {
+      value += {'\\', c};
+    } else {
+      value += c == '\n' ? "\\n" : std::string(text.substr(0, size));
+    }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms)
+{
+  std::string text;
+  for (const Family& family : families) {
+    const std::string name(family.name);
+    text += "# HELP " + name + " " + std::string(family.help) + "\n# TYPE " + name + " gauge\n";
+    for (const LockState& state : states) {
+      if (const auto value = family.sample(state, now_ms)) {
+        text += name + "{key=\"" + label_value(state.name.text()) + "\"} " + *value + "\n";
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace rlock::cli

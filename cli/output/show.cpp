@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/show.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "cli/output/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::size_t columns = 6;
+constexpr std::size_t waiters_shown = 10;
+using Row = std::array<std::string, columns>;
+
+// Nothing for what is not known.
+std::string line(const char* label, const std::string& value)
+{
+  char padded[16];
+  std::snprintf(padded, sizeof padded, "  %-9s", label);
+  return value.empty() ? "" : padded + value + "\n";
+}
+
+std::string show_ttl(const LockState& state)
+{
+  if (!state.ttl) {
+    return "none: it never expires by itself";
+  }
+  const auto& info = state.holders.front().info;
+  std::string left = show_roughly(*state.ttl);
+  if (!info) {
+    return left;
+  }
+  return left + (info->automatic ? ", renewed while the job runs" : ", not renewed");
+}
+
+std::string show_holder(const Holder& holder, std::int64_t now_ms)
+{
+  if (!holder.info) {
+    return line("holder", describe_who(holder.owner, {}) + " (another client, of which no more is known)");
+  }
+  const HolderInfo& info = *holder.info;
+  return line("holder", describe_who(holder.owner, holder.info)) + line("running", printable(info.command)) +
+         line("label", printable(info.label)) + line("since", since_and_age(info.since_ms, now_ms)) +
+         line("token", printable(holder.owner.text()));
+}
+
+// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh"
+std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
+{
+  const HolderInfo info = waiter.info.value_or(HolderInfo{});
+  const std::string command = printable(info.command);
+  const std::string since = since_and_age(info.since_ms, now_ms);
+  return describe_who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
+         (command.empty() ? "" : ", running " + command);
+}
+
+std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
+{
+  const std::size_t shown = std::min(waiting.size(), waiters_shown);
+  const std::size_t column = std::to_string(shown).size() + 2;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::string place = std::to_string(i + 1);
+    place.resize(column, ' ');
+    text += line(i == 0 ? "waiting" : "", place + show_waiter(waiting[i], now_ms));
+  }
+  const std::size_t more = waiting.size() - shown;
+  return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
+}
+
+// What `rlock once` remembers.
+std::string show_once(const LockState& state)
+{
+  if (!state.once) {
+    return "";
+  }
+  const OnceSuccess& once = *state.once;
+  return line("once", "succeeded " + readable_utc(once.at_ms).value_or("") + " (" + show_roughly(once.ago) +
+                          " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
+}
+
+// Of several servers: who has the lock on too few of them.
+std::string show_partial(const LockState& state)
+{
+  std::string text;
+  for (const Holder& holder : state.partial) {
+    text += line("partly", describe_who(holder.owner, holder.info) + ", on too few servers to hold it");
+  }
+  return text;
+}
+
+std::string age(const Holder& holder, std::int64_t now_ms)
+{
+  const bool known = holder.info && holder.info->since_ms > 0 && holder.info->since_ms <= now_ms;
+  return known ? show_roughly(Millis{now_ms - holder.info->since_ms}) : "-";
+}
+
+Row row_of(const LockState& state, std::int64_t now_ms)
+{
+  const Holder& holder = state.holders.front();
+  const std::string more = state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
+  const std::string command = holder.info ? printable(holder.info->command) : "";
+  return {printable(state.name.text()),
+          describe_who(holder.owner, holder.info) + more,
+          state.ttl ? show_roughly(*state.ttl) : "never",
+          age(holder, now_ms),
+          std::to_string(state.waiting.size()),
+          command.empty() ? "-" : command};
+}
+
+std::string aligned(const std::vector<Row>& rows)
+{
+  std::array<std::size_t, columns> widest{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      widest[i] = std::max(widest[i], width(row[i]));
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i + 1 < columns; ++i) {
+      text += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
+    }
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+// What is not the plain lock says so.
+struct HowHeld {
+  const LockState& state;
+  std::string operator()(const Plain&) const { return ""; }
+  std::string operator()(const Reader&) const { return ", shared"; }
+  std::string operator()(const Writer&) const { return ", exclusive (read-write lock)"; }
+  std::string operator()(const Permits& permits) const
+  {
+    const std::string held = ", " + std::to_string(state.count);
+    return permits.limit == 0 ? held + " permits (their number is gone)"
+                              : held + " of " + std::to_string(permits.limit) + " permits";
+  }
+  std::string operator()(const PlainString&) const { return " (format string)"; }
+};
+
+std::string how(const LockState& state) { return std::visit(HowHeld{state}, state.mode); }
+
+}  // namespace
+
+std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
+{
+  std::string moment = readable_utc(since_ms).value_or("");
+  if (moment.empty()) {
+    return "";
+  }
+  if (since_ms > now_ms) {
+    return moment;
+  }
+  return moment + " (" + show_roughly(Millis{now_ms - since_ms}) + " ago)";
+}
+
+std::string show_status(const LockState& state, std::int64_t now_ms)
+{
+  const std::string key = printable(state.name.text());
+  if (!state.held()) {
+    return key + ": free\n" + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
+  }
+  std::string text = key + ": held" + how(state) + "\n";
+  for (const Holder& holder : state.holders) {
+    text += show_holder(holder, now_ms);
+    text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
+  }
+  text += line("ttl", show_ttl(state));
+  text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
+  return text + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
+}
+
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
+{
+  std::vector<Row> rows;
+  for (const LockState& state : states) {
+    if (state.held()) {
+      rows.push_back(row_of(state, now_ms));
+    }
+  }
+  if (rows.empty()) {
+    return "";
+  }
+  rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "WAITING", "COMMAND"});
+  return aligned(rows);
+}
+
+std::string show_event(const ShownEvent& shown)
+{
+  const LockEvent& event = shown.event;
+  std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
+                     std::string(name_of(event.what)) + "  " + describe_who(event.owner, event.info);
+  text += event.from.empty() ? "" : ", from " + describe_who(Owner::of(event.from), event.from_info);
+  text += event.info && !event.info->command.empty() ? ", running " + printable(event.info->command) : "";
+  text += event.info && !event.info->label.empty() ? " (" + printable(event.info->label) + ")" : "";
+  text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
+  text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
+  text += event.by.empty()
+              ? ""
+              : (event.what == LockEvent::What::lost ? ", now held by " : ", wanted by ") + printable(event.by);
+  return text + "\n";
+}
+
+}  // namespace rlock::cli

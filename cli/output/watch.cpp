@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/watch.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "cli/output/columns.h"
+#include "cli/output/show.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view inverse = "\x1b[7m";
+constexpr std::string_view bold = "\x1b[1m";
+constexpr std::string_view red = "\x1b[31m";
+constexpr std::string_view normal = "\x1b[0m";
+constexpr std::size_t rows_for_details = 20;  // from so many on there is room for the selected lock's
+constexpr std::size_t bar_width = 10;
+constexpr char escape = 0x1b;
+
+struct Row {
+  const LockState* state;
+  std::string key;
+  std::string holder;
+  std::string command;
+  std::int64_t age_ms;  // -1: not known
+  double rate;
+};
+
+Row row_of(const LockState& state, const Picture& picture)
+{
+  Row row{.state = &state,
+          .key = printable(state.name.text()),
+          .holder = {},
+          .command = {},
+          .age_ms = -1,
+          .rate = picture.rates.per_second(state.name, picture.now)};
+  if (!state.held()) {
+    return row;
+  }
+  const Holder& first = state.holders.front();
+  row.holder = first.info ? printable(first.info->user + "@" + first.info->host) : printable(first.owner.text());
+  row.holder += state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
+  if (first.info) {
+    row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
+    const bool known = first.info->since_ms > 0 && first.info->since_ms <= picture.wall_ms;
+    row.age_ms = known ? picture.wall_ms - first.info->since_ms : -1;
+  }
+  return row;
+}
+
+bool matches(const Row& row, const std::string& filter)
+{
+  return filter.empty() || row.key.find(filter) != std::string::npos || row.holder.find(filter) != std::string::npos ||
+         row.command.find(filter) != std::string::npos;
+}
+
+// What somebody wants to see first: the oldest, the nearest end, the longest queue, the busiest.
+bool before(const Row& a, const Row& b, SortBy sort)
+{
+  switch (sort) {
+    case SortBy::age: return a.age_ms > b.age_ms;
+    case SortBy::ttl: return a.state->ttl.value_or(Millis::max()) < b.state->ttl.value_or(Millis::max());
+    case SortBy::waiting: return a.state->waiting.size() > b.state->waiting.size();
+    case SortBy::rate: return a.rate > b.rate;
+    case SortBy::key: break;
+  }
+  return a.key < b.key;
+}
+
+std::vector<Row> rows_of(const Picture& picture, const View& view)
+{
+  std::vector<Row> rows;
+  for (const LockState& state : picture.states) {
+    Row row = row_of(state, picture);
+    if (matches(row, view.filter)) {
+      rows.push_back(std::move(row));
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+    return view.reversed ? before(b, a, view.sort) : before(a, b, view.sort);
+  });
+  return rows;
+}
+
+// "[######----] 20s"
+std::string ttl_bar(const LockState& state)
+{
+  if (!state.held()) {
+    return "free";
+  }
+  if (!state.ttl) {
+    return "never ends";
+  }
+  const auto& info = state.holders.front().info;
+  const auto lease = info && info->lease.count() > 0 ? info->lease : *state.ttl;
+  const auto filled = std::min<std::int64_t>(
+      bar_width, (state.ttl->count() * static_cast<std::int64_t>(bar_width) + lease.count() / 2) / lease.count());
+  return "[" + std::string(static_cast<std::size_t>(filled), '#') +
+         std::string(bar_width - static_cast<std::size_t>(filled), '-') + "] " + show_roughly(*state.ttl);
+}
+
+std::string shown_rate(double rate)
+{
+  if (rate == 0) {
+    return "-";
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), rate >= 10 ? "%.0f/s" : "%.1f/s", rate);
+  return text.data();
+}
+
+using Cells = std::array<std::string, 7>;
+
+// The columns' widths add up to `columns`; the last one has what is left.
+std::string line_of(const Cells& cells, std::size_t columns)
+{
+  const std::size_t spare = columns > 80 ? columns - 80 : 0;
+  const std::array<std::size_t, 6> widths{16 + spare / 4, 14 + spare / 4, 7, 17, 5, 6};
+  std::string line;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    line += fitted(cells[i], widths[i]) + ' ';
+  }
+  return fitted(line + cells.back(), columns);
+}
+
+Cells cells_of(const Row& row)
+{
+  return {row.key,
+          row.holder,
+          row.age_ms < 0 ? "-" : show_roughly(Millis{row.age_ms}),
+          ttl_bar(*row.state),
+          std::to_string(row.state->waiting.size()),
+          shown_rate(row.rate),
+          row.command};
+}
+
+std::string heading(const Picture& picture, std::size_t columns)
+{
+  std::size_t held = 0;
+  std::size_t waiting = 0;
+  for (const LockState& state : picture.states) {
+    held += state.held() ? 1 : 0;
+    waiting += state.waiting.size();
+  }
+  const std::string moment = iso_utc(picture.wall_ms).value_or("");
+  const std::string left = "rlock watch  " + printable(picture.server);
+  const std::string right = std::to_string(held) + " held, " + std::to_string(waiting) + " waiting  " +
+                            (moment.size() > 19 ? moment.substr(11, 8) + " UTC" : "");
+  const std::size_t room = columns > width(right) + 1 ? columns - width(right) - 1 : 0;
+  return std::string(bold) + clipped(fitted(left, room) + " " + right, columns) + std::string(normal);
+}
+
+std::string footing(const Picture& picture, const View& view, std::size_t columns)
+{
+  if (view.types_filter) {
+    return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
+  }
+  if (!picture.trouble.empty()) {
+    return std::string(red) + fitted(printable(picture.trouble), columns) + std::string(normal);
+  }
+  constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
+  const std::string sorted =
+      std::string(names[static_cast<std::size_t>(view.sort)]) + (view.reversed ? ", reversed" : "");
+  const std::string filtered = view.filter.empty() ? "" : " (" + printable(view.filter) + ")";
+  return fitted("q quit  sort: k key a age t ttl w waiting r rate (" + sorted + ")  / filter" + filtered, columns);
+}
+
+std::vector<std::string> details_of(const LockState& state, const Picture& picture, std::size_t columns,
+                                    std::size_t most)
+{
+  std::vector<std::string> lines;
+  const std::string text = show_status(state, picture.wall_ms);
+  for (std::size_t begin = 0; begin < text.size() && lines.size() < most;) {
+    const std::size_t end = text.find('\n', begin);
+    lines.push_back(clipped(std::string_view(text).substr(begin, end - begin), columns));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// The rows that fit, the selected one among them.
+std::vector<std::string> table(const std::vector<Row>& rows, const View& view, std::size_t most, std::size_t columns)
+{
+  std::vector<std::string> lines;
+  const std::size_t from = view.selected >= most ? view.selected - most + 1 : 0;
+  for (std::size_t i = from; i < rows.size() && lines.size() < most; ++i) {
+    const std::string line = line_of(cells_of(rows[i]), columns);
+    lines.push_back(i == view.selected ? std::string(inverse) + line + std::string(normal) : line);
+  }
+  return lines;
+}
+
+void append(std::vector<std::string>& lines, std::vector<std::string> more)
+{
+  std::move(more.begin(), more.end(), std::back_inserter(lines));
+}
+
+void sort_by(View& view, SortBy sort)
+{
+  view.reversed = view.sort == sort && !view.reversed;
+  view.sort = sort;
+}
+
+void press_in_filter(View& view, char key)
+{
+  if (key == '\r' || key == '\n') {
+    view.types_filter = false;
+  } else if (key == escape) {
+    view.types_filter = false;
+    view.filter.clear();
+  } else if (key == 0x7f || key == '\b') {
+    while (!view.filter.empty() && (static_cast<unsigned char>(view.filter.back()) & 0xc0) == 0x80) {
+      view.filter.pop_back();
+    }
+    view.filter.resize(view.filter.empty() ? 0 : view.filter.size() - 1);
+  } else if (static_cast<unsigned char>(key) >= ' ') {
+    view.filter += key;
+  }
+}
+
+void press_one(View& view, char key)
+{
+  switch (key) {
+    case 'q': view.quits = true; break;
+    case 'k': sort_by(view, SortBy::key); break;
+    case 'a': sort_by(view, SortBy::age); break;
+    case 't': sort_by(view, SortBy::ttl); break;
+    case 'w': sort_by(view, SortBy::waiting); break;
+    case 'r': sort_by(view, SortBy::rate); break;
+    case '/': view.types_filter = true; break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void Rates::note(const std::vector<LockState>& states, Instant now)
+{
+  for (const LockState& state : states) {
+    const auto [place, is_new] = m_seen.try_emplace(state.name.text(), Seen{state.fence, 0, now});
+    Seen& seen = place->second;
+    seen.changes += !is_new && state.fence != seen.fence ? 1 : 0;
+    seen.fence = state.fence;
+  }
+}
+
+double Rates::per_second(const LockName& name, Instant now) const
+{
+  const auto found = m_seen.find(name.text());
+  if (found == m_seen.end() || now <= found->second.since) {
+    return 0;
+  }
+  return static_cast<double>(found->second.changes) / std::chrono::duration<double>(now - found->second.since).count();
+}
+
+void press(View& view, std::string_view keys)
+{
+  while (!keys.empty()) {
+    const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
+    if (is_arrow) {
+      view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
+      keys.remove_prefix(3);
+    } else {
+      view.types_filter ? press_in_filter(view, keys.front()) : press_one(view, keys.front());
+      keys.remove_prefix(1);
+    }
+  }
+}
+
+std::vector<std::string> frame(const Picture& picture, View& view, Size size)
+{
+  const std::vector<Row> rows = rows_of(picture, view);
+  view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
+
+  constexpr std::size_t around = 3;  // heading, names of the columns, keys
+  const std::size_t room = size.rows > around ? size.rows - around : 1;
+  const std::size_t for_rows = std::min(rows.size(), room / 2);
+  const std::size_t for_details = size.rows >= rows_for_details && !rows.empty() ? room - for_rows : 0;
+
+  std::vector<std::string> lines{heading(picture, size.columns),
+                                 line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, size.columns)};
+  append(lines, table(rows, view, room - for_details, size.columns));
+  if (for_details > 1) {
+    lines.emplace_back();
+    append(lines, details_of(*rows[view.selected].state, picture, size.columns, for_details - 1));
+  }
+  if (picture.states.empty()) {
+    lines.push_back(clipped("no lock is held", size.columns));
+  }
+  lines.resize(size.rows - std::min<std::size_t>(size.rows, 1));
+  lines.push_back(footing(picture, view, size.columns));
+  return lines;
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock acl: what an administrator has to allow.
+#include "cli/options/keys.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
+#include "store/redis/acl_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedAcl {
+  TypedKeys keys;
+  Text user;
+  bool cluster = false;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock acl -k 'app:*' --user deploy | redis-cli",
+    "redis-cli ACL SETUSER deploy '>PASSWORD'",
+    "rlock acl -k 'app:*' -k '{app}:*'  # a {tag} needs a pattern with it",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "the line is printed"},
+    usage_exit,
+    output_exit,
+    ExitLine{"78", "a brace in the pattern would split the lock over two cluster slots"},
+};
+
+// As redis-cli and redis.conf take a word apart.
+std::string as_word(std::string_view word)
+{
+  if (word.find_first_of("\"'") == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string text = "\"";
+  for (const char c : word) {
+    text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  }
+  return text + "\"";
+}
+
+std::string rules(char kind, const std::vector<std::string>& names)
+{
+  std::string text;
+  for (const std::string& name : names) {
+    text += " " + as_word(kind + name);
+  }
+  return text;
+}
+
+// Says nothing of a password: so it can be repeated for a user that has one, and a new user cannot log in before it does.
+std::string line_for(const std::string& user, const Rights& rights)
+{
+  return "ACL SETUSER " + as_word(user) + " on resetkeys resetchannels -@all" + rules('~', rights.keys) +
+         rules('&', rights.channels) + rules('+', rights.commands);
+}
+
+Result<std::string> meant_user(const TypedAcl& typed)
+{
+  const std::string user = typed.user.value_or("rlock");
+  const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+  return user.empty() || blank
+             ? Result<std::string>(usage("--user: '" + printable(user) + "' is no name of a user (try --user rlock)"))
+             : user;
+}
+
+Result<RunEnd> act(const TypedAcl& typed, const Call& call)
+{
+  std::vector<std::string> globs;
+  for (const auto& list : {typed.keys.keys, call.operands}) {
+    for (const std::string& glob : list) {
+      globs.push_back(meant_pattern(typed.keys, glob));
+    }
+  }
+  if (globs.empty()) {
+    return usage("no key: say which locks the user may take (try -k 'app:*')");
+  }
+  const Result<std::string> user = meant_user(typed);
+  if (!user) {
+    return user.error();
+  }
+  Result<Rights> rights = rights_for(globs);
+  if (!rights) {
+    return rights.error();
+  }
+  if (typed.cluster) {
+    add_cluster(*rights);
+  }
+  const std::string line = line_for(*user, *rights);
+  print(typed.json ? acl_json(*user, *rights, line) : line + "\n");
+  return ended(ExitCode::ok);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedAcl>();
+  options.texts("-k,--key", typed->keys.keys, "GLOB", "the locks that the user may take");
+  describe_prefix(options, typed->keys);
+  options.text("--user", typed->user, "NAME", "who may (rlock)");
+  options.flag("--cluster", typed->cluster,
+               "for the nodes of a cluster, of Redis 7 or later: each has users of its own");
+  options.flag("--json", typed->json, "one JSON object a line");
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb acl_verb{
+    .name = "acl",
+    .summary = "print the ACL rules that a user of the server needs",
+    .synopsis = "[OPTION...] [-k] GLOB",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

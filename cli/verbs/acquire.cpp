@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/acquire.h"
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "cli/label.h"
+#include "cli/options/limits.h"
+#include "cli/output/export.h"
+#include "cli/output/json.h"
+#include "cli/output/logging.h"
+#include "cli/output/output.h"
+#include "cli/sync.h"
+#include "cli/verbs/table.h"
+
+#include <array>
+#include <climits>
+#include <utility>
+
+namespace rlock::cli {
+namespace {
+
+constexpr NumberRule pid_rule{"--pid", 1, INT_MAX, "$$"};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock acquire -k stock --pid $$",
+    "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
+    "token=$(rlock acquire -k stock -n --lease 5m) || exit",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "taken, and its token is printed"},
+    ExitLine{"64", "usage, a bad URL in the arguments or a --pid that does not exist among it"},
+    server_exit,
+    ExitLine{"70, 71",
+             "internal error; no keeper could be started, or standard output not be "
+             "written: nothing is held"},
+    ExitLine{"75", "busy (or -E N)"},
+    refused_exit,
+    config_exit,
+};
+
+void describe_keeper(Options& options, TypedAcquire& typed)
+{
+  Options group = options.in("How long it lasts (one of --pid and --lease is needed)");
+  group.text("--pid", typed.pid, "PID",
+             "leave a keeper behind, a process that renews the lock until PID ends and releases it "
+             "then, or when the script says rlock release; with a shell, $$");
+  group.text("--ttl", typed.ttl, "DUR", "with --pid: how long the lock outlives a dead keeper (30s)");
+  group.text("--signal", typed.signal, "SIG",
+             "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
+             "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
+  group.text("--on-lost", typed.on_lost, "stop|warn", "with --pid: warn sends nothing; ask rlock check (stop)");
+  group.text("--lease", typed.lease, "DUR",
+             "leave nobody behind: over after DUR, unless renewed; where the lock is ours already, from an "
+             "outer hold, not before that one ends, and what is then left of its ttl");
+}
+
+Result<Millis> meant_ttl(const TypedAcquire& typed)
+{
+  if (typed.pid.has_value() == typed.lease.has_value()) {
+    return usage(typed.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
+                           : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
+  }
+  if (typed.lease) {
+    return meant_duration(*typed.lease, fixed_lease_rule);
+  }
+  return typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+}
+
+Error keeper_only(std::string_view option, const char* why)
+{
+  return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
+}
+
+Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
+{
+  if (!typed.pid) {
+    if (typed.ttl) {
+      return keeper_only("--ttl", "a lease is its own ttl");
+    }
+    if (typed.signal || typed.on_lost) {
+      return keeper_only(typed.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
+    }
+    return std::optional<Ward>{};
+  }
+  const Result<int> pid = meant_number(*typed.pid, pid_rule);
+  if (!pid) {
+    return pid.error();
+  }
+  Ward ward{.pid = *pid};
+  if (typed.signal) {
+    const std::optional<int> signal = signal_number(*typed.signal);
+    if (!signal) {
+      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
+    }
+    ward.lost_signal = *signal;
+  }
+  if (typed.on_lost) {
+    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    if (!on_lost) {
+      return on_lost.error();
+    }
+    ward.on_lost = *on_lost;
+  }
+  return std::optional(ward);
+}
+
+std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+                  const Environment& environment)
+{
+  if (typed.json) {
+    return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
+  }
+  if (typed.exports) {
+    return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.shown()}, fence, environment);
+  }
+  return lock.hold.token() + "\n";
+}
+
+// What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
+void print_failure(const Result<RunEnd>& end)
+{
+  int code = end ? 0 : static_cast<int>(exit_code_of(end.error().fault));
+  if (end) {
+    const auto* death = std::get_if<DieOf>(&*end);
+    code = death != nullptr ? 128 + death->signal : std::get<ExitWith>(*end).code;
+  }
+  if (code != 0) {
+    print("(exit " + std::to_string(code) + ")\n");
+  }
+}
+
+Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
+{
+  const Result<AcquireRequest> request = meant_acquire(typed, call.operands, call.environment);
+  const Result<Done> logging = use_log_format(typed.log_format, request ? &request->name : nullptr);
+  if (!logging) {
+    return logging.error();
+  }
+  if (!request) {
+    return request.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
+  return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, std::uint64_t fence) {
+    print(shown(typed, *request, lock, fence, call.environment));
+    return finish_output();
+  });
+}
+
+Result<RunEnd> act(const TypedAcquire& typed, const Call& call)
+{
+  Result<RunEnd> end = acquired(typed, call);
+  if (typed.exports) {
+    print_failure(end);
+  }
+  return end;
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedAcquire>();
+  describe_acquire(options, *typed);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+void describe_acquire(Options& options, TypedAcquire& typed)
+{
+  describe_keys(options, typed.keys);
+  describe_shards(options, typed.shards, "--export and --json say which");
+  describe_mode(options, typed.mode);
+  describe_patience(options, typed.patience);
+  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  describe_sync(options, typed.sync);
+  describe_label(options, typed.label);
+  options.flag("--export", typed.exports,
+               "print export lines for eval, with the names that a job finds in its environment");
+  options.flag("--json", typed.json, "print one JSON object");
+  options.flag("-q,--quiet", typed.quiet, "say nothing on stderr but why it fails");
+  describe_log_format(options, typed.log_format);
+  describe_keeper(options, typed);
+  describe_server(options, typed.server);
+}
+
+Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
+                                     const Environment& environment)
+{
+  Result<LockName> name = meant_key(typed.keys, operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<Mode> mode = meant_mode(typed.mode);
+  if (!mode) {
+    return mode.error();
+  }
+  const Result<Millis> ttl = meant_ttl(typed);
+  if (!ttl) {
+    return ttl.error();
+  }
+  const Result<std::optional<Ward>> ward = meant_ward(typed);
+  if (!ward) {
+    return ward.error();
+  }
+  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  if (!wait) {
+    return wait.error();
+  }
+  const Result<int> busy_code = meant_number(typed.busy_code.value_or("75"), busy_code_rule);
+  if (!busy_code) {
+    return busy_code.error();
+  }
+  if (typed.exports && typed.json) {
+    return usage("--export and --json exclude each other (try --export alone)");
+  }
+  const Result<std::vector<LockName>> shards = meant_shards(typed.shards, *name);
+  if (!shards) {
+    return shards.error();
+  }
+  if (!shards->empty() && !typed.exports && !typed.json) {
+    return usage("--shards: which lock was taken is said by --export and --json only (try --export)");
+  }
+  Result<std::string> label = meant_label(typed.label);
+  if (!label) {
+    return label.error();
+  }
+  Result<ServerSpec> server = meant_server(typed.server, environment);
+  if (!server) {
+    return server.error();
+  }
+  const Result<unsigned> sync = meant_sync(typed.sync, *server);
+  if (!sync) {
+    return sync.error();
+  }
+  return AcquireRequest{.server = *std::move(server),
+                        .name = *std::move(name),
+                        .shards = *shards,
+                        .mode = *mode,
+                        .ttl = *ttl,
+                        .wait = *wait,
+                        .busy_code = *busy_code,
+                        .sync = *sync,
+                        .label = *std::move(label),
+                        .ward = *ward,
+                        .environment = environment.all()};
+}
+
+const Verb acquire_verb{
+    .name = "acquire",
+    .summary = "take a lock for a script and return",
+    .synopsis = "[-k] KEY (--pid PID | --lease DUR) [OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock bench: how fast locks are on this server.
+#include "doctor/bench.h"
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
+#include "process/signals.h"
+
+#include <array>
+#include <cstdio>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedBench {
+  TypedKeys keys;
+  TypedServer server;
+  Text time;
+  Text connections;
+  bool json = false;
+};
+
+constexpr DurationRule time_rule{"--for", Millis{10}, std::chrono::hours{1}, "5s"};
+constexpr NumberRule connections_rule{"--connections", 1, 1000, "4"};
+
+constexpr std::array<std::string_view, 2> examples{
+    "rlock bench -S redis://db1",
+    "rlock bench --for 10s --connections 32 --json",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "measured"}, usage_exit, server_exit, output_exit, refused_exit, config_exit,
+};
+
+std::string shown(Micros time)
+{
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f ms", static_cast<double>(time.count()) / 1000);
+  return text.data();
+}
+
+std::string bars(const Distribution& times)
+{
+  constexpr std::size_t widest = 40;
+  std::string text;
+  for (const Bucket& bucket : times.histogram) {
+    const std::size_t width = (bucket.count * widest + times.count - 1) / times.count;
+    std::array<char, 48> head{};
+    std::snprintf(head.data(), head.size(), "    <= %12s  %8zu  ", shown(bucket.most).c_str(), bucket.count);
+    text += head.data() + std::string(width, '#') + "\n";
+  }
+  return text;
+}
+
+std::string shown(std::string_view what, const Distribution& times)
+{
+  std::array<char, 160> line{};
+  std::snprintf(line.data(), line.size(), "%-10s p50 %s   p90 %s   p99 %s   max %s\n", what.data(),
+                shown(times.p50).c_str(), shown(times.p90).c_str(), shown(times.p99).c_str(), shown(times.max).c_str());
+  return line.data() + bars(times);
+}
+
+void tell(const BenchResult& result, const BenchPlan& plan, bool json)
+{
+  const auto tell_times = [json](std::string_view what, const Distribution& times) {
+    print(json ? distribution_json(what, times) : shown(what, times));
+  };
+  tell_times("acquire", result.acquire);
+  tell_times("release", result.release);
+  if (result.hand_over) {
+    tell_times("hand_over", *result.hand_over);
+  }
+  if (json) {
+    print(pairs_json(result.pairs_per_second, plan.connections));
+    return;
+  }
+  std::array<char, 96> line{};
+  std::snprintf(line.data(), line.size(), "%-10s %.0f a second over %u connections\n", "pairs", result.pairs_per_second,
+                plan.connections);
+  print(line.data());
+}
+
+Result<BenchPlan> meant(const TypedBench& typed, const Environment& environment)
+{
+  const Result<Millis> time = typed.time ? meant_duration(*typed.time, time_rule) : Millis{1000};
+  if (!time) {
+    return time.error();
+  }
+  const Result<int> connections = typed.connections ? meant_number(*typed.connections, connections_rule) : 4;
+  if (!connections) {
+    return connections.error();
+  }
+  Result<ServerSpec> server = meant_server(typed.server, environment);
+  if (!server) {
+    return server.error();
+  }
+  return BenchPlan{.server = *std::move(server),
+                   .prefix = typed.keys.prefix.value_or(""),
+                   .connections = static_cast<unsigned>(*connections),
+                   .time = *time};
+}
+
+// A signal ends it, but not before its locks are deleted.
+Result<RunEnd> act(const TypedBench& typed, const Call& call)
+{
+  const Result<BenchPlan> plan = meant(typed, call.environment);
+  if (!plan) {
+    return plan.error();
+  }
+  call.signals.block();
+  const BootClock clock;
+  const Result<BenchResult> result = bench(*plan, clock, call.signals.stop());
+  if (const auto arrived = call.signals.take()) {
+    return RunEnd{DieOf{arrived->number}};
+  }
+  if (!result) {
+    return result.error();
+  }
+  tell(*result, *plan, typed.json);
+  return ended(ExitCode::ok);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedBench>();
+  options.text("--for", typed->time, "DUR", "how long each of the three measurements takes (1s)");
+  options.text("--connections", typed->connections, "N", "how many take and release at once, each its own lock (4)");
+  describe_prefix(options, typed->keys);
+  options.flag("--json", typed->json, "one JSON object a line");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb bench_verb{
+    .name = "bench",
+    .summary = "measure how fast locks are on this server",
+    .synopsis = "[OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::none,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

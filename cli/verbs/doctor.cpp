@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock doctor: is this server fit to hold locks?
+#include "base/host.h"
+#include "base/text.h"
+#include "cli/options/keys.h"
+#include "cli/options/limits.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
+#include "doctor/collect_facts.h"
+#include "doctor/probe.h"
+#include "doctor/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedDoctor {
+  TypedKeys keys;
+  TypedServer server;
+  Text ttl;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock doctor -S redis://db1",
+    "rlock doctor --json | grep '\"fail\"'",
+    "rlock doctor --prefix app: -S redis://deploy@db1  # where this user may lock",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "fit; there may be warnings, and what was not permitted"},
+    ExitLine{"1", "a check failed"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    ExitLine{"77", "the server does not let us in"},
+    config_exit,
+};
+
+constexpr std::string_view word_of(Health status)
+{
+  constexpr std::array<std::string_view, 4> words{"ok", "warn", "fail", "unknown"};
+  return words[static_cast<std::size_t>(status)];
+}
+
+std::string shown(const Finding& finding)
+{
+  std::array<char, 32> head{};
+  std::snprintf(head.data(), head.size(), "%-7s  %-12s  ", word_of(finding.status).data(), finding.check.data());
+  const std::string margin(std::string_view(head.data()).size(), ' ');
+  return head.data() + finding.found + "\n" + (finding.advice.empty() ? "" : margin + "→ " + finding.advice + "\n");
+}
+
+// Several servers are told apart by a line of their own. No server: this host.
+void tell(const std::vector<Finding>& findings, const std::string& server, const TypedDoctor& typed, bool several)
+{
+  if (several && !typed.json) {
+    print((server.empty() ? "this host" : server) + "\n");
+  }
+  for (const Finding& finding : findings) {
+    print(typed.json ? finding_json(finding, word_of(finding.status), server) : shown(finding));
+  }
+}
+
+bool any_failed(const std::vector<Finding>& findings)
+{
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.status == Health::fail; });
+}
+
+Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const TypedDoctor& typed, Millis ttl)
+{
+  const BootClock clock;
+  SystemRng rng;
+  auto name = name_of_our_own(typed.keys.prefix.value_or(""), "doctor", rng);
+  if (!name) {
+    return name.error();
+  }
+  const auto transport = open_transport(server, endpoint, clock, Stop::never());
+  if (!transport) {
+    Facts facts;
+    facts.server = endpoint.shown();
+    facts.failure = transport.error();
+    return facts;
+  }
+  const auto anonymous = open_transport(server, without_password(endpoint), clock, Stop::never());
+  if (!anonymous) {
+    return anonymous.error();
+  }
+  return examine(**transport, **anonymous, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout},
+                 clock, rng);
+}
+
+// A server of which nothing could be asked weighs more than one that failed a check.
+ExitCode worse(ExitCode one, ExitCode other)
+{
+  const auto weight = [](ExitCode code) { return code == ExitCode::ok ? 0 : code == ExitCode::no ? 1 : 2; };
+  return weight(one) >= weight(other) ? one : other;
+}
+
+Result<RunEnd> act(const TypedDoctor& typed, const Call& call)
+{
+  const Result<Millis> ttl = typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Millis{30'000};
+  if (!ttl) {
+    return ttl.error();
+  }
+  const Result<ServerSpec> server = meant_server(typed.server, call.environment);
+  if (!server) {
+    return server.error();
+  }
+  const bool several = server->endpoints.size() > 1;
+  ExitCode end = ExitCode::ok;
+  std::vector<Facts> all;
+  for (const Endpoint& endpoint : server->endpoints) {
+    const Result<Facts> facts = facts_of(*server, endpoint, typed, *ttl);
+    if (!facts) {
+      return facts.error();
+    }
+    const auto findings = judge(*facts, *ttl);
+    tell(findings, facts->server, typed, several);
+    end = worse(end, facts->failure         ? exit_code_of(facts->failure->fault)
+                     : any_failed(findings) ? ExitCode::no
+                                            : ExitCode::ok);
+    all.push_back(*facts);
+  }
+  const auto together = judge_together(all);
+  if (!together.empty()) {
+    tell(together, server->shown(), typed, several);
+    end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
+  }
+  tell(judge_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", typed, several);
+  return ended(end);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedDoctor>();
+  options.text("--ttl", typed->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
+  describe_prefix(options, typed->keys);
+  options.flag("--json", typed->json, "one JSON object a line");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb doctor_verb{
+    .name = "doctor",
+    .summary = "check whether this server is fit to hold locks",
+    .synopsis = "[OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::none,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

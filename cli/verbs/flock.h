@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock flock: what was typed, and what it means.
+#pragma once
+
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/verbs/verb.h"
+#include "run/run.h"
+
+namespace rlock::cli {
+
+enum class FlockKind { exclusive, shared, none };
+
+struct TypedFlock {
+  TypedKeys keys;  // the prefix; the key is the first operand
+  TypedServer server;
+  FlockKind kind = FlockKind::exclusive;
+  bool no_wait = false;
+  Text wait;
+  Text busy_code;
+  bool close = false;
+  bool verbose = false;
+  bool wants_version = false;
+  Text ttl;
+  Text label;
+  Text log_format;
+  std::string unfit;  // an option of flock(1) that a key cannot have, and why; empty: none
+};
+
+void describe_flock(Options& options, TypedFlock& typed);
+
+// `operands`: KEY and what is to run. Unlike with `run`, what flock(1) takes is taken: -n with -w is -n.
+Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::string>& operands,
+                               const Environment& environment);
+
+}  // namespace rlock::cli

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/force_unlock.h"
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/output/show.h"
+#include "cli/verbs/table.h"
+#include "run/identity.h"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr DurationRule grace_rule{"--grace", 0ms, std::chrono::hours{24}, "10s"};
+
+constexpr std::array<std::string_view, 2> examples{
+    "rlock force-unlock -k stock --yes",
+    "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "the holder released it, its lease is over, or it was broken"},
+    ExitLine{"1", "it was free, or changed hands; nothing was done"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+struct Line {
+  std::string operator()(const LetGo& end) const { return "released by " + describe(end.holder); }
+  std::string operator()(const ForceExpired& end) const
+  {
+    return "revoked and expired; it was held by " + describe(end.holder);
+  }
+  std::string operator()(const Broken& end) const
+  {
+    const std::string job = end.job_was_over ? ", whose job was over" : ", whose job may still be running";
+    return "broken; it was held by " + describe(end.holder) + job;
+  }
+  std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
+  std::string operator()(const ForceChanged& end) const
+  {
+    return "held by somebody else, " + describe(end.holder) + "; nothing was done";
+  }
+};
+
+Error unconfirmed(const Holder& holder)
+{
+  return usage("add --token " + printable(holder.owner.text()) +
+               " to take the lock from this holder, or --yes to take it from any");
+}
+
+// `state` is held.
+Result<Done> confirmed(const LockState& state, const MeantForce& meant)
+{
+  const Holder& holder = state.holders.front();
+  if (!meant.confirmed && state.proven) {
+    return unconfirmed(holder);
+  }
+  if (!meant.owner && !state.proven) {
+    return Error{Fault::config,
+                 "nothing proves that " + printable(meant.name.text()) +
+                     " is a lock, its value may be data of another program: it is deleted only with --token " +
+                     printable(holder.owner.text())};
+  }
+  return Done{};
+}
+
+Result<Millis> meant_grace(const TypedForce& typed)
+{
+  Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
+  if (!grace || !typed.now) {
+    return grace;
+  }
+  if (typed.grace && *grace > 0ms) {
+    return usage("--now and --grace exclude each other (try --grace 10s alone)");
+  }
+  return Millis{0};
+}
+
+Result<RunEnd> tell(const MeantForce& meant, const ForceEnd& end)
+{
+  print(meant.json ? force_json(meant.name, end) : show_force(meant.name, end));
+  return ended(exit_code_of_force(end));
+}
+
+void tell_revoked(const LockName& name, const ForceHeld& held)
+{
+  const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it ends never by itself";
+  Log(Verbosity::normal)
+      .notice(printable(name.text()) + " is revoked, its holder does not answer: " + end +
+              ", unless the holder releases it before (--now takes it away at once; its job may still be running)");
+}
+
+// `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
+// it was not shown to anybody.
+Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant, const OpenedStore& opened)
+{
+  const ForceOrder order{
+      .name = meant.name,
+      .mode = mode,
+      .owner = meant.owner.value_or(seen.owner),
+      .by = who_am_i(),
+      .grace = meant.grace,
+      .server_timeout = opened.timeout,
+      .revoked = [&meant](const ForceHeld& held) { tell_revoked(meant.name, held); },
+  };
+  const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, Stop::never());
+  if (!end) {
+    return end.error();
+  }
+  return tell(meant, *end);
+}
+
+// From the one that is meant, or from each of those who hold it.
+Result<RunEnd> take(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+{
+  if (meant.owner) {
+    return take_from(state.holders.front(), state.mode, meant, opened);
+  }
+  int worst = 0;
+  for (const Holder& holder : state.holders) {
+    Result<RunEnd> end = take_from(holder, state.mode, meant, opened);
+    if (!end) {
+      return end;
+    }
+    worst = std::max(worst, std::get<ExitWith>(*end).code);
+  }
+  return RunEnd{ExitWith{worst}};
+}
+
+// All that inspect shows; of many that is not all of them.
+Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+{
+  if (!state.held()) {
+    return tell(meant, ForceFree{});
+  }
+  for (const Holder& holder : state.holders) {
+    Log(Verbosity::normal).notice(printable(meant.name.text()) + " is held by " + describe(holder));
+  }
+  const Result<Done> may_take = confirmed(state, meant);
+  return may_take ? take(state, meant, opened) : Result<RunEnd>(may_take.error());
+}
+
+Result<RunEnd> act(const TypedForce& typed, const Call& call)
+{
+  const Result<MeantForce> meant = meant_force(typed, call.operands);
+  if (!meant) {
+    return meant.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  for (;;) {
+    const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());
+    if (!state) {
+      return state.error();
+    }
+    Result<RunEnd> end = take_shown(*state, *meant, *opened);
+    const bool that_was_all = meant->owner || state->count <= state->holders.size();
+    if (!end || that_was_all) {
+      return end;
+    }
+  }
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedForce>();
+  describe_force(options, *typed);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+void describe_force(Options& options, TypedForce& typed)
+{
+  describe_keys(options, typed.keys);
+  options.text("--token", typed.token, "T", "only if this is still the holder (status shows its token)");
+  options.flag("--yes", typed.yes, "any holder, if the key is provably a lock");
+  options.text("--grace", typed.grace, "DUR", "how long it may be silent until renewals are refused (10s)");
+  options.flag("--now", typed.now, "take it away at once: its job may still be running");
+  options.flag("--json", typed.json, "one JSON object a line");
+  describe_server(options, typed.server);
+}
+
+Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands)
+{
+  Result<LockName> name = meant_key(typed.keys, operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<Millis> grace = meant_grace(typed);
+  if (!grace) {
+    return grace.error();
+  }
+  if (typed.token && typed.token->empty()) {
+    return usage("--token: the token is empty (rlock status shows it)");
+  }
+  return MeantForce{
+      .name = *std::move(name),
+      .owner = typed.token ? std::optional(Owner::of(*typed.token)) : std::nullopt,
+      .confirmed = typed.token || typed.yes,
+      .grace = *grace,
+      .json = typed.json,
+  };
+}
+
+std::string show_force(const LockName& name, const ForceEnd& end)
+{
+  return printable(name.text()) + ": " + std::visit(Line{}, end) + "\n";
+}
+
+ExitCode exit_code_of_force(const ForceEnd& end)
+{
+  const bool nothing_done = std::holds_alternative<ForceFree>(end) || std::holds_alternative<ForceChanged>(end);
+  return nothing_done ? ExitCode::no : ExitCode::ok;
+}
+
+const Verb force_unlock_verb{
+    .name = "force-unlock",
+    .summary = "make the holder stop and release, or take the lock away",
+    .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock force-unlock: what was typed, and how its end is told.
+#pragma once
+
+#include "base/exit_code.h"
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "run/force.h"
+
+namespace rlock::cli {
+
+struct TypedForce {
+  TypedKeys keys;
+  TypedServer server;
+  Text token;
+  bool yes = false;
+  Text grace;
+  bool now = false;
+  bool json = false;
+};
+
+void describe_force(Options& options, TypedForce& typed);
+
+struct MeantForce {
+  LockName name;
+  std::optional<Owner> owner;  // missing: whoever holds it
+  bool confirmed;              // else the holder is only shown
+  Millis grace;
+  bool json;
+};
+Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands);
+
+std::string show_force(const LockName& name, const ForceEnd& end);  // one line
+ExitCode exit_code_of_force(const ForceEnd& end);
+
+}  // namespace rlock::cli

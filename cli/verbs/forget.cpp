@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock forget: drop the success that once remembers.
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedForget {
+  TypedKeys keys;
+  TypedServer server;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 1> examples{"rlock forget -k migrate:v42"};
+
+constexpr std::array exits{
+    ExitLine{"0", "forgotten: the next rlock once runs its command"},
+    ExitLine{"1", "there was no success to forget"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+Result<RunEnd> act(const TypedForget& typed, const Call& call)
+{
+  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Result<bool> forgotten = opened->store->forget_success(*name, opened->limit());
+  if (!forgotten) {
+    return forgotten.error();
+  }
+  if (typed.json) {
+    print(forget_json(*name, *forgotten));
+  }
+  return ended(*forgotten ? ExitCode::ok : ExitCode::no);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedForget>();
+  describe_keys(options, typed->keys);
+  options.flag("--json", typed->json, "one JSON object a line");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb forget_verb{
+    .name = "forget",
+    .summary = "forget that a command has succeeded, so that once runs it again",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock list: the locks that are held now.
+#include "cli/options/keys.h"
+#include "cli/options/output_format.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/output/prometheus.h"
+#include "cli/output/show.h"
+#include "cli/verbs/table.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedList {
+  TypedKeys keys;
+  TypedServer server;
+  TypedForm form;
+};
+
+constexpr std::array<std::string_view, 2> examples{
+    "rlock list",
+    "rlock list --json 'billing:*'",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "at least one lock is held"},
+    ExitLine{"1", "none is, and nothing is printed"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+void print_held(const std::vector<LockState>& states, Form form)
+{
+  if (form != Form::json) {
+    print(form == Form::prometheus ? prometheus_text(states, wall_clock_ms()) : show_list(states, wall_clock_ms()));
+    return;
+  }
+  for (const LockState& state : states) {
+    if (state.held()) {
+      print(status_json(state));
+    }
+  }
+}
+
+Result<RunEnd> act(const TypedList& typed, const Call& call)
+{
+  if (call.operands.size() > 1) {
+    return usage("one pattern at a time; does the shell expand it? (try rlock list 'billing:*')");
+  }
+  const std::string pattern = meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const Result<Form> form = meant_form(typed.form);
+  if (!form) {
+    return form.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Result<std::vector<LockState>> states = opened->store->list(pattern, opened->per_answer());
+  if (!states) {
+    return states.error();
+  }
+  print_held(*states, *form);
+  const bool any_held =
+      std::any_of(states->begin(), states->end(), [](const LockState& state) { return state.held(); });
+  return ended(any_held ? ExitCode::ok : ExitCode::no);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedList>();
+  describe_prefix(options, typed->keys);
+  describe_form(options, typed->form);
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb list_verb{
+    .name = "list",
+    .summary = "list the locks that are held, all or those that match a glob",
+    .synopsis = "[OPTION...] [PATTERN]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

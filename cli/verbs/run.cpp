@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/run.h"
+
+#include "cli/label.h"
+#include "cli/options/limits.h"
+#include "cli/output/logging.h"
+#include "cli/sync.h"
+#include "cli/verbs/table.h"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis some = 1ms;
+constexpr Millis any_length = std::chrono::hours{10 * 366 * 24};  // parse_duration's own limit
+
+constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
+constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
+constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
+constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
+
+constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
+                                       Choice<Leftovers>{"wait", Leftovers::wait},
+                                       Choice<Leftovers>{"leave", Leftovers::leave}};
+
+constexpr std::array<std::string_view, 5> examples{
+    "rlock run -k stock -- ./job.sh",
+    "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
+    "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
+    "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
+    "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
+};
+
+constexpr std::array exits{
+    ExitLine{"the job's own", "it ran; killed by a signal: rlock dies of the same one"},
+    usage_exit,
+    server_exit,
+    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
+    ExitLine{"75", "busy (or -E N)"},
+    refused_exit,
+    config_exit,
+    ExitLine{"121", "the lock was lost or taken by force while the job ran"},
+    ExitLine{"124", "stopped because its time was over (--max-runtime, a fixed --lease)"},
+    ExitLine{"126, 127", "the job cannot be executed, was not found"},
+};
+
+void describe_lease(Options& options, TypedRun& typed)
+{
+  options.text("--lease", typed.lease, "auto|DUR",
+               "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
+               "before it is over (auto)");
+  options.text("--ttl", typed.ttl, "DUR", "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  options.text("--min-hold", typed.min_hold, "DUR",
+               "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
+  options.text("--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
+  describe_sync(options, typed.sync);
+  describe_label(options, typed.label);
+}
+
+void describe_job(Options& options, TypedRun& typed)
+{
+  Options group = options.in("Job");
+  group.text("--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR");
+  group.text("--signal", typed.signal, "SIG", "what stops the job (TERM)");
+  group.text("--kill-after", typed.kill_after, "DUR", "from that signal to KILL; 0: KILL at once (5s)");
+  group.text("--leftovers", typed.leftovers, "stop|wait|leave",
+             "what becomes of processes that the job leaves behind (stop)");
+}
+
+Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
+{
+  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  if (!wait) {
+    return wait.error();
+  }
+  request.wait = *wait;
+  if (typed.busy_code) {
+    const Result<int> code = meant_number(*typed.busy_code, busy_code_rule);
+    if (!code) {
+      return code.error();
+    }
+    request.busy_code = *code;
+  }
+  return Done{};
+}
+
+Result<Done> mean_label(const TypedRun& typed, RunRequest& request)
+{
+  Result<std::string> label = meant_label(typed.label);
+  if (!label) {
+    return label.error();
+  }
+  request.label = *std::move(label);
+  return Done{};
+}
+
+Result<Done> mean_shards(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.shards && request.names.size() > 1) {
+    return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
+  }
+  auto shards = meant_shards(typed.shards, *request.names.begin());
+  if (!shards) {
+    return shards.error();
+  }
+  request.shards = *std::move(shards);
+  return Done{};
+}
+
+Result<Done> mean_mode(const TypedRun& typed, RunRequest& request)
+{
+  const Result<Mode> mode = meant_mode(typed.mode);
+  if (!mode) {
+    return mode.error();
+  }
+  request.mode = *mode;
+  return Done{};
+}
+
+Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
+{
+  request.automatic = typed.lease.value_or("auto") == "auto";
+  if (!request.automatic && typed.ttl) {
+    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + printable(*typed.lease) +
+                 " alone)");
+  }
+  const Text& typed_ttl = request.automatic ? typed.ttl : typed.lease;
+  if (typed_ttl) {
+    const Result<Millis> ttl = meant_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
+    if (!ttl) {
+      return ttl.error();
+    }
+    request.ttl = *ttl;
+  }
+  if (typed.on_lost) {
+    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    if (!on_lost) {
+      return on_lost.error();
+    }
+    request.on_lost = *on_lost;
+  }
+  return Done{};
+}
+
+Result<Done> mean_sync(const TypedRun& typed, RunRequest& request)
+{
+  const Result<unsigned> replicas = meant_sync(typed.sync, request.server);
+  if (!replicas) {
+    return replicas.error();
+  }
+  request.sync = *replicas;
+  return Done{};
+}
+
+Result<Done> mean_times(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.min_hold) {
+    const Result<Millis> min_hold = meant_duration(*typed.min_hold, min_hold_rule);
+    if (!min_hold) {
+      return min_hold.error();
+    }
+    request.min_hold = *min_hold;
+  }
+  if (typed.max_runtime) {
+    const Result<Millis> limit = meant_duration(*typed.max_runtime, max_runtime_rule);
+    if (!limit) {
+      return limit.error();
+    }
+    request.max_runtime = *limit;
+  }
+  if (typed.kill_after) {
+    const Result<Millis> kill_after = meant_duration(*typed.kill_after, kill_after_rule);
+    if (!kill_after) {
+      return kill_after.error();
+    }
+    request.kill_after = *kill_after;
+  }
+  return Done{};
+}
+
+Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
+{
+  if (typed.signal) {
+    const std::optional<int> signal = signal_number(*typed.signal);
+    if (!signal) {
+      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
+    }
+    request.stop_signal = *signal;
+  }
+  if (typed.leftovers) {
+    const Result<Leftovers> leftovers = meant_choice(*typed.leftovers, "--leftovers", leftovers_choices);
+    if (!leftovers) {
+      return leftovers.error();
+    }
+    request.leftovers = *leftovers;
+  }
+  return Done{};
+}
+
+Result<Verbosity> meant_verbosity(const TypedRun& typed)
+{
+  if (typed.quiet && typed.verbose) {
+    return usage("--quiet and --verbose exclude each other");
+  }
+  if (typed.quiet) {
+    return Verbosity::quiet;
+  }
+  return typed.verbose ? Verbosity::verbose : Verbosity::normal;
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedRun>();
+  describe_run(options, *typed);
+  return [typed](const Call& call) { return act_on(*typed, call, meant_run(*typed, call.operands, call.environment)); };
+}
+
+}  // namespace
+
+Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunRequest>& request)
+{
+  const Result<Verbosity> verbosity = meant_verbosity(typed);
+  if (!verbosity) {
+    return verbosity.error();
+  }
+  const bool is_one = request && request->names.size() == 1;
+  const Result<Done> logging = use_log_format(typed.log_format, is_one ? &*request->names.begin() : nullptr);
+  if (!logging) {
+    return logging.error();
+  }
+  if (!request) {
+    return request.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(*verbosity);
+  return run(*request, {clock, rng, call.signals, log});
+}
+
+void describe_run(Options& options, TypedRun& typed)
+{
+  describe_several_keys(options, typed.keys);
+  describe_shards(options, typed.shards, "the job finds its number in RLOCK_SHARD");
+  describe_mode(options, typed.mode);
+  describe_run_options(options, typed);
+}
+
+void describe_run_options(Options& options, TypedRun& typed)
+{
+  describe_patience(options, typed.patience);
+  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
+  describe_lease(options, typed);
+  options.flag("-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");
+  options.flag("-v,--verbose", typed.verbose, "say what is done");
+  describe_log_format(options, typed.log_format);
+  describe_job(options, typed);
+  describe_server(options, typed.server);
+}
+
+Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
+                             const Environment& environment)
+{
+  const Result<std::vector<LockName>> names = meant_keys(typed.keys, {});
+  if (!names) {
+    return names.error();
+  }
+  if (command.empty()) {
+    return usage("no command to run (try rlock run -k " + printable(names->front().text()) + " -- ./job.sh)");
+  }
+  Result<ServerSpec> server = meant_server(typed.server, environment);
+  if (!server) {
+    return server.error();
+  }
+
+  RunRequest request{
+      .server = *std::move(server),
+      .names = {names->begin(), names->end()},
+      .shards = {},
+      .wait = std::nullopt,
+      .label = {},
+      .argv = command,
+      .environment = environment.all(),
+      .max_runtime = std::nullopt,
+  };
+  for (const auto mean :
+       {mean_label, mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
+    const Result<Done> meant = mean(typed, request);
+    if (!meant) {
+      return meant.error();
+    }
+  }
+  return request;
+}
+
+const Verb run_verb{
+    .name = "run",
+    .summary = "run a command under a lock",
+    .synopsis = "-k KEY [OPTION...] [--] CMD [ARG...]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::command,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of verbs.
+#pragma once
+
+#include "cli/verbs/verb.h"
+
+namespace rlock::cli {
+
+extern const Verb run_verb;
+extern const Verb flock_verb;
+extern const Verb once_verb;
+extern const Verb forget_verb;
+extern const Verb acquire_verb;
+extern const Verb renew_verb;
+extern const Verb release_verb;
+extern const Verb check_verb;
+extern const Verb status_verb;
+extern const Verb ttl_verb;
+extern const Verb list_verb;
+extern const Verb watch_verb;
+extern const Verb wait_verb;
+extern const Verb force_unlock_verb;
+extern const Verb events_verb;
+extern const Verb doctor_verb;
+extern const Verb bench_verb;
+extern const Verb acl_verb;
+extern const Verb completion_verb;
+extern const Verb version_verb;
+extern const Verb help_verb;
+
+std::span<const Verb* const> all_verbs();  // in the order in which help shows them
+
+// Fault::usage, with the verb that may have been meant.
+Result<const Verb*> find_verb(std::string_view name);
+
+}  // namespace rlock::cli

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock ttl: bare milliseconds, for scripts.
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/table.h"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedTtl {
+  TypedKeys keys;
+  TypedServer server;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 1> examples{"rlock ttl -k stock"};
+
+constexpr std::array exits{
+    ExitLine{"0", "held; -1 stands for a lock that never expires (null in JSON)"},
+    ExitLine{"1", "free, and 0 is printed"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+// As redis-cli's PTTL says it, but for the free lock.
+std::string bare(const LockState& state)
+{
+  if (!state.held()) {
+    return "0\n";
+  }
+  return state.ttl ? std::to_string(state.ttl->count()) + "\n" : "-1\n";
+}
+
+Result<RunEnd> act(const TypedTtl& typed, const Call& call)
+{
+  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const Result<LockState> state = opened->store->inspect(*name, opened->limit());
+  if (!state) {
+    return state.error();
+  }
+  print(typed.json ? ttl_json(*state) : bare(*state));
+  return ended(state->held() ? ExitCode::ok : ExitCode::no);
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedTtl>();
+  describe_keys(options, typed->keys);
+  options.flag("--json", typed->json, "one JSON object a line");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb ttl_verb{
+    .name = "ttl",
+    .summary = "print how many milliseconds a lock still has",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

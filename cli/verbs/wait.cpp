@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock wait: until the lock is free, without taking it.
+#include "base/duration.h"
+#include "base/log.h"
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/options/wait_options.h"
+#include "cli/verbs/table.h"
+#include "lock/wait_until_free.h"
+
+#include <array>
+
+namespace rlock::cli {
+namespace {
+
+struct TypedWait {
+  TypedKeys keys;
+  TypedServer server;
+  TypedPatience patience;
+  bool quiet = false;
+};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock wait -k deploy",
+    "rlock wait -k stock -w 10s && ./report.sh",
+    "rlock wait -n stock || echo busy",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "it was free a moment ago; whoever must be alone takes it with run"},
+    usage_exit,
+    server_exit,
+    ExitLine{"75", "busy, and the time is over"},
+    refused_exit,
+    config_exit,
+};
+
+RunEnd busy(const LockName& name, Millis waited, const Log& log)
+{
+  log.notice(printable(name.text()) + " is busy" + (waited > Millis{0} ? " after " + show(waited) : ""));
+  return ended(ExitCode::busy);
+}
+
+// Nothing of ours is on the server: a signal may end us as it ends any program.
+Result<RunEnd> act(const TypedWait& typed, const Call& call)
+{
+  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  if (!name) {
+    return name.error();
+  }
+  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  if (!wait) {
+    return wait.error();
+  }
+  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+
+  const BootClock& clock = *opened->clock;
+  SystemRng rng;
+  const auto until = *wait ? std::optional{clock.now() + **wait} : std::nullopt;
+  const Result<Freedom> freedom =
+      wait_until_free(*opened->store, *name, until, opened->timeout, clock, rng, Stop::never());
+  if (!freedom) {
+    return freedom.error();
+  }
+  if (*freedom == Freedom::free) {
+    return ended(ExitCode::ok);
+  }
+  return busy(*name, wait->value_or(Millis{0}), Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedWait>();
+  describe_keys(options, typed->keys);
+  describe_patience(options, typed->patience);
+  options.flag("-q,--quiet", typed->quiet, "do not say that it is busy");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb wait_verb{
+    .name = "wait",
+    .summary = "wait until a lock is free, without taking it",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

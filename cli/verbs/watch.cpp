@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock watch: the locks of a server, live.
+#include "cli/output/watch.h"
+#include "base/duration.h"
+#include "base/text.h"
+#include "cli/options/keys.h"
+#include "cli/options/server.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/output/screen.h"
+#include "cli/output/show.h"
+#include "cli/verbs/table.h"
+#include "process/signals.h"
+
+#include <array>
+#include <csignal>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace rlock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
+constexpr char ctrl_z = 26;
+
+struct TypedWatch {
+  TypedKeys keys;
+  TypedServer server;
+  Text interval;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 3> examples{
+    "rlock watch",
+    "rlock watch -S redis://db1 'deploy:*'",
+    "rlock watch --json --interval 10s >>locks.jsonl",
+};
+
+constexpr std::array exits{
+    ExitLine{"0", "q was pressed, or the reader of a pipe has ended"},
+    usage_exit,
+    server_exit,
+    output_exit,
+    refused_exit,
+    config_exit,
+};
+
+// A window that changes its size wakes whoever waits for a key.
+void be_woken_by_resizing()
+{
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  ::sigaction(SIGWINCH, &nothing, nullptr);
+}
+
+// What is shown is what was seen last; a server that is away for a while is told, and waited for.
+class Watch {
+ public:
+  Watch(OpenedStore& opened, std::string pattern, std::string server, Millis interval, Signals& signals)
+      : m_opened(opened),
+        m_pattern(std::move(pattern)),
+        m_server(std::move(server)),
+        m_interval(interval),
+        m_signals(signals)
+  {
+  }
+
+  // The first look: a server that was never there is an error.
+  Result<Done> begin()
+  {
+    const auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    if (!states) {
+      return states.error();
+    }
+    take(*states);
+    return Done{};
+  }
+
+  RunEnd die_of_signal() { return DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number}; }
+
+  RunEnd live()
+  {
+    Screen screen;
+    be_woken_by_resizing();
+    while (!m_view.quits) {
+      draw(screen);
+      switch (rest()) {
+        case Woken::signal: return die_of_signal();
+        case Woken::key: pressed(screen); break;
+        case Woken::neither: break;
+      }
+      if (now() >= m_look_at) {
+        look();
+      }
+    }
+    return ExitWith{0};
+  }
+
+  // Lines for a file or a pipe, until a signal comes or nobody reads them.
+  Result<RunEnd> lines(bool json)
+  {
+    for (;;) {
+      for (const LockState& state : m_states) {
+        print(json ? status_json(state) : "");
+      }
+      print(json ? "" : (m_states.empty() ? "no lock is held\n" : show_list(m_states, wall_clock_ms())) + "\n");
+      if (const auto printed = finish_output(); !printed) {
+        return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
+      }
+      const Wake woken = m_opened.clock->sleep_until(m_look_at, m_signals.stop());
+      if (woken == Wake::due) {
+        look();
+      }
+      if (woken == Wake::stopped || m_signals.stop().requested()) {
+        return die_of_signal();
+      }
+      if (m_trouble) {
+        return *m_trouble;
+      }
+    }
+  }
+
+ private:
+  enum class Woken { signal, key, neither };
+
+  [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
+
+  void take(std::vector<LockState> states)
+  {
+    m_states = std::move(states);
+    m_rates.note(m_states, now());
+    m_trouble.reset();
+    m_look_at = now() + m_interval;
+  }
+
+  void look()
+  {
+    auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    if (states) {
+      take(*std::move(states));
+      return;
+    }
+    m_opened.store->forget();
+    m_trouble = states.error();
+    m_look_at = now() + m_interval;
+  }
+
+  void draw(const Screen& screen)
+  {
+    screen.show(frame({.states = m_states,
+                       .rates = m_rates,
+                       .server = m_server,
+                       .trouble = m_trouble ? m_trouble->text : "",
+                       .wall_ms = wall_clock_ms(),
+                       .now = now()},
+                      m_view, screen.size()));
+  }
+
+  Woken rest()
+  {
+    std::array<pollfd, 2> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+    const Instant until = m_look_at;
+    poll_until(waits, now(), until);
+    return waits[0].revents != 0 ? Woken::signal : waits[1].revents != 0 ? Woken::key : Woken::neither;
+  }
+
+  void pressed(Screen& screen)
+  {
+    const std::string keys = screen.keys();
+    if (keys.empty()) {
+      m_view.quits = true;  // the terminal is gone
+    } else if (keys.find(ctrl_z) != std::string::npos) {
+      screen.suspend();
+    } else {
+      press(m_view, keys);
+    }
+  }
+
+  OpenedStore& m_opened;
+  const std::string m_pattern;
+  const std::string m_server;
+  const Millis m_interval;
+  Signals& m_signals;
+
+  std::vector<LockState> m_states;
+  Rates m_rates;
+  View m_view;
+  std::optional<Error> m_trouble;
+  Instant m_look_at{};
+};
+
+Result<RunEnd> act(const TypedWatch& typed, const Call& call)
+{
+  if (call.operands.size() > 1) {
+    return usage("one pattern at a time; does the shell expand it? (try rlock watch 'billing:*')");
+  }
+  const auto interval = meant_duration(typed.interval.value_or("1s"), interval_rule);
+  if (!interval) {
+    return interval.error();
+  }
+  const auto server = meant_server(typed.server, call.environment);
+  if (!server) {
+    return server.error();
+  }
+  Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  const std::string pattern = meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  call.signals.block();
+  Watch watch(*opened, pattern, server->shown(), *interval, call.signals);
+  if (const auto begun = watch.begin(); !begun) {
+    return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
+  }
+  return typed.json || !Screen::is_there() ? watch.lines(typed.json) : Result<RunEnd>(watch.live());
+}
+
+Act describe_verb(Options& options)
+{
+  auto typed = std::make_shared<TypedWatch>();
+  describe_prefix(options, typed->keys);
+  options.text("--interval", typed->interval, "DUR", "from one look at the server to the next (1s)");
+  options.flag("--json", typed->json, "one JSON object a line, each time for every lock");
+  describe_server(options, typed->server);
+  return [typed](const Call& call) { return act(*typed, call); };
+}
+
+}  // namespace
+
+const Verb watch_verb{
+    .name = "watch",
+    .summary = "show locks, holders and queues live",
+    .synopsis = "[OPTION...] [PATTERN]",
+    .examples = examples,
+    .exits = exits,
+    .operands = Operands::anywhere,
+    .describe = describe_verb,
+};
+
+}  // namespace rlock::cli

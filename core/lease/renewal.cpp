@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lease/renewal.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+// A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
+// when it dies: ours has to be put back before.
+constexpr Millis beside_foreign_readers{10'000};
+
+// A fixed lease is not renewed, but a lock that was deleted is found at the next check.
+constexpr Millis between_checks{10'000};
+
+}  // namespace
+
+RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
+{
+  const Millis try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000});
+  return {.every = ttl / 3,
+          .retry_every = std::clamp(ttl / 100, Millis{5}, Millis{1000}),
+          .try_for = try_for,
+          .longest_try = std::max(try_for, ttl / 6),
+          .kill_margin = kill_margin};
+}
+
+RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin)
+{
+  RenewalPolicy policy = renewal_policy(spec.ttl, kill_margin);
+  if (!renews) {
+    policy.every = std::min(policy.every, between_checks);
+  }
+  if (std::holds_alternative<Reader>(spec.mode)) {
+    policy.every = std::min(policy.every, beside_foreign_readers);
+  }
+  return policy;
+}
+
+// Loss is decided before renewal: past the margin the job must already be dying, and a renewal that happened to succeed
+// would only hide that we were late.
+Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant now)
+{
+  const Instant give_up = lease.valid_until - policy.kill_margin;
+  if (now >= give_up) {
+    return Lost{};
+  }
+
+  const bool failing = lease.last_try != lease.last_kept;
+  const Instant due = failing ? lease.last_try + policy.retry_every : lease.last_kept + policy.every;
+  if (now < due) {
+    return Sleep{std::min(due, give_up)};
+  }
+  const Millis failing_for = std::chrono::floor<Millis>(now - (lease.last_kept + policy.every));
+  const Millis try_for = std::clamp(failing_for, policy.try_for, policy.longest_try);
+  return Renew{std::min(now + try_for, give_up)};
+}
+
+}  // namespace rlock

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lease/watchdog.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "lock/validity.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <poll.h>
+
+namespace rlock {
+namespace {
+
+constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
+constexpr Millis longest_listen_pause{1000};
+constexpr Millis told_after{1000};  // failures that are over sooner are told only as details
+constexpr Millis details_every{1000};
+
+// Without the advice in parentheses: to name another server is no help for a lock that is held.
+std::string reason_of(const Error& error)
+{
+  std::string text = error.text;
+  const std::size_t begin = text.find(" (");
+  if (error.fault == Fault::unreachable && begin != std::string::npos) {
+    text.erase(begin, text.find(')', begin) - begin + 1);
+  }
+  return text;
+}
+constexpr Millis say_stopping_every{1000};
+
+}  // namespace
+
+std::optional<Verdict> verdict_on(const Renewal& renewal)
+{
+  if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
+    if (lost->revoked) {
+      return Wanted{lost->forced ? lost->forced->by : "an operator"};
+    }
+    return lost->forced ? Gone{"force-unlocked by " + printable(lost->forced->by)} : Gone{lost->what};
+  }
+  const auto& forced = std::get<Kept>(renewal).forced;
+  return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
+}
+
+Watchdog::Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log)
+    : m_store(store),
+      m_order(std::move(order)),
+      m_policy(renewal_policy(m_order.spec, m_order.renews, m_order.kill_margin)),
+      m_clock(clock),
+      m_log(log),
+      m_state{.valid_until = valid_until(m_order.acquired_at, m_order.spec.ttl),
+              .last_kept = m_order.acquired_at,
+              .last_try = m_order.acquired_at},
+      m_listen_at(clock.now()),
+      m_thread([this] { watch(); })
+{
+}
+
+Watchdog::~Watchdog() { stop(); }
+
+void Watchdog::stop()
+{
+  if (m_thread.joinable()) {
+    m_stop.request();
+    m_thread.join();
+  }
+}
+
+std::unique_ptr<Listener> Watchdog::take_listener()
+{
+  return m_listener ? std::move(m_listener) : std::move(m_order.listener);
+}
+
+std::string Watchdog::trouble() const
+{
+  const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
+  return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble;
+}
+
+std::optional<Verdict> Watchdog::verdict()
+{
+  const std::lock_guard guard(m_mutex);
+  return m_verdict;
+}
+
+void Watchdog::watch()
+{
+  bool is_over = false;
+  while (!is_over && !m_stop.token().requested()) {
+    std::optional<Verdict> verdict;
+    const Instant now = m_clock.now();
+    const Step step = next_step(m_state, m_policy, now);
+    if (std::holds_alternative<Lost>(step)) {
+      verdict =
+          Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
+    } else if (const auto* renewal = std::get_if<Renew>(&step)) {
+      verdict = renew(renewal->deadline);
+    } else if (std::exchange(m_renew_at_once, false)) {
+      verdict = renew(m_clock.now() + m_policy.try_for);
+    } else if (!m_listener && now >= m_listen_at) {
+      listen();
+      verdict = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
+    } else if (hint_before(std::get<Sleep>(step).until)) {
+      verdict = renew(m_clock.now() + m_policy.try_for);
+    }
+    is_over = verdict && judge(*std::move(verdict));
+  }
+}
+
+// True when the watch is over.
+bool Watchdog::judge(Verdict verdict)
+{
+  const bool is_wanted = std::holds_alternative<Wanted>(verdict);
+  const bool is_gone = std::holds_alternative<Gone>(verdict);
+  if (!m_order.spec.stopping) {
+    const std::lock_guard guard(m_mutex);
+    m_verdict = std::move(verdict);
+    m_verdict_given.request();
+  } else if (is_gone) {
+    m_gone.request();
+  }
+  if (is_wanted && !m_order.spec.stopping) {
+    m_order.spec.stopping = true;
+    m_policy.every = std::min(m_policy.every, say_stopping_every);
+    m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
+  }
+  return !is_wanted || m_is_revoked;
+}
+
+// A fixed lease is only asked about (ttl 0), which changes nothing. But a foreign reader that renews shortens what other
+// readers have of the lock: a reader asks for what is left of its own lease, and the server never shortens.
+std::optional<Verdict> Watchdog::renew(Instant deadline)
+{
+  const Instant sent_at = m_clock.now();
+  LockSpec spec = m_order.spec;
+  if (!m_order.renews) {
+    const bool reads = std::holds_alternative<Reader>(spec.mode);
+    const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
+    spec.ttl = reads ? std::max(left, Millis{0}) : Millis{0};
+  }
+  const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
+  m_state.last_try = sent_at;
+  if (!renewal) {
+    m_store.forget();
+    failed(renewal.error(), sent_at, deadline);
+    return std::nullopt;
+  }
+  return answered(*renewal, sent_at);
+}
+
+std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
+{
+  const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
+  const auto seen =
+      time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
+  if (auto* lost = std::get_if<NotOurs>(&renewal)) {
+    m_is_revoked = lost->revoked;
+    if (m_seen && seen) {
+      lost->what += words_for_step(gone_ahead(*m_seen, *seen), m_order.spec.ttl);
+    }
+  } else {
+    kept(sent_at, seen);
+  }
+  return verdict_on(renewal);
+}
+
+// The last try, which had hardly any time, does not tell why renewals fail.
+void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
+{
+  if (error.fault == Fault::interrupted) {
+    return;
+  }
+  if (!m_failing_since) {
+    m_failing_since = sent_at;
+  }
+  tell_failure(error, *m_failing_since);
+  if (m_trouble.empty() || deadline - sent_at >= m_policy.try_for) {
+    m_trouble = reason_of(error);
+  }
+}
+
+// One notice for failures in a row, after a second; at once if they do not pass by themselves.
+void Watchdog::tell_failure(const Error& error, Instant failing_since)
+{
+  const Instant now = m_clock.now();
+  const std::string line = "cannot renew " + printable(m_order.spec.name.text()) + ": " + reason_of(error);
+  if (m_told || (is_passing(error.fault) && now - failing_since < told_after)) {
+    tell_detail(line);
+    return;
+  }
+  m_told = true;
+  m_detail_at = now + details_every;
+  const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - now);
+  m_log.notice(line + "; " + std::string(m_order.consequence) + " in " + show_roughly(std::max(left, Millis{0})),
+               {.event = "renewal_failed", .key = m_order.spec.name.text()});
+}
+
+void Watchdog::tell_detail(const std::string& line)
+{
+  const Instant now = m_clock.now();
+  if (now >= m_detail_at) {
+    m_detail_at = now + details_every;
+    m_log.detail(line, {.event = "renewal_failed", .key = m_order.spec.name.text()});
+  }
+}
+
+void Watchdog::kept(Instant sent_at, const std::optional<Sighting>& seen)
+{
+  if (seen) {
+    compare_clocks(*seen);
+  }
+  if (m_told) {
+    const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
+    m_log.notice("renewed " + printable(m_order.spec.name.text()) + " again, after " + show_roughly(silence),
+                 {.event = "renewed", .key = m_order.spec.name.text()});
+  }
+  m_state.last_kept = sent_at;
+  m_trouble.clear();
+  m_failing_since.reset();
+  m_told = false;
+  if (m_order.renews) {
+    m_state.valid_until = valid_until(sent_at, m_order.spec.ttl) - m_cut;
+    m_order.moved(m_state.valid_until);
+  }
+}
+
+// Renewals that come close upon each other, for something was said, tell too little about how fast a clock goes.
+void Watchdog::compare_clocks(const Sighting& seen)
+{
+  const Millis ttl = m_order.spec.ttl;
+  if (m_seen && seen.sent_at - m_seen->sent_at < ttl / 10) {
+    return;
+  }
+  m_cut = m_seen ? cut_for(*m_seen, seen, ttl) : Millis{0};
+  const std::string step = m_seen ? words_for_step(gone_ahead(*m_seen, seen), ttl) : "";
+  if (!step.empty()) {
+    m_log.detail(printable(m_order.spec.name.text()) + " is still ours" + step);
+  }
+  m_seen = seen;
+}
+
+// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. A holder hears of each grant that
+// found no holder, because that means that it lost the lock. An exclusive holder hears releases as well, because one can
+// only mean that another client took the lock away; holders that share would hear of each other, and be taken for foreign
+// clients that wait.
+void Watchdog::listen()
+{
+  const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
+  auto opened =
+      m_order.listener ? Result(std::move(m_order.listener)) : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
+  const bool shared = is_shared(m_order.spec.mode);
+  auto hears = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
+  if (hears && !shared) {
+    hears = (*opened)->hear_releases(0, limit);
+  }
+  if (hears) {
+    m_listener = *std::move(opened);
+    m_listen_pause = Millis{0};
+  } else {
+    m_listen_pause = std::clamp(m_listen_pause * 2, first_listen_pause, longest_listen_pause);
+    m_listen_at = m_clock.now() + m_listen_pause;
+    tell_detail("cannot listen: " + reason_of(hears.error()));
+  }
+}
+
+// Waits until then, or until it is worth asking.
+bool Watchdog::hint_before(Instant until)
+{
+  const Instant wake = m_listener ? until : std::min(until, m_listen_at);
+  std::array<pollfd, 2> waits{pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
+                              pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
+  ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), wake));
+  if (waits[1].revents == 0) {
+    return false;
+  }
+  const auto heard = m_listener->heard(m_clock);
+  if (!heard) {
+    m_listener.reset();
+    m_listen_at = m_clock.now();  // at once: the next grant must not go unheard
+    return true;                  // whatever cut us off may have touched the lock as well
+  }
+  return heard->front().look_in.has_value();
+}
+
+}  // namespace rlock

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/channel.h"
+
+#include "net/dial.h"
+#include "net/wait.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace rlock {
+namespace {
+
+constexpr std::size_t chunk = 16384;
+
+// A record of TLS begins with its kind: an alert or a part of the handshake are what may come first.
+bool begins_like_tls(std::string_view bytes) { return bytes.front() == 0x15 || bytes.front() == 0x16; }
+
+}  // namespace
+
+Channel::Channel(Fd socket, const Endpoint& endpoint, const Clock& clock)
+    : m_socket(std::move(socket)),
+      m_clock(&clock),
+      m_where(endpoint.shown()),
+      m_may_want_tls(endpoint.kind == Endpoint::Kind::tcp && !endpoint.tls)
+{
+}
+
+Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+{
+  const Instant start = clock.now();
+  std::optional<Tls> tls;
+  if (endpoint.tls) {  // before anybody is called: with bad files there is nothing to talk about
+    auto opened = Tls::open(endpoint);
+    if (!opened) {
+      return opened.error();
+    }
+    tls = *std::move(opened);
+  }
+  auto socket = dial(endpoint, clock, limit);
+  if (!socket) {
+    return socket.error();
+  }
+  Channel channel(*std::move(socket), endpoint, clock);
+  if (tls) {
+    channel.m_tls = std::move(tls);
+    if (const auto met = channel.shake_hands(start, limit); !met) {
+      return met.error();
+    }
+  }
+  return channel;
+}
+
+Result<Done> Channel::shake_hands(Instant start, const Limit& limit)
+{
+  std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
+  for (bool first = true, over = false;;) {
+    const auto done = m_tls->shake_hands();
+    const auto sent = transmit(m_tls->to_send(), limit);  // after a failure too: so the server knows why
+    if (!done || !sent) {
+      return done ? sent.error() : done.error();
+    }
+    if (*done) {
+      return Done{};
+    }
+    switch (over ? Waited::late : wait_for(fd(), POLLIN, *m_clock, limit)) {
+      case Waited::late: return no_tls("did not complete the handshake within " + elapsed(*m_clock, start, limit));
+      case Waited::stopped: return interrupted();
+      case Waited::ready: break;
+    }
+    over = m_clock->now() >= limit.deadline;  // who never stops sending must not hold us
+    const auto count = receive(bytes.data(), bytes.size());
+    if (!count) {
+      return no_tls("ended the connection");
+    }
+    const std::string_view received(bytes.data(), *count);
+    if (first && !received.empty() && !begins_like_tls(received)) {
+      return no_tls("answered without it");
+    }
+    first = first && received.empty();
+    m_tls->take_in(received);
+  }
+}
+
+Result<Done> Channel::send(std::string_view bytes, const Limit& limit)
+{
+  if (!m_tls) {
+    return transmit(bytes, limit);
+  }
+  const auto sealed = m_tls->seal(bytes);
+  return sealed ? transmit(m_tls->to_send(), limit) : sealed;
+}
+
+Result<Done> Channel::transmit(std::string_view bytes, const Limit& limit)
+{
+  const Instant start = m_clock->now();
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+      continue;
+    }
+    if (errno == EINTR) {
+      continue;
+    }
+    if (errno == EPIPE || errno == ECONNRESET) {
+      return Done{};
+    }
+    if (errno != EAGAIN) {
+      return broken(os_text(errno));
+    }
+    switch (wait_for(fd(), POLLOUT, *m_clock, limit)) {
+      case Waited::ready: break;
+      case Waited::late: return silent(start, limit);
+      case Waited::stopped: return interrupted();
+    }
+  }
+  return Done{};
+}
+
+// 0: nothing was there after all.
+Result<std::size_t> Channel::receive(char* bytes, std::size_t size)
+{
+  const ssize_t count = ::recv(fd(), bytes, size, 0);
+  if (count > 0) {
+    return static_cast<std::size_t>(count);
+  }
+  if (count == 0) {
+    return broken("the server closed it");
+  }
+  if (errno == EAGAIN || errno == EINTR) {
+    return std::size_t{0};
+  }
+  return broken(os_text(errno));
+}
+
+Result<Done> Channel::read_into(Decoder& decoder)
+{
+  std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
+  const auto count = receive(bytes.data(), bytes.size());
+  if (!count) {
+    return count.error();
+  }
+  const std::string_view received(bytes.data(), *count);
+  m_has_spoken = m_has_spoken || !received.empty();
+  if (m_tls) {
+    m_tls->take_in(received);
+    return early_into(decoder);
+  }
+  decoder.feed(received);
+  return Done{};
+}
+
+Result<Done> Channel::early_into(Decoder& decoder)
+{
+  if (!m_tls) {
+    return Done{};
+  }
+  const auto plain = m_tls->unseal();
+  if (!plain) {
+    return plain.error();
+  }
+  decoder.feed(*plain);
+  return Done{};
+}
+
+Error Channel::silent(Instant since, const Limit& limit) const
+{
+  return {Fault::unreachable,
+          "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
+}
+
+Error Channel::broken(std::string_view why) const
+{
+  const bool may_want_tls = m_may_want_tls && !m_has_spoken;
+  const std::string_view hint = may_want_tls ? " without a word (if it speaks TLS: rediss://)" : "";
+  return {.fault = Fault::unreachable,
+          .text = "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint),
+          .was_there = m_has_spoken};
+}
+
+Error Channel::no_tls(std::string_view what) const
+{
+  return {Fault::unreachable,
+          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks none: redis://)"};
+}
+
+}  // namespace rlock

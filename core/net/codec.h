@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// RESP2 to bytes and back. The one place that knows hiredis. Private to wire.
+#pragma once
+
+#include "base/result.h"
+#include "net/reply.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct redisReader;
+
+namespace rlock {
+
+std::string encode(std::span<const std::string_view> argv);
+
+// Bytes in, replies out. After an Error it is useless.
+class Decoder {
+ public:
+  Decoder();
+
+  void feed(std::string_view bytes);
+
+  // The next whole reply; nullopt when more bytes are needed. Errors are Fault::unreachable and
+  // lack their subject: "answered with more than 64 MiB".
+  Result<std::optional<Reply>> next();
+
+ private:
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  std::unique_ptr<redisReader, Free> m_reader;
+  std::size_t m_unfinished = 0;  // bytes fed since the last whole reply
+};
+
+}  // namespace rlock

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/dial.h"
+
+#include "net/resolve.h"
+#include "net/socket_path.h"
+#include "net/wait.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+
+namespace rlock {
+namespace {
+
+// How an attempt to connect ended, as an errno: 0 connected, ETIMEDOUT by the limit, ECANCELED by
+// the stop.
+struct Attempt {
+  Fd socket;
+  int error = 0;
+};
+
+// A keepalive finds out that the server's host is gone while nobody asks it anything.
+void tune_tcp(int fd)
+{
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  // A peer that vanished without a word is found after idle + count * interval = 25 s.
+  const int idle = 10;
+  const int interval = 5;
+  const int count = 3;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+int outcome_of_connect(int fd)
+{
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+// A unix socket whose backlog is full says EAGAIN, and poll(2) cannot wait for room there.
+int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const Limit& limit)
+{
+  constexpr Millis pause{5};
+  for (;;) {
+    if (::connect(fd, address.get(), address.length) == 0) {
+      return 0;
+    }
+    if (errno != EAGAIN) {
+      return errno;
+    }
+    const Instant now = clock.now();
+    if (now >= limit.deadline) {
+      return ETIMEDOUT;
+    }
+    if (clock.sleep_until(std::min(now + pause, limit.deadline), limit.stop) == Wake::stopped) {
+      return ECANCELED;
+    }
+  }
+}
+
+Attempt connect_to(const Address& address, const Clock& clock, const Limit& limit)
+{
+  Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) {
+    return {Fd(), errno};
+  }
+  if (address.family() != AF_UNIX) {
+    tune_tcp(socket.get());
+  }
+  int error = connect_when_there_is_room(socket.get(), address, clock, limit);
+  if (error == EINPROGRESS || error == EINTR) {  // interrupted or not, it goes on by itself
+    switch (wait_for(socket.get(), POLLOUT, clock, limit)) {
+      case Waited::ready: error = outcome_of_connect(socket.get()); break;
+      case Waited::late: error = ETIMEDOUT; break;
+      case Waited::stopped: error = ECANCELED; break;
+    }
+  }
+  return {std::move(socket), error};
+}
+
+Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock, const Limit& limit)
+{
+  Attempt attempt;
+  auto untried = static_cast<std::int64_t>(addresses.size());
+  for (const Address& address : addresses) {
+    const Instant now = clock.now();
+    const Instant share = now + (limit.deadline - now) / untried--;
+    attempt = connect_to(address, clock, Limit{share, limit.stop});
+    if (attempt.error == 0 || attempt.error == ECANCELED) {
+      return attempt;
+    }
+  }
+  return attempt;
+}
+
+Error unreached(const Endpoint& endpoint, int error, const std::string& after)
+{
+  const std::string text = "cannot reach " + endpoint.shown() + ": ";
+  switch (error) {
+    case ECANCELED: return interrupted();
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM: return {Fault::os, text + os_text(error)};
+    case ETIMEDOUT: return {Fault::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
+    case ENOENT:
+    case ECONNREFUSED:
+      return {Fault::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
+                                      " (is redis-server running? -S names another server, -S local: "
+                                      "starts a private one)"};
+    case EACCES: return {Fault::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
+    default: return {Fault::unreachable, text + os_text(error) + " (-S names another server)"};
+  }
+}
+
+Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+{
+  if (endpoint.kind == Endpoint::Kind::tcp) {
+    return resolve(endpoint.host, endpoint.port, clock, limit);
+  }
+  if (endpoint.kind != Endpoint::Kind::unix_socket) {
+    return Error{Fault::internal, "no server to connect to but a way to one"};
+  }
+  if (endpoint.kind == Endpoint::Kind::sentinel) {
+    return Error{Fault::internal, "sentinels have to be asked before their master is connected to"};
+  }
+  if (!fits_socket_address(endpoint.path)) {
+    return Error{Fault::config, "a unix socket's path can have 107 bytes at most"};
+  }
+  const sockaddr_un unix_address = socket_address(endpoint.path);
+  Address address{.length = sizeof unix_address};
+  std::memcpy(&address.bytes, &unix_address, sizeof unix_address);
+  return std::vector{address};
+}
+
+}  // namespace
+
+Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+{
+  const Instant start = clock.now();
+  const auto addresses = addresses_of(endpoint, clock, limit);
+  if (!addresses) {
+    const Error& why = addresses.error();
+    return why.fault == Fault::interrupted ? why
+                                           : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
+  }
+  Attempt attempt = connect_to_any(*addresses, clock, limit);
+  if (attempt.error != 0) {
+    return unreached(endpoint, attempt.error, elapsed(clock, start, limit));
+  }
+  return std::move(attempt.socket);
+}
+
+}  // namespace rlock

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/errors.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <string>
+
+namespace rlock {
+namespace {
+
+struct Rule {
+  std::string_view start;  // of the server's text, whole words
+  Fault fault;
+  std::string_view advice;
+};
+
+constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
+constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
+
+constexpr std::string_view is_a_node = "it is one node of a cluster: use -S ";
+
+constexpr Rule rules[] = {
+    {"LOADING", Fault::unfit, "wait until it has loaded its data"},
+    {"BUSY", Fault::unfit, "a script runs for too long there; SCRIPT KILL ends it"},
+    {"OOM", Fault::unfit, "its memory is full; raise maxmemory"},
+    {"MISCONF", Fault::unfit, "it cannot save to disk; see its log"},
+    {"READONLY", Fault::unfit, "it is a replica; name the master"},
+    {"MASTERDOWN", Fault::unfit, "it is a replica; name the master"},
+    {"NOREPLICAS", Fault::unfit, "too few replicas follow it; see min-replicas-to-write"},
+    {"CLUSTERDOWN", Fault::unfit, "see CLUSTER INFO there"},
+    {"TRYAGAIN", Fault::unfit, "its slots are being moved; try again"},
+    {"UNBLOCKED", Fault::unfit, "it has become a replica"},
+    {"ERR WAIT cannot be used with replica", Fault::unfit, "it has become a replica"},
+    {"ERR max number of clients", Fault::unfit, "raise maxclients there"},
+    {"ERR unknown command", Fault::unfit, "a command that rlock needs is renamed or switched off there"},
+    {"NOAUTH", Fault::refused, give_password},
+    {"WRONGPASS", Fault::refused, "check the user and the password"},
+    {"NOPERM", Fault::refused, missing_rule},
+    {"ERR The user executing the script can't", Fault::refused, missing_rule},
+    {"ERR ACL failure in script", Fault::refused, missing_rule},
+    {"The user executing the script can't", Fault::refused, missing_rule},
+    {"DENIED", Fault::refused, "it is in protected mode; set a password there"},
+    {"WRONGTYPE", Fault::config, "the key holds something that is no such lock; choose another key"},
+    {"ERR DB index is out of range", Fault::config, "choose a smaller db number"},
+    {"ERR invalid DB index", Fault::config, "choose a smaller db number"},
+    {"MOVED", Fault::config, is_a_node},
+    {"ASK", Fault::config, is_a_node},
+};
+
+bool begins_with_words(std::string_view text, std::string_view words)
+{
+  return text.starts_with(words) &&
+         (text.size() == words.size() || text[words.size()] == ' ' || text[words.size()] == ':');
+}
+
+bool is_code_letter(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Redis 6.2 puts an error inside a script behind its place, `...: @user_script: 1: -CODE text`, and
+// a denial there has no code at all. Only such a text is searched: others may quote a key.
+std::string_view unwrapped(std::string_view text)
+{
+  if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
+    return text;
+  }
+  constexpr std::string_view denial = "The user executing the script can't";
+  if (const auto at = text.find(denial); at != std::string_view::npos) {
+    return text.substr(at);
+  }
+  for (auto at = text.find(" -"); at != std::string_view::npos; at = text.find(" -", at + 1)) {
+    const std::string_view rest = text.substr(at + 2);
+    const auto end = std::find_if_not(rest.begin(), rest.end(), is_code_letter);
+    if (end != rest.begin() && (end == rest.end() || *end == ' ')) {
+      return rest;
+    }
+  }
+  return text;
+}
+
+// `@user_script:12` in it, after the name of the function on Redis 6.2; 0: there is none.
+int script_line(std::string_view text)
+{
+  constexpr std::string_view place = "@user_script:";
+  const auto at = text.rfind(place);
+  if (at == std::string_view::npos) {
+    return 0;
+  }
+  text.remove_prefix(at + place.size());
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));  // 6.2 once more has a blank there
+  int line = 0;
+  std::from_chars(text.data(), text.data() + text.size(), line);
+  return line;
+}
+
+// The first sentence, without the script's place and without the arguments, an owner's id among
+// them, that some texts quote.
+std::string shortened(std::string_view text)
+{
+  constexpr std::size_t max_size = 160;
+  constexpr std::string_view redis_8 = "ERR ACL failure in script: ";
+  const std::size_t begin = text.starts_with(redis_8) ? redis_8.size() : 0;
+  for (const std::string_view end : {". ", " script: ", ", with args", "\n", "\r"}) {
+    text = text.substr(0, text.find(end, begin));
+  }
+  const bool cut = text.size() > max_size;
+  text = text.substr(0, max_size);
+  while (text.ends_with('.')) {
+    text.remove_suffix(1);
+  }
+  return printable(text) + (cut ? "..." : "");
+}
+
+// The node's own address, where it has one.
+std::string completion(const Rule& rule, std::string_view where)
+{
+  if (rule.advice != is_a_node) {
+    return {};
+  }
+  const std::string url(where.starts_with("redis") ? where : "redis://host:port");
+  const auto scheme = url.find("://");
+  return url.substr(0, scheme) + "+cluster" + url.substr(scheme);
+}
+
+}  // namespace
+
+Error error_from_reply(std::string_view text, std::string_view where)
+{
+  const int line = script_line(text);
+  text = unwrapped(text);
+  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // what a request of many words meets
+    text = "NOAUTH Authentication required";
+  }
+  const auto* const rule = std::find_if(std::begin(rules), std::end(rules),
+                                        [text](const Rule& each) { return begins_with_words(text, each.start); });
+  const std::string said = std::string(where) + " says: " + shortened(text);
+  if (rule == std::end(rules)) {
+    return {Fault::internal, said};
+  }
+  return {rule->fault, said + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
+          rule->fault == Fault::refused ? line : 0};
+}
+
+bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }
+
+}  // namespace rlock

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/handshake.h"
+
+#include "base/password_file.h"
+#include "base/text.h"
+#include "net/errors.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rlock {
+namespace {
+
+using Request = std::vector<std::string_view>;
+
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests, const Limit& limit)
+{
+  for (const Request& request : requests) {
+    if (const auto sent = connection.send(request, limit); !sent) {
+      return sent.error();
+    }
+  }
+  std::vector<Reply> replies;
+  while (replies.size() < requests.size()) {
+    auto reply = connection.answer(limit);
+    if (!reply) {
+      return reply.error();
+    }
+    replies.push_back(*std::move(reply));
+  }
+  return replies;
+}
+
+Request hello(const Endpoint& endpoint, bool logs_in)
+{
+  if (!logs_in) {
+    return {"HELLO", "2"};
+  }
+  const std::string_view user = endpoint.user.empty() ? "default" : std::string_view(endpoint.user);
+  return {"HELLO", "2", "AUTH", user, endpoint.password, "SETNAME", "rlock"};
+}
+
+// Before Redis 6, and behind some proxies.
+Request plain_auth(const Endpoint& endpoint)
+{
+  return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};
+}
+
+bool is_unknown_command(const Reply& reply)
+{
+  return reply.is_error() && reply.text.starts_with("ERR unknown command");
+}
+
+// The server's own words are not shown here: some quote the request, and the password is in it.
+Error login_failed(const Reply& reply, const std::string& where)
+{
+  Error error = error_from_reply(reply.text, where);
+  if (error.fault == Fault::unfit) {
+    return error;
+  }
+  return {Fault::refused, where +
+                              " refused the user or password (check the URL, RLOCK_PASSWORD "
+                              "or --password-file)"};
+}
+
+Error select_failed(const Reply& reply, const Endpoint& endpoint)
+{
+  Error error = error_from_reply(reply.text, endpoint.shown());
+  const bool no_such_db = error.fault == Fault::config || error.fault == Fault::internal;
+  if (!no_such_db) {
+    return error;
+  }
+  Endpoint server = endpoint;
+  server.db = 0;
+  return {Fault::config, "no db " + std::to_string(endpoint.db) + " on " + server.shown() +
+                             " (0 is always there; its `databases` setting has their number)"};
+}
+
+// HELLO tells it, to a user without any rights too; before Redis 6 there is ROLE.
+std::string_view role_in(const Reply& hello)
+{
+  for (std::size_t i = 0; i + 1 < hello.elements.size(); i += 2) {
+    if (hello.elements[i].text == "role") {
+      return hello.elements[i + 1].text;
+    }
+  }
+  return {};
+}
+
+Result<Done> be_a_master(Connection& connection, const Reply& hello, const Limit& limit)
+{
+  std::string role(role_in(hello));
+  if (role.empty()) {
+    const std::array<std::string_view, 1> argv{"ROLE"};
+    const auto answer = connection.call(argv, limit);
+    if (!answer) {
+      return answer.error();
+    }
+    if (answer->is_error() || answer->elements.empty()) {
+      return error_from_reply(hello.is_error() ? hello.text : answer->text, connection.where());
+    }
+    role = answer->elements.front().text;
+  }
+  if (role == "master") {
+    return Done{};
+  }
+  return Error{Fault::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
+}
+
+Result<Done> introduce_ourselves(Connection& connection, const Endpoint& endpoint, const Limit& limit)
+{
+  const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
+  const std::string db = std::to_string(endpoint.db);
+  const bool says_hello = logs_in || endpoint.must_be_master;
+  std::vector<Request> requests;
+  if (says_hello) {
+    requests.push_back(hello(endpoint, logs_in));
+  }
+  if (endpoint.db != 0) {
+    requests.push_back({"SELECT", db});
+  }
+
+  auto replies = ask_all(connection, requests, limit);
+  if (replies && logs_in && is_unknown_command(replies->front())) {
+    requests.front() = plain_auth(endpoint);
+    replies = ask_all(connection, requests, limit);
+  }
+  if (!replies) {
+    return replies.error();
+  }
+  if (logs_in && replies->front().is_error()) {
+    return login_failed(replies->front(), endpoint.shown());
+  }
+  if (endpoint.db != 0 && replies->back().is_error()) {
+    return select_failed(replies->back(), endpoint);
+  }
+  return endpoint.must_be_master ? be_a_master(connection, replies->front(), limit) : Done{};
+}
+
+// Passwords are rotated while jobs run.
+std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
+{
+  if (endpoint.password_file.empty()) {
+    return std::nullopt;
+  }
+  const auto password = read_password_file(endpoint.password_file);
+  if (!password || *password == endpoint.password) {
+    return std::nullopt;
+  }
+  Endpoint changed = endpoint;
+  changed.password = *password;
+  return changed;
+}
+
+}  // namespace
+
+Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const Limit& limit)
+{
+  const auto met = introduce_ourselves(connection, endpoint, limit);
+  if (met || met.error().fault != Fault::refused) {
+    return met;
+  }
+  const auto changed = with_new_password(endpoint);
+  return changed ? introduce_ourselves(connection, *changed, limit) : met;
+}
+
+}  // namespace rlock

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// In place of openssl.cpp where the program is linked statically and can load nothing.
+#include "net/openssl.h"
+
+namespace rlock {
+
+Result<const OpenSsl*> openssl()
+{
+  static constexpr OpenSsl linked{
+#define RLOCK_ADDRESS(name) .name = &::name,
+      RLOCK_OPENSSL_FUNCTIONS(RLOCK_ADDRESS)
+#undef RLOCK_ADDRESS
+  };
+  return &linked;
+}
+
+}  // namespace rlock

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/resolve.h"
+
+#include "net/wait.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <netdb.h>
+#include <poll.h>
+
+namespace rlock {
+namespace {
+
+struct Lookup {
+  int code = EAI_AGAIN;  // of getaddrinfo
+  int error = 0;         // errno, with EAI_SYSTEM
+  std::vector<Address> addresses;
+};
+
+Lookup look_up(const std::string& host, std::uint16_t port, int flags)
+{
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  Lookup found;
+  found.code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  found.error = errno;
+  for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
+    Address& address = found.addresses.emplace_back();
+    std::memcpy(&address.bytes, each->ai_addr, each->ai_addrlen);
+    address.length = each->ai_addrlen;
+  }
+  if (list != nullptr) {
+    ::freeaddrinfo(list);
+  }
+  return found;
+}
+
+// Shared by the one who asks and the thread that looks; whoever is last clears it away.
+struct Desk {
+  StopSource done;
+  std::mutex mutex;
+  Lookup lookup;  // guarded by mutex
+};
+
+// The thread is left alone when the time is over: nothing can end a getaddrinfo early.
+Result<std::shared_ptr<Desk>> look_up_aside(const std::string& host, std::uint16_t port)
+{
+  try {
+    auto desk = std::make_shared<Desk>();
+    std::thread([desk, host, port] {
+      Lookup lookup = look_up(host, port, 0);
+      {
+        const std::lock_guard guard(desk->mutex);
+        desk->lookup = std::move(lookup);
+      }
+      desk->done.request();
+    }).detach();
+    return desk;
+  } catch (const std::system_error& error) {
+    return Error{Fault::os, "cannot look up a host: " + os_text(error.code().value())};
+  }
+}
+
+Error unresolved(const Lookup& lookup)
+{
+  if (lookup.code == EAI_SYSTEM) {
+    return {Fault::os, os_text(lookup.error)};
+  }
+  if (lookup.code == EAI_AGAIN) {
+    return {Fault::unreachable, "its name cannot be looked up now (is the network up?)"};
+  }
+  return {Fault::unreachable, "no such host (check the name; -S names another server)"};
+}
+
+}  // namespace
+
+Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
+                                     const Limit& limit)
+{
+  Lookup numeric = look_up(host, port, AI_NUMERICHOST);
+  if (numeric.code == 0) {
+    return std::move(numeric.addresses);
+  }
+
+  const Instant start = clock.now();
+  const auto desk = look_up_aside(host, port);
+  if (!desk) {
+    return desk.error();
+  }
+  switch (wait_for((*desk)->done.token().fd(), POLLIN, clock, limit)) {
+    case Waited::stopped: return interrupted();
+    case Waited::late:
+      return Error{Fault::unreachable,
+                   "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
+    case Waited::ready: break;
+  }
+  const std::lock_guard guard((*desk)->mutex);
+  if ((*desk)->lookup.code != 0) {
+    return unresolved((*desk)->lookup);
+  }
+  return std::move((*desk)->lookup.addresses);
+}
+
+}  // namespace rlock

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/wait.h"
+
+#include "base/duration.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <system_error>
+
+#include <poll.h>
+
+namespace rlock {
+
+Waited wait_for(int fd, short events, const Clock& clock, const Limit& limit)
+{
+  for (;;) {
+    const Instant now = clock.now();
+    pollfd wait[] = {{.fd = fd, .events = events, .revents = 0},
+                     {.fd = limit.stop.fd(), .events = POLLIN, .revents = 0}};
+    const int ready = ::poll(wait, 2, poll_timeout(now, limit.deadline));
+    if (ready < 0) {
+      continue;  // EINTR: a signal is nobody's answer
+    }
+    if (wait[0].revents != 0) {
+      return Waited::ready;
+    }
+    if (wait[1].revents != 0) {
+      return Waited::stopped;
+    }
+    if (clock.now() >= limit.deadline) {
+      return Waited::late;
+    }
+  }
+}
+
+Error interrupted() { return {Fault::interrupted, "interrupted"}; }
+
+Error cut_off(const std::string& where)
+{
+  return {Fault::unreachable, "lost the connection to " + where + " between two requests that belong together"};
+}
+
+std::string elapsed(const Clock& clock, Instant start, const Limit& limit)
+{
+  using Tenths = std::chrono::duration<std::int64_t, std::deci>;
+  const Millis time = std::chrono::ceil<Millis>(std::min(clock.now(), limit.deadline) - start);
+  return show(time < std::chrono::seconds{1} ? time : std::chrono::round<Tenths>(time));
+}
+
+std::string os_text(int error)
+{
+  std::string text = std::generic_category().message(error);
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+}  // namespace rlock

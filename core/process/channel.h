@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runner and guardian say to each other over a SOCK_SEQPACKET pair: one value, one message.
+// Both are the same program, forked, so the bytes of a value are its message.
+#pragma once
+
+#include "process/job.h"
+#include "process/launch.h"
+#include "process/stopping.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <sys/socket.h>
+
+namespace rlock {
+
+struct Forward {
+  int signal;
+};
+struct Go {
+  LateValue value;
+};
+using Command = std::variant<Go, Forward, Order, Leave>;  // from the runner; the guardian answers in JobEvents
+
+struct NothingYet {};
+struct PeerGone {};
+template <typename Message>
+using Received = std::variant<NothingYet, PeerGone, Message>;
+
+// Alternatives of a message as bytes. All bytes are defined: padding is zero.
+template <typename Message>
+struct Frame {
+  static constexpr std::size_t room = sizeof(Message);
+  std::size_t index = 0;
+  std::array<std::byte, room> value{};
+};
+
+template <typename Message>
+Frame<Message> framed(const Message& message)
+{
+  Frame<Message> frame;
+  frame.index = message.index();
+  std::visit(
+      [&](auto alternative) {
+        static_assert(std::is_trivially_copyable_v<decltype(alternative)>);
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&alternative);
+#endif
+        std::memcpy(frame.value.data(), &alternative, sizeof alternative);
+      },
+      message);
+  return frame;
+}
+
+// nullopt: no such alternative.
+template <typename Message, std::size_t index = 0>
+std::optional<Message> unframed(const Frame<Message>& frame)
+{
+  if constexpr (index < std::variant_size_v<Message>) {
+    if (frame.index != index) {
+      return unframed<Message, index + 1>(frame);
+    }
+    std::variant_alternative_t<index, Message> alternative{};
+    std::memcpy(&alternative, frame.value.data(), sizeof alternative);
+    return Message(std::in_place_index<index>, alternative);
+  }
+  return std::nullopt;
+}
+
+// Never blocks. A peer that reads nothing for hundreds of messages loses some; it finds out at EOF.
+template <typename Message>
+void send_message(int channel, const Message& message)
+{
+  const Frame<Message> frame = framed(message);
+  ::send(channel, &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+template <typename Message>
+Received<Message> receive_message(int channel)
+{
+  Frame<Message> frame;
+  const ssize_t got = ::recv(channel, &frame, sizeof frame, MSG_DONTWAIT);
+  if (got == sizeof frame) {
+    if (auto message = unframed(frame)) {
+      return *std::move(message);
+    }
+  }
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return NothingYet{};
+  }
+  return PeerGone{};  // ECONNRESET too: it went away without having read everything
+}
+
+}  // namespace rlock

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/job.h"
+
+#include "process/channel.h"
+#include "process/guardian.h"
+#include "process/proc.h"
+#include "process/process_tree.h"
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+Error refused(const char* what)
+{
+  const std::string reason = std::generic_category().message(errno);
+  return {Fault::os, std::string("cannot start the job: ") + what + ": " + reason};
+}
+
+// Ctrl-Z reaches us as well as the job. Whether we stop is for the job to say, which may ignore it.
+void block_stops()
+{
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGTSTP);
+  ::pthread_sigmask(SIG_BLOCK, &only, nullptr);
+}
+
+}  // namespace
+
+Job::Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers,
+         Heirs heirs)
+    : m_channel(std::move(channel)),
+      m_guardian(guardian),
+      m_lifeline(&lifeline),
+      m_terminal(std::move(terminal)),
+      m_strangers(std::move(strangers)),
+      m_heirs(std::move(heirs))
+{
+}
+
+Job::Job(Job&& other) noexcept
+    : m_channel(std::move(other.m_channel)),
+      m_guardian(std::exchange(other.m_guardian, 0)),
+      m_lifeline(other.m_lifeline),
+      m_terminal(std::move(other.m_terminal)),
+      m_strangers(std::move(other.m_strangers)),
+      m_heirs(std::move(other.m_heirs))
+{
+}
+
+Job::~Job()
+{
+  m_channel.reset();
+  reap_guardian();
+}
+
+Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& lifeline)
+{
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return refused("socketpair");
+  }
+  Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  Heirs heirs;
+  const bool has_heirs = spec.leftovers == Leftovers::heirs;
+  const Fd legacy = has_heirs ? heirs.open() : Fd();
+  if (has_heirs && !legacy) {
+    return refused("pipe");
+  }
+  Terminal terminal;
+  if (terminal.is_shared()) {
+    block_stops();
+  }
+  std::vector<pid_t> strangers = own_children();
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the orphans of a killed guardian come to us: take_over()
+
+  const pid_t guardian = ::fork();
+  if (guardian < 0) {
+    return refused("fork");
+  }
+  if (guardian == 0) {
+    const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
+    be_guardian({spec, signals, lifeline, heirs, grouping, std::move(theirs)});
+  }
+  return Job(std::move(ours), guardian, lifeline, std::move(terminal), std::move(strangers), std::move(heirs));
+}
+
+Result<std::optional<JobEvent>> Job::next()
+{
+  if (!m_channel) {
+    return std::optional<JobEvent>{};
+  }
+  const auto received = receive_message<JobEvent>(m_channel.get());
+  if (std::holds_alternative<NothingYet>(received)) {
+    return std::optional<JobEvent>{};
+  }
+  if (const auto* event = std::get_if<JobEvent>(&received)) {
+    note(*event);
+    return std::optional(*event);
+  }
+  m_channel.reset();
+  return std::optional<JobEvent>(GuardianGone{reap_guardian()});
+}
+
+// The guardian's own end is not waited for here: it has nothing left to do, and the runner has.
+void Job::note(const JobEvent& event)
+{
+  if (const auto* ended = std::get_if<Ended>(&event)) {
+    part(ended->wait_status);
+    return;
+  }
+  const bool never_ran = std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event) ||
+                         std::holds_alternative<GateKilled>(event);
+  if (never_ran) {
+    part(std::nullopt);
+  }
+}
+
+void Job::part(std::optional<int> wait_status)
+{
+  m_channel.reset();
+  m_terminal.take_back();
+  if (wait_status && WIFSIGNALED(*wait_status)) {
+    m_terminal.restore_modes();
+  }
+}
+
+bool Job::is_ready()
+{
+  const auto event = next();
+  return m_channel && event && !*event;
+}
+
+void Job::go(std::string_view late_value) { send_message(m_channel.get(), Command(Go{LateValue(late_value)})); }
+
+void Job::forward(int signal) { send_message(m_channel.get(), Command(Forward{signal})); }
+
+void Job::stop(Millis kill_after) { send_message(m_channel.get(), Command(Order{kill_after})); }
+
+void Job::leave() { send_message(m_channel.get(), Command(Leave{})); }
+
+void Job::hand_over()
+{
+  m_guardian = 0;
+  part(std::nullopt);
+}
+
+std::vector<pid_t> Job::take_over()
+{
+  if (m_channel) {  // else it is gone already, and in a process that it is no child of its number may be another's
+    ::kill(m_guardian, SIGKILL);
+  }
+  reap_guardian();
+  const pid_t main = m_lifeline->main_process();
+  std::vector<pid_t> still_run = Tree(m_strangers, main).kill_all();
+  m_heirs.kill_all(main);  // orphans whose ancestor we are not
+  part(SIGKILL);           // a wait status: died of it
+  return still_run;
+}
+
+// 0 when that was done before.
+int Job::reap_guardian()
+{
+  int status = 0;
+  if (m_guardian != 0) {
+    while (::waitpid(m_guardian, &status, 0) < 0 && errno == EINTR) {
+    }
+    m_guardian = 0;
+  }
+  return status;
+}
+
+}  // namespace rlock

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/last_resort.h"
+
+#include "base/alarm.h"
+
+#include <array>
+#include <csignal>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// Numbers that no script uses for files of its own; a low limit on descriptors leaves only the second.
+constexpr std::array lowest_numbers{100, 20};
+
+std::optional<timer_t> make_timer()
+{
+  sigevent kill{};
+  kill.sigev_notify = SIGEV_SIGNAL;
+  kill.sigev_signo = SIGKILL;
+  timer_t timer{};
+  return ::timer_create(CLOCK_BOOTTIME, &kill, &timer) == 0 ? std::optional{timer} : std::nullopt;
+}
+
+void inherit(int fd)
+{
+  for (const int lowest : lowest_numbers) {
+    if (::fcntl(fd, F_DUPFD, lowest) >= 0) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+LastResort::LastResort() : m_timer(make_timer())
+{
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+    m_inherited = Fd(ends[0]);
+    m_held = Fd(ends[1]);
+  }
+}
+
+LastResort::~LastResort()
+{
+  if (m_timer) {
+    ::timer_delete(*m_timer);
+  }
+}
+
+void LastResort::cover_this_process(Grouping grouping) const
+{
+  const int fd = m_inherited.get();
+  const f_owner_ex owner{.type = grouping == Grouping::own ? F_OWNER_PGRP : F_OWNER_PID, .pid = ::getpid()};
+  if (fd >= 0 && ::fcntl(fd, F_SETSIG, SIGKILL) == 0 && ::fcntl(fd, F_SETOWN_EX, &owner) == 0) {
+    ::fcntl(fd, F_SETFL, O_ASYNC);
+    inherit(fd);
+  }
+}
+
+void LastResort::set_due(Instant due)
+{
+  if (due == m_due || !m_timer) {
+    return;
+  }
+  m_due = due;
+  itimerspec once{};  // all zero: never
+  if (due != far_future) {
+    once.it_value = to_timespec(due);
+  }
+  ::timer_settime(*m_timer, TIMER_ABSTIME, &once, nullptr);
+}
+
+void LastResort::call_off()
+{
+  set_due(far_future);
+  if (m_inherited) {
+    ::fcntl(m_inherited.get(), F_SETFL, 0);
+  }
+}
+
+}  // namespace rlock

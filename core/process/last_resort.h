@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets the kernel kill the job when the guardian is killed, or is stopped for too long.
+//
+// The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL as
+// its signal and the job's process group as its owner, so the kernel kills the group when the write end closes: see
+// F_SETSIG in fcntl(2). A POSIX timer kills the guardian itself at a given instant, also when it is stopped: see
+// timer_create(2). A job that closes the descriptor loses this protection and nothing else, and so does one in which no
+// descriptor, timer or signal is to be had: nothing here fails.
+#pragma once
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "process/launch.h"
+
+#include <optional>
+
+#include <time.h>
+
+namespace rlock {
+
+// Made by the guardian, which has one thread, before it starts the job.
+class LastResort {
+ public:
+  LastResort();
+  ~LastResort();
+  LastResort(const LastResort&) = delete;
+  LastResort& operator=(const LastResort&) = delete;
+
+  // In the process that becomes the job, once it is in its group. Async-signal-safe. With Grouping::shared only that
+  // process is covered, because the caller is in its group.
+  void cover_this_process(Grouping grouping) const;
+
+  // When the guardian is to be killed; far_future: never.
+  void set_due(Instant due);
+
+  // What is left of the job may live on.
+  void call_off();
+
+ private:
+  Fd m_inherited;  // the read end
+  Fd m_held;       // the write end, which no other process has
+  std::optional<timer_t> m_timer;
+  Instant m_due = far_future;
+};
+
+}  // namespace rlock

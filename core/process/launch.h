@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job before it is one: a process that has done all but execve(2), and waits at its gate.
+#pragma once
+
+#include "base/fd.h"
+#include "process/job.h"
+#include "process/signals.h"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include <sys/types.h>
+
+namespace rlock {
+
+// What becomes known at the last moment, in the size that every message can carry.
+class LateValue {
+ public:
+  LateValue() = default;
+  explicit LateValue(std::string_view text) { text.copy(m_text.data(), m_text.size() - 1); }
+  [[nodiscard]] const char* c_str() const { return m_text.data(); }
+  static constexpr std::size_t size = 32;
+
+ private:
+  std::array<char, size> m_text{};
+};
+
+enum class Grouping { own, shared };  // it leads a group of its own, or stays in the runner's
+
+// What the job waits for before it begins.
+class Gate {
+ public:
+  virtual ~Gate() = default;
+  // Called in the new process: only what signal-safety(7) allows. nullopt: the job must not begin.
+  virtual std::optional<LateValue> pass() = 0;
+};
+
+struct Launched {
+  pid_t pid;
+};  // it runs, and dies with us (PR_SET_PDEATHSIG)
+using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
+
+// Returns when the gate was passed and the job runs, or will not. Until then the new process has our memory, as
+// with vfork(2): neither the one that waits nor execve pays for a copy. `group` as setpgid(2) takes it.
+Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
+
+}  // namespace rlock

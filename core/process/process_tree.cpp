@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/process_tree.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// False: it may not be signalled. A group's number stands for all of its processes: false when that is so of each.
+bool send(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
+
+bool send_and_wake(pid_t target, int signal)
+{
+  const bool allowed = send(target, signal);
+  ::kill(target, SIGCONT);
+  return allowed;
+}
+
+// As timeout(1) does it: what is meant to end a process ends one that is stopped, too.
+bool send_as_user(pid_t target, int signal)
+{
+  const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  return ends ? send_and_wake(target, signal) : send(target, signal);
+}
+
+bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }
+
+}  // namespace
+
+Tree::Tree(pid_t main, Grouping grouping)
+    : m_main(main),
+      m_own_session(main),
+      m_group(grouping == Grouping::own ? main : ::getpgid(main)),
+      m_grouping(grouping)
+{
+}
+
+Tree::Tree(std::vector<pid_t> spared_children, pid_t main) : m_own_session(main), m_spared(std::move(spared_children))
+{
+}
+
+void Tree::reap()
+{
+  for (;;) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
+    if (pid <= 0) {
+      m_childless = pid < 0;
+      return;
+    }
+    if (pid != m_main) {
+      continue;
+    }
+    if (WIFSTOPPED(status)) {
+      m_pause = WSTOPSIG(status);
+    } else {
+      m_status = status;
+      m_main = 0;
+    }
+  }
+}
+
+std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
+
+// For want of a /proc that shows us (a chroot, a pid namespace that mounted none). A group's number
+// is nobody else's while it has members, and kill(2) takes it for a process.
+std::vector<Process> Tree::known_without_proc() const
+{
+  const pid_t session = ::getsid(0);
+  if (m_grouping == Grouping::own && ::kill(-m_group, 0) == 0) {
+    return {{-m_group, 0, m_group, session, '?'}};
+  }
+  if (m_main != 0) {
+    return {{m_main, ::getpid(), m_group, session, '?'}};
+  }
+  return {};
+}
+
+// A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
+// may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
+// unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
+std::vector<Process> Tree::alive() const
+{
+  std::vector<Process> found = own_descendants(m_spared);
+  if (found.empty() && !m_childless) {
+    return known_without_proc();
+  }
+  const pid_t self = ::getpid();
+  const pid_t session = ::getsid(0);
+  std::erase_if(found, [&](const Process& process) {
+    const bool daemon = process.session != session && process.session != m_own_session;
+    return daemon || (process.is_zombie() && process.parent != self);
+  });
+  return found;
+}
+
+bool Tree::is_empty() const { return m_childless || (m_main == 0 && alive().empty()); }
+
+// Only while its leader is not reaped is the group's number certainly nobody else's.
+bool Tree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
+
+Tree::Refused Tree::forward(int signal) const
+{
+  if (leads_group() && send_as_user(-m_group, signal)) {
+    return {};
+  }
+  Refused refused;
+  for (const Process& process : alive()) {
+    // The main process may have left the group: an interactive shell does.
+    const bool is_meant = process.group == m_group || process.pid == m_main;
+    if (is_meant && !send_as_user(process.pid, signal) && !process.is_zombie()) {
+      refused.push_back(process.pid);
+    }
+  }
+  return refused;
+}
+
+// The group at one stroke, so that who is forking meanwhile does not escape; then the others.
+Tree::Refused Tree::stop(int signal) const
+{
+  if (leads_group()) {
+    send_and_wake(-m_group, signal);
+  }
+  Refused refused;
+  for (const Process& process : alive()) {
+    if (!leads_group() || process.group != m_group) {
+      send_and_wake(process.pid, signal);
+    }
+    if (!may_be_signalled(process)) {
+      refused.push_back(process.pid);
+    }
+  }
+  return refused;
+}
+
+Tree::Refused Tree::kill_all()
+{
+  for (;;) {
+    reap();
+    if (m_childless) {
+      return {};
+    }
+    if (leads_group()) {
+      ::kill(-m_group, SIGKILL);
+    }
+    Refused refused;
+    std::vector<Process> dying = alive();
+    std::erase_if(dying, [&](const Process& process) {
+      const bool allowed = send(process.pid, SIGKILL) || process.is_zombie();
+      if (!allowed) {
+        refused.push_back(process.pid);
+      }
+      return !allowed;
+    });
+    if (dying.empty() && (m_main == 0 || std::ranges::count(refused, m_main) > 0)) {
+      return refused;
+    }
+    wait_for_a_death(dying, refused);
+  }
+}
+
+// Of a child, because the kernel tells us of no other. What is dying below somebody else is looked
+// at again a little later; it comes to us if its parent dies too.
+void Tree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
+{
+  const pid_t self = ::getpid();
+  const auto child = std::ranges::find(dying, self, &Process::parent);
+  const pid_t main = std::ranges::count(refused, m_main) > 0 ? 0 : m_main;
+  const pid_t awaited = child != dying.end() ? child->pid : main;
+  if (awaited != 0) {
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(awaited), &info, WEXITED | WNOWAIT);
+    return;
+  }
+  const timespec a_little{0, 2'000'000};
+  ::nanosleep(&a_little, nullptr);
+}
+
+std::string words_for_refused(pid_t pid)
+{
+  const std::string number = std::to_string(pid);
+  return "cannot signal process " + number + " (" + printable(command_name(pid)) +
+         ") of the job: it runs as another user; end it as root with: kill " + number;
+}
+
+}  // namespace rlock

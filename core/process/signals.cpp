@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/signals.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+constexpr std::array for_the_job{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+// PIPE: a reader that went away is an error of write(2). TTOU, TTIN: so is a terminal that is not
+// ours.
+constexpr std::array never_for_us{SIGPIPE, SIGTTOU, SIGTTIN};
+
+struct Named {
+  int number;
+  std::string_view name;
+};
+
+// The first name of a number is the one that is shown.
+constexpr Named names[] = {
+    {SIGHUP, "HUP"},       {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},     {SIGTRAP, "TRAP"},
+    {SIGABRT, "ABRT"},     {SIGABRT, "IOT"},      {SIGBUS, "BUS"},   {SIGFPE, "FPE"},     {SIGKILL, "KILL"},
+    {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"},     {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"},   {SIGALRM, "ALRM"},
+    {SIGTERM, "TERM"},     {SIGCHLD, "CHLD"},     {SIGCHLD, "CLD"},  {SIGCONT, "CONT"},   {SIGSTOP, "STOP"},
+    {SIGTSTP, "TSTP"},     {SIGTTIN, "TTIN"},     {SIGTTOU, "TTOU"}, {SIGURG, "URG"},     {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"},     {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"}, {SIGIO, "IO"},
+    {SIGIO, "POLL"},       {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
+#ifdef SIGSTKFLT
+    {SIGSTKFLT, "STKFLT"},
+#endif
+};
+
+bool is_ignored(int signal)
+{
+  struct sigaction inherited {};
+  return ::sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
+std::optional<int> parse_number(std::string_view digits)
+{
+  int number = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, number);
+  if (error != std::errc{} || stop != end || number < 1 || number > SIGRTMAX) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// A terminal that goes away sends HUP to the leader of its session alone. The foreground group gets one when that leader
+// ends (disassociate_ctty in the kernel's tty_jobctrl.c).
+bool went_to_group(int signal) { return signal != SIGHUP || ::getsid(0) != ::getpid(); }
+
+}  // namespace
+
+Signals::Signals()
+{
+  ::sigemptyset(&m_inherited_ignored);
+  for (const int signal : for_the_job) {
+    if (is_ignored(signal)) {
+      ::sigaddset(&m_inherited_ignored, signal);
+    }
+  }
+  if (is_ignored(SIGCHLD)) {
+    ::sigaddset(&m_inherited_ignored, SIGCHLD);
+    ::signal(SIGCHLD, SIG_DFL);
+  }
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &m_inherited_mask);
+}
+
+void Signals::block()
+{
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  for (const int signal : for_the_job) {
+    if (::sigismember(&m_inherited_ignored, signal) == 0) {
+      ::sigaddset(&taken, signal);
+    }
+  }
+  sigset_t blocked = taken;
+  for (const int signal : never_for_us) {
+    ::sigaddset(&blocked, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+
+  m_fd = Fd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!m_fd) {
+    throw std::system_error(errno, std::generic_category(), "signalfd");
+  }
+}
+
+std::optional<Signals::Arrived> Signals::take()
+{
+  signalfd_siginfo info{};
+  if (::read(m_fd.get(), &info, sizeof info) != sizeof info) {
+    return std::nullopt;
+  }
+  const int signal = static_cast<int>(info.ssi_signo);
+  return Arrived{signal, info.ssi_code == SI_KERNEL && went_to_group(signal)};
+}
+
+void Signals::restore() const
+{
+  if (inherited_ignored(SIGCHLD)) {
+    ::signal(SIGCHLD, SIG_IGN);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &m_inherited_mask, nullptr);
+}
+
+void die_of(int signal)
+{
+  // The job dumped its core, if anybody did. RLIMIT_CORE would not do: it does not bind a
+  // core_pattern that is a pipe.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  ::signal(signal, SIG_DFL);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);
+}
+
+std::optional<int> signal_number(std::string_view name)
+{
+  if (!name.empty() && name.front() >= '0' && name.front() <= '9') {
+    return parse_number(name);
+  }
+  std::string wanted(name);
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  if (wanted.starts_with("SIG")) {
+    wanted.erase(0, 3);
+  }
+  const auto* found =
+      std::find_if(std::begin(names), std::end(names), [&](const Named& signal) { return signal.name == wanted; });
+  return found == std::end(names) ? std::nullopt : std::optional(found->number);
+}
+
+std::string signal_name(int signal)
+{
+  const auto* found =
+      std::find_if(std::begin(names), std::end(names), [&](const Named& named) { return named.number == signal; });
+  return found == std::end(names) ? std::to_string(signal) : std::string(found->name);
+}
+
+}  // namespace rlock

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/stopping.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+// KILL never comes later than the lifeline allows, whatever the reason for stopping.
+Instant kill_due(const JobSpec& spec, const StopState& state, Instant valid_until)
+{
+  return std::min(state.kill_at, valid_until - spec.kill_lead);
+}
+
+struct Deciding {
+  const JobSpec& spec;
+  StopState state;
+  Instant now;
+  Instant valid_until;
+
+  [[nodiscard]] bool unstopped() const { return state.phase == Phase::running || state.phase == Phase::lingering; }
+
+  // The first reason stands. What is left of a job that ended by itself is stopped for no other
+  // reason than being left, unless we were to wait for it.
+  void blame(Stopped reason)
+  {
+    const bool stopped_anyway = state.phase == Phase::lingering && spec.leftovers == Leftovers::stop;
+    if (unstopped() && !stopped_anyway) {
+      state.why = reason;
+    }
+  }
+
+  StopStep kill()
+  {
+    state.phase = Phase::killing;
+    state.killed = true;
+    return {state, Act::kill};
+  }
+
+  StopStep finish()
+  {
+    state.phase = Phase::over;
+    return {state, Act::finish};
+  }
+
+  StopStep stop(Millis kill_after, Act act)
+  {
+    state.kill_at = std::min(state.kill_at, now + kill_after);
+    if (kill_due(spec, state, valid_until) <= now) {
+      return kill();
+    }
+    state.phase = Phase::stopping;
+    return {state, act};
+  }
+
+  StopStep left_behind()
+  {
+    if (spec.leftovers == Leftovers::stop) {
+      return stop(spec.kill_after, Act::stop_leftovers);
+    }
+    state.left_behind = far_future;
+    return {state, Act::report_leftovers};
+  }
+
+  StopStep operator()(const Order& order)
+  {
+    blame(Stopped::order);
+    return stop(order.kill_after, unstopped() ? Act::signal : Act::nothing);
+  }
+
+  StopStep operator()(const MainEnded& ended)
+  {
+    if (ended.others == Others::none) {
+      return finish();
+    }
+    if (!unstopped()) {
+      return {state};
+    }
+    if (spec.leftovers == Leftovers::leave) {
+      return finish();
+    }
+    state.phase = Phase::lingering;
+    if (spec.leftovers == Leftovers::heirs) {
+      return {state, Act::report_heirs};
+    }
+    state.left_behind = now + settling_time;
+    return {state};
+  }
+
+  StopStep operator()(const Leave&) { return state.phase == Phase::lingering ? finish() : StopStep{state}; }
+
+  StopStep operator()(const TreeEmpty&) { return finish(); }
+
+  StopStep operator()(const RunnerGone&)
+  {
+    blame(Stopped::runner_gone);
+    return kill();
+  }
+
+  StopStep operator()(const TimePassed&)
+  {
+    if (now < next_look(spec, state, valid_until)) {
+      return {state};
+    }
+    if (state.phase == Phase::stopping) {
+      return kill();
+    }
+    if (now >= valid_until - spec.signal_lead) {
+      blame(Stopped::lifeline);
+      return stop(spec.kill_after, Act::signal);
+    }
+    if (now >= state.time_over) {
+      blame(Stopped::max_runtime);
+      return stop(spec.kill_after, Act::signal);
+    }
+    return left_behind();
+  }
+};
+
+}  // namespace
+
+bool may_start(const JobSpec& spec, Instant now, Instant valid_until)
+{
+  return now < valid_until - spec.signal_lead - shortest_run;
+}
+
+StopState started(const JobSpec& spec, Instant now)
+{
+  StopState state;
+  if (spec.max_runtime) {
+    state.time_over = now + *spec.max_runtime;
+  }
+  return state;
+}
+
+StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent& event, Instant now,
+                   Instant valid_until)
+{
+  if (state.phase == Phase::over) {
+    return {state};
+  }
+  if (state.phase == Phase::killing && !std::holds_alternative<TreeEmpty>(event)) {
+    return {state};
+  }
+  return std::visit(Deciding{spec, state, now, valid_until}, event);
+}
+
+Instant next_look(const JobSpec& spec, const StopState& state, Instant valid_until)
+{
+  switch (state.phase) {
+    case Phase::running:
+    case Phase::lingering: return std::min({valid_until - spec.signal_lead, state.time_over, state.left_behind});
+    case Phase::stopping: return kill_due(spec, state, valid_until);
+    case Phase::killing:
+    case Phase::over: break;
+  }
+  return far_future;
+}
+
+}  // namespace rlock

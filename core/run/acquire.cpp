@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/acquire.h"
+
+#include "base/duration.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "lock/reentry.h"
+#include "process/proc.h"
+#include "run/ancestry.h"
+#include "run/environment.h"
+#include "run/identity.h"
+#include "run/keeper.h"
+#include "run/replicas.h"
+#include "run/waiting_line.h"
+
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+Error in_option(const Error& error, const char* fix) { return {error.fault, "--pid: " + error.text + fix}; }
+
+// Before the lock is taken: a number that comes to mean another process while we wait must not mean it to us.
+Result<std::optional<PidFd>> hold_ward(const AcquireRequest& request)
+{
+  if (!request.ward) {
+    return std::optional<PidFd>{};
+  }
+  if (request.ward->pid == ::getpid()) {
+    return Error{Fault::usage, "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
+  }
+  auto held = PidFd::open(request.ward->pid);
+  if (!held) {
+    return in_option(held.error(), held.error().fault == Fault::usage ? " (try --pid $$)" : "");
+  }
+  if (request.ward->on_lost == OnLost::stop && !held->may_be_signalled()) {
+    return Error{Fault::usage, "--pid: no right to signal process " + std::to_string(request.ward->pid) +
+                                   " (--on-lost warn does without)"};
+  }
+  return std::optional(*std::move(held));
+}
+
+// Readable when a signal has come, or when the ward has ended, for then nobody waits for the lock any more.
+Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
+{
+  Fd either(::epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : {signals.fd(), ward ? ward->fd() : -1}) {
+    epoll_event event{.events = EPOLLIN, .data = {}};
+    if (fd >= 0 && ::epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return Error{Fault::os, "cannot wait for several things: " + std::generic_category().message(errno)};
+    }
+  }
+  return either;
+}
+
+// Who is shown to operators is who has it: the ward, or the script that calls us, for we are about to end.
+LockSpec spec_of(const AcquireRequest& request, const LockName& name)
+{
+  const pid_t holder = request.ward ? request.ward->pid : ::getppid();
+  return {.name = name,
+          .mode = request.mode,
+          .ttl = request.ttl,
+          .who = {.host = host_name(),
+                  .pid = holder,
+                  .user = user_name(),
+                  .command = shown_command(command_of(holder)),
+                  .label = request.label,
+                  .since_ms = wall_clock_ms(),
+                  .lease = request.ttl,
+                  .automatic = request.ward.has_value()},
+          .once = {},
+          .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
+}
+
+// One for each lock that will do.
+std::vector<LockSpec> specs_of(const AcquireRequest& request)
+{
+  if (request.shards.empty()) {
+    return {spec_of(request, request.name)};
+  }
+  std::vector<LockSpec> specs;
+  for (const LockName& shard : request.shards) {
+    specs.push_back(spec_of(request, shard));
+  }
+  return specs;
+}
+
+// For people: "stock", "stock (5 shards)".
+std::string wanted(const AcquireRequest& request)
+{
+  const std::string name = printable(request.name.text());
+  return request.shards.empty() ? name : name + " (" + std::to_string(request.shards.size()) + " shards)";
+}
+
+WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
+{
+  return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
+          .patient = !request.wait || request.wait->count() > 0,
+          .server_timeout = request.server.timeout};
+}
+
+// Another shard may come free although this one is held by the caller.
+bool is_own(const AcquireRequest& request, const Busy& busy)
+{
+  return request.shards.empty() && waits_for_itself(request.mode, busy);
+}
+
+class AcquireLine final : public WaitingLine {
+ public:
+  AcquireLine(const AcquireRequest& request, const World& world)
+      : WaitingLine(wanted(request), world.clock, world.log, [] {}), m_request(request)
+  {
+  }
+  bool is_hopeless(const Busy& busy) override { return is_own(m_request, busy); }
+
+ private:
+  const AcquireRequest& m_request;
+};
+
+Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request, const World& world,
+                   Stop stop)
+{
+  const Owner owner = Owner::fresh(world.rng, ::getpid());
+  AcquireLine line(request, world);
+  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy_of(request, world.clock),
+               world.clock, world.rng, stop, line);
+}
+
+RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
+{
+  const bool own = is_own(request, last);
+  const bool waited = request.wait && request.wait->count() > 0 && !own;
+  world.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                       (last.holder ? ", held by " + describe(*last.holder) : "") +
+                       (own ? std::string(waits_for_itself_text) : ""),
+                   {.event = "busy",
+                    .holder = last.holder ? describe(*last.holder) : "",
+                    .place = place_of(last),
+                    .exit_code = request.busy_code});
+  return ExitWith{request.busy_code};
+}
+
+Result<RunEnd> interrupted(const World& world)
+{
+  if (const auto arrived = world.signals.take()) {
+    return RunEnd{DieOf{arrived->number}};
+  }
+  return Error{Fault::usage, "--pid: the process ended while its lock was waited for"};
+}
+
+// A lock that is ours, until somebody else has it.
+class Acquired {
+ public:
+  Acquired(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec, Entered entered)
+      : m_request(request),
+        m_world(world),
+        m_store(store),
+        m_spec(spec),
+        m_hold(std::move(entered.hold)),
+        m_taken(std::move(entered.taken))
+  {
+  }
+
+  Result<RunEnd> hand_to(const std::optional<PidFd>& ward, const TellCaller& tell)
+  {
+    return ward ? leave_to_keeper(*ward, tell) : leave_to_itself(tell);
+  }
+
+ private:
+  Result<RunEnd> leave_to_keeper(const PidFd& ward, const TellCaller& tell)
+  {
+    const auto keeper = Keeper::start({.store = m_store,
+                                       .spec = m_spec,
+                                       .hold = m_hold,
+                                       .taken = m_taken,
+                                       .ward = ward,
+                                       .lost_signal = m_request.ward->lost_signal,
+                                       .on_lost = m_request.ward->on_lost,
+                                       .server_timeout = m_request.server.timeout,
+                                       .clock = m_world.clock,
+                                       .signals = m_world.signals});
+    if (!keeper) {
+      m_store.forget();
+      give_back();
+      return keeper.error();
+    }
+    const auto told = tell(held_lock(), m_taken.grant.fence);
+    if (!told) {
+      return told.error();  // the keeper sees us go
+    }
+    keeper->caller_knows();
+    return RunEnd{ExitWith{0}};
+  }
+
+  Result<RunEnd> leave_to_itself(const TellCaller& tell)
+  {
+    const auto told = tell(held_lock(), m_taken.grant.fence);
+    if (!told) {
+      give_back();
+      return told.error();
+    }
+    return RunEnd{ExitWith{0}};
+  }
+
+  [[nodiscard]] HeldLock held_lock() const
+  {
+    return {.name = m_spec.name,
+            .hold = m_hold,
+            .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
+  }
+
+  // Where the server does not answer, the ttl does it.
+  void give_back()
+  {
+    const Limit limit{.deadline = m_world.clock.now() + m_request.server.timeout, .stop = Stop::never()};
+    [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {}, limit);
+  }
+
+  const AcquireRequest& m_request;
+  const World& m_world;
+  LockStore& m_store;
+  const LockSpec& m_spec;
+  const Hold m_hold;
+  Taken m_taken;
+};
+
+}  // namespace
+
+Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCaller& tell)
+{
+  const auto ward = hold_ward(request);
+  if (!ward) {
+    return ward.error();
+  }
+  world.signals.block();
+  const auto give_up = give_up_on(world.signals, *ward);
+  if (!give_up) {
+    return give_up.error();
+  }
+  const Stop stop(give_up->get());
+  auto store = open_store(request.server, world.clock, stop);
+  if (!store) {
+    return store.error().fault == Fault::interrupted ? interrupted(world) : store.error();
+  }
+
+  const std::vector<LockSpec> specs = specs_of(request);
+  auto outcome = take(**store, specs, request, world, stop);
+  if (!outcome) {
+    return outcome.error();
+  }
+  if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
+    return busy(request, world, timed_out->last);
+  }
+  if (std::holds_alternative<Interrupted>(*outcome)) {
+    return interrupted(world);
+  }
+  auto entered = std::get<Entered>(*std::move(outcome));
+  const LockSpec& spec = specs[entered.taken.which];
+  return Acquired(request, world, **store, spec, std::move(entered)).hand_to(*ward, tell);
+}
+
+}  // namespace rlock

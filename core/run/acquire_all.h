@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking all the locks of a job, or none.
+#pragma once
+
+#include "run/lock_set.h"
+
+#include <string>
+#include <variant>
+
+namespace rlock {
+
+struct AllTaken {};
+struct OneBusy {
+  std::string wanted;
+  Busy last;
+};  // for people, which; for as long as we were told to wait
+struct GivenBack {
+  std::string why;
+};  // some were ours, and one was lost before all were, or the server went away
+using Taking = std::variant<AllTaken, AlreadyDone, OneBusy, GivenBack, Interrupted>;
+
+// One after the other, in their order; who has the first does not starve for the last, for it keeps what it has. Makes the
+// job ready when nothing but its turn is missing. Whatever else the outcome is than AllTaken, nothing was run and what was
+// taken is released. To be called while the process has one thread, which it has again afterwards.
+Result<Taking> take_all(const RunRequest& request, const World& world, const WaitPolicy& policy, Tenure& tenure);
+
+}  // namespace rlock

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/environment.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr std::string_view held_variable = "RLOCK_HELD";
+constexpr std::string_view shard_variable = "RLOCK_SHARD";
+
+bool is_assignment_of(std::string_view assignment, std::string_view name)
+{
+  return assignment.size() > name.size() && assignment.starts_with(name) && assignment[name.size()] == '=';
+}
+
+void unset(std::vector<std::string>& environment, std::string_view name)
+{
+  std::erase_if(environment, [&](const std::string& entry) { return is_assignment_of(entry, name); });
+}
+
+void set(std::vector<std::string>& environment, std::string_view name, const std::string& value)
+{
+  unset(environment, name);
+  environment.push_back(std::string(name) + "=" + value);
+}
+
+}  // namespace
+
+std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name)
+{
+  for (const std::string& entry : environment) {
+    if (is_assignment_of(entry, name)) {
+      return std::string_view(entry).substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name)
+{
+  return find_variable(environment, name).value_or("");
+}
+
+std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks)
+{
+  std::string held{environment_value(inherited, held_variable)};
+  for (const HeldLock& lock : locks.held) {
+    held += (held.empty() ? "" : "\n") + lock.hold.token() + " " + lock.name.text();
+  }
+
+  unset(inherited, fence_variable);
+  unset(inherited, shard_variable);  // as all but RLOCK_HELD it speaks of the innermost lock
+  set(inherited, "RLOCK_KEY", locks.held.front().name.text());
+  set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
+  set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
+  set(inherited, "RLOCK_SERVER", locks.server);
+  set(inherited, held_variable, held);
+  if (const auto shard = locks.held.front().shard) {
+    set(inherited, shard_variable, std::to_string(*shard));
+  }
+  return inherited;
+}
+
+std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name)
+{
+  std::vector<Owner> owners;
+  std::string_view held = environment_value(environment, held_variable);
+  while (!held.empty()) {
+    const std::size_t newline = held.rfind('\n');
+    const std::string_view line = newline == std::string_view::npos ? held : held.substr(newline + 1);
+    held = held.substr(0, newline == std::string_view::npos ? 0 : newline);
+    const std::size_t space = line.find(' ');  // a token has none, a key may
+    if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
+      continue;
+    }
+    const Owner owner = Hold::of_token(line.substr(0, space)).owner;
+    if (std::find(owners.begin(), owners.end(), owner) == owners.end()) {
+      owners.push_back(owner);
+    }
+  }
+  return owners;
+}
+
+std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of)
+{
+  std::vector<Ancestor> ancestors;
+  for (std::size_t which = 0; which < any_of.size(); ++which) {
+    for (const Owner& owner : ancestors_with(environment, any_of[which].name)) {
+      ancestors.push_back({.which = which, .owner = owner});
+    }
+  }
+  return ancestors;
+}
+
+}  // namespace rlock

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/exec_command.h"
+
+#include "base/text.h"
+#include "process/command.h"
+#include "run/environment.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace rlock {
+
+Error become(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const Signals& signals)
+{
+  const Result<std::string> path = find_command(argv.front(), find_variable(environment, "PATH"));
+  if (!path) {
+    return path.error();
+  }
+  std::vector<char*> words;
+  for (const std::string& word : argv) {
+    words.push_back(const_cast<char*>(word.c_str()));  // execv takes char*, but writes to none of it
+  }
+  words.push_back(nullptr);
+  signals.restore();
+  ::execv(path->c_str(), words.data());
+  return {Fault::not_executable,
+          "cannot execute " + printable(argv.front()) + ": " + std::generic_category().message(errno)};
+}
+
+}  // namespace rlock

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/keeper.h"
+
+#include "process/detach.h"
+#include "run/keeping.h"
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+[[noreturn]] void be_keeper(const KeeperTask& task, Fd channel)
+{
+  become_keeper();
+  ::_exit(keep(task, std::move(channel)) ? 0 : 1);
+}
+
+Error refused(const char* what)
+{
+  return {Fault::os, std::string("cannot start the keeper: ") + what + ": " + std::generic_category().message(errno)};
+}
+
+}  // namespace
+
+void become_keeper()
+{
+  detach();
+  ::prctl(PR_SET_NAME, "rlock-keeper");
+}
+
+Result<Keeper> Keeper::start(const KeeperTask& task)
+{
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return refused("socketpair");
+  }
+  Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  task.store.rest();
+  const pid_t keeper = ::fork();
+  if (keeper < 0) {
+    return refused("fork");
+  }
+  if (keeper == 0) {
+    ours.reset();
+    be_keeper(task, std::move(theirs));
+  }
+  theirs.reset();
+  char word = 0;
+  if (::read(ours.get(), &word, 1) != 1) {
+    return Error{Fault::os, "cannot start the keeper: it found no thread, descriptor or memory to work with"};
+  }
+  return Keeper(std::move(ours));
+}
+
+void Keeper::caller_knows() const { say(m_channel.get()); }
+
+}  // namespace rlock

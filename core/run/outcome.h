@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How rlock ends, from what is known once the job is over: a pure decision.
+#pragma once
+
+#include "lease/watchdog.h"
+#include "lock/store.h"
+#include "process/job.h"
+#include "run/run.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rlock {
+
+struct LockFate {
+  std::string lock;                // its name
+  std::optional<Verdict> verdict;  // of the watchdog
+  std::optional<NotOurs> release;  // what release found when the lock was not ours any more
+  Instant valid_until{};           // where its lease ended, if nothing else is known
+  std::string trouble = {};        // why it was not renewed, if there is no verdict yet
+};
+
+struct Aftermath {
+  std::optional<Ended> job;     // missing: the guardian was killed
+  std::vector<LockFate> locks;  // one at least
+  bool automatic = true;
+  Manners manners = Manners::own;
+  bool still_runs = false;  // processes of the job, which may not be signalled
+};
+
+struct Ending {
+  RunEnd end;
+  std::string line;   // why, when it is not the job's own end; empty then
+  std::string event;  // as the log has it
+  std::string lock;   // the one that it is about, if any
+};
+
+// It ended by itself, and well.
+bool succeeded(const Ended& job);
+
+// "the lock stock was lost: expired or deleted"
+std::string words_for(const Verdict& verdict, const std::string& lock);
+
+// Of a job that did not run.
+ExitWith failure(Fault fault, Manners manners);
+
+// Losing counts most: a job that ended well under a lock that was lost did not end well. Of several locks the line names
+// the one that was surely lost, or whose lease ended first.
+Ending ending(const Aftermath& after);
+
+}  // namespace rlock

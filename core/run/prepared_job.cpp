@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/prepared_job.h"
+
+#include "process/terminal.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr Instant dead{};  // nothing starts on it
+
+bool are_same(const HeldLock& one, const HeldLock& other)
+{
+  return one.name == other.name && one.hold.token() == other.hold.token();
+}
+
+// A lost lock leaves the job alone if asked to; the end of a fixed lease does not.
+bool warns_only(const RunRequest& request) { return request.on_lost == OnLost::warn && request.automatic; }
+
+}  // namespace
+
+StopLeads stop_leads(const RunRequest& request)
+{
+  const Millis last_resort = std::min(request.ttl / 6, std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+  const Millis kill = last_resort * 3 / 2;
+  return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)),
+          .kill = kill,
+          .last_resort = last_resort};
+}
+
+Preparation::Preparation(const RunRequest& request, const World& world, std::string path,
+                         std::function<bool(Instant)> release)
+    : m_request(request),
+      m_world(world),
+      m_path(std::move(path)),
+      m_release_for_runner(std::move(release)),
+      m_lifeline(dead)
+{
+}
+
+Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
+{
+  const StopLeads leads = stop_leads(m_request);
+  const JobSpec spec{
+      .path = m_path,
+      .argv = m_request.argv,
+      .environment = job_environment(m_request.environment,
+                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.shown()}),
+      .late_variable = std::string(fence_variable),
+      .stop_signal = m_request.stop_signal,
+      .kill_after = m_request.kill_after,
+      .leftovers = m_request.leftovers,
+      .max_runtime = m_request.max_runtime,
+      .signal_lead = leads.signal,
+      .kill_lead = leads.kill,
+      .last_resort_lead = leads.last_resort,
+      .release_for_runner = m_release_for_runner};
+  return Job::prepare(spec, m_world.signals, m_lifeline);
+}
+
+void Preparation::discard_killed()
+{
+  if (m_job && !m_job->is_ready()) {
+    m_job->take_over();
+    m_job.reset();
+  }
+}
+
+void Preparation::get_ready(const std::vector<HeldLock>& locks)
+{
+  discard_killed();
+  if (m_job || Terminal().is_shared()) {
+    return;
+  }
+  if (auto job = prepare(locks)) {
+    m_job.emplace(*std::move(job));
+    m_prepared_under = locks;
+  }
+}
+
+Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
+{
+  move_lifeline(valid_until);
+  discard_killed();
+  if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
+    m_job.reset();
+  }
+  if (!m_job) {
+    auto job = prepare(locks);
+    if (!job) {
+      return job.error();
+    }
+    m_job.emplace(*std::move(job));
+  }
+  Job job = *std::move(m_job);
+  m_job.reset();
+  job.go(std::to_string(fence));
+  return job;
+}
+
+void Preparation::move_lifeline(Instant valid_until)
+{
+  m_lifeline.move_to(warns_only(m_request) ? far_future : valid_until);
+}
+
+}  // namespace rlock

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/release_socket.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+struct Address {
+  sockaddr_un bytes{};
+  socklen_t length = 0;
+};
+
+// A name that begins with a zero byte is no file. nullopt for a token of somebody else's making that is too long.
+std::optional<Address> address_of(const Hold& hold)
+{
+  const std::string name = '\0' + ("rlock-keeper/" + hold.id);
+  Address address;
+  if (name.size() > sizeof address.bytes.sun_path) {
+    return std::nullopt;
+  }
+  address.bytes.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), address.bytes.sun_path);
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return address;
+}
+
+Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+const sockaddr* generic(const Address& address) { return reinterpret_cast<const sockaddr*>(&address.bytes); }
+
+bool is_one_of_us(const Fd& visitor)
+{
+  ucred who{};
+  socklen_t size = sizeof who;
+  return ::getsockopt(visitor.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+         (who.uid == ::geteuid() || who.uid == 0);
+}
+
+}  // namespace
+
+Result<Door> Door::open(const Hold& hold)
+{
+  constexpr int backlog = 8;
+  const auto address = address_of(hold);
+  Fd socket = unix_socket();
+  if (!address || !socket || ::bind(socket.get(), generic(*address), address->length) != 0 ||
+      ::listen(socket.get(), backlog) != 0) {
+    return Error{Fault::os, "cannot open the keeper's socket: " + std::generic_category().message(errno)};
+  }
+  return Door(std::move(socket));
+}
+
+std::optional<Fd> Door::answer() const
+{
+  for (;;) {
+    Fd visitor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!visitor) {
+      return std::nullopt;
+    }
+    if (is_one_of_us(visitor)) {
+      return visitor;
+    }
+  }
+}
+
+Fd knock(const Hold& hold)
+{
+  const auto address = address_of(hold);
+  Fd socket = unix_socket();
+  const bool somebody_is_there = address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
+  return somebody_is_there ? std::move(socket) : Fd();
+}
+
+}  // namespace rlock

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/syslog.h"
+
+#include <syslog.h>
+
+namespace rlock {
+
+void write_to_syslog(const std::string& line)
+{
+  if (!line.empty()) {
+    ::openlog("rlock", LOG_PID, LOG_USER);
+    ::syslog(LOG_ERR, "%s", line.c_str());
+  }
+}
+
+}  // namespace rlock

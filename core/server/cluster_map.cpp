@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/cluster_map.h"
+
+#include "server/slot.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace rlock {
+namespace {
+
+std::optional<unsigned> number_in(std::string_view text, unsigned max)
+{
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && number <= max ? std::optional(number) : std::nullopt;
+}
+
+// "?" is said where names are preferred and there is none.
+HostPort named(std::string_view host, unsigned port, const HostPort& asked)
+{
+  const bool unknown = host.empty() || host == "?";
+  return {unknown ? asked.host : std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+// Takes the first word off; the text begins after the blank then.
+std::string_view take_word(std::string_view& text)
+{
+  const auto blank = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, blank);
+  text.remove_prefix(std::min(blank + 1, text.size()));
+  return word;
+}
+
+bool is_number(const Reply& reply, std::int64_t max)
+{
+  return reply.kind == Reply::Kind::integer && reply.integer >= 0 && reply.integer <= max;
+}
+
+// [host or nil, port, …]
+std::optional<HostPort> node_in(const Reply& reply, const HostPort& asked)
+{
+  const bool complete = reply.elements.size() >= 2 && is_number(reply.elements[1], 65535);
+  return complete
+             ? std::optional(named(reply.elements[0].text, static_cast<unsigned>(reply.elements[1].integer), asked))
+             : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked)
+{
+  if (!reply.is_error()) {
+    return std::nullopt;
+  }
+  std::string_view text = reply.text;
+  const std::string_view code = take_word(text);
+  if (code != "MOVED" && code != "ASK") {
+    return std::nullopt;
+  }
+  const auto slot = number_in(take_word(text), slot_count - 1);
+  const std::string_view to = take_word(text);
+  const auto colon = to.rfind(':');  // an IPv6 address has more of them, and no brackets
+  const auto port = colon == std::string_view::npos ? std::nullopt : number_in(to.substr(colon + 1), 65535);
+  if (!slot || !port) {
+    return std::nullopt;
+  }
+  return Redirection{.kind = code == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved,
+                     .slot = *slot,
+                     .to = named(to.substr(0, colon), *port, asked)};
+}
+
+ClusterMap::ClusterMap(const Reply& slots, const HostPort& asked)
+{
+  for (const Reply& range : slots.elements) {
+    add(range, asked);
+  }
+}
+
+// [first, last, master, replica, …]
+void ClusterMap::add(const Reply& range, const HostPort& asked)
+{
+  const auto& parts = range.elements;
+  if (parts.size() < 3 || !is_number(parts[0], slot_count - 1) || !is_number(parts[1], slot_count - 1)) {
+    return;
+  }
+  const auto master = node_in(parts[2], asked);
+  if (!master) {
+    return;
+  }
+  m_ranges.push_back({.first = static_cast<unsigned>(parts[0].integer),
+                      .last = static_cast<unsigned>(parts[1].integer),
+                      .owner = *master});
+  for (std::size_t i = 2; i < parts.size(); ++i) {
+    if (const auto node = node_in(parts[i], asked)) {
+      add_node(*node);
+    }
+  }
+}
+
+void ClusterMap::add_node(const HostPort& node)
+{
+  if (std::find(m_nodes.begin(), m_nodes.end(), node) == m_nodes.end()) {
+    m_nodes.push_back(node);
+  }
+}
+
+void ClusterMap::moved(unsigned slot, const HostPort& to)
+{
+  m_moved[slot] = to;
+  add_node(to);
+}
+
+std::optional<HostPort> ClusterMap::owner(unsigned slot) const
+{
+  if (const auto moved = m_moved.find(slot); moved != m_moved.end()) {
+    return moved->second;
+  }
+  const auto range = std::find_if(m_ranges.begin(), m_ranges.end(),
+                                  [slot](const Range& each) { return each.first <= slot && slot <= each.last; });
+  return range == m_ranges.end() ? std::nullopt : std::optional(range->owner);
+}
+
+std::set<HostPort> ClusterMap::owners() const
+{
+  std::set<HostPort> owners;
+  for (const Range& range : m_ranges) {
+    owners.insert(range.owner);
+  }
+  return owners;
+}
+
+}  // namespace rlock

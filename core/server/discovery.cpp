@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/discovery.h"
+
+#include "net/errors.h"
+#include "net/wait.h"
+#include "server/group.h"
+#include "server/survey.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace rlock {
+namespace {
+
+constexpr Millis soon{250};
+
+// 0 where it is not told, to a user without the right to SENTINEL MASTER for one.
+std::uint64_t epoch_in(const Reply& fields)
+{
+  std::uint64_t epoch = 0;
+  for (std::size_t i = 0; i + 1 < fields.elements.size(); i += 2) {
+    if (fields.elements[i].text == "config-epoch") {
+      const std::string& text = fields.elements[i + 1].text;
+      std::from_chars(text.data(), text.data() + text.size(), epoch);
+    }
+  }
+  return epoch;
+}
+
+Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
+{
+  if (error.fault == Fault::refused) {
+    return {Fault::refused,
+            "the sentinel " + where +
+                " wants another user or password (sentinel_username= and "
+                "sentinel_password= in the URL, or RLOCK_SENTINEL_USERNAME and RLOCK_SENTINEL_PASSWORD)"};
+  }
+  return error;
+}
+
+// The newest knowledge, and among equals the most common; nullptr: none knows.
+Testimony* best_of(std::vector<Result<Testimony>>& answers)
+{
+  Testimony* best = nullptr;
+  std::pair<std::uint64_t, std::ptrdiff_t> rank;
+  for (auto& answer : answers) {
+    if (!answer || !answer->master) {
+      continue;
+    }
+    const auto agreeing = std::count_if(answers.begin(), answers.end(), [&](const Result<Testimony>& other) {
+      return other && other->epoch == answer->epoch && other->master == answer->master;
+    });
+    if (const std::pair mine{answer->epoch, agreeing}; best == nullptr || mine > rank) {
+      best = &*answer;
+      rank = mine;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Discovery::Discovery(const Endpoint& endpoint, const Clock& clock) : m_endpoint(endpoint), m_clock(&clock) {}
+
+// What get-master-addr-by-name says is ahead of SENTINEL MASTER while a fail-over comes to its end.
+Result<Testimony> Discovery::ask(const HostPort& at, const Limit& limit) const
+{
+  const std::string& name = m_endpoint.sentinels.master;
+  auto sentinel = Connection::open(sentinel_at(m_endpoint, at), *m_clock, limit);
+  if (!sentinel) {
+    return no_answer_of_a_sentinel(sentinel.error(), show(at));
+  }
+  std::array<Reply, 2> replies;
+  for (const std::string_view question : {"GET-MASTER-ADDR-BY-NAME", "MASTER"}) {
+    const std::array<std::string_view, 3> argv{"SENTINEL", question, name};
+    if (const auto sent = sentinel->send(argv, limit); !sent) {
+      return sent.error();
+    }
+  }
+  for (Reply& reply : replies) {
+    auto answer = sentinel->answer(limit);
+    if (!answer) {
+      return answer.error();
+    }
+    reply = *std::move(answer);
+  }
+  if (replies[0].is_error()) {
+    const bool is_none = replies[0].text.starts_with("ERR unknown command");
+    return is_none ? Error{Fault::config, sentinel->where() + " is no sentinel (their port is 26379 as a rule)"}
+                   : no_answer_of_a_sentinel(error_from_reply(replies[0].text, sentinel->where()), show(at));
+  }
+  return Testimony{.sentinel = *std::move(sentinel), .master = named_in(replies[0]), .epoch = epoch_in(replies[1])};
+}
+
+Discovery::Answers Discovery::ask_all(const Limit& limit) const
+{
+  const auto& hosts = m_endpoint.sentinels.hosts;
+  if (hosts.size() == 1) {
+    Answers answers;
+    answers.push_back(ask(hosts.front(), limit));
+    return answers;
+  }
+  Survey<Testimony> survey(hosts.size());
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    survey.ask(i, limit, [this, at = hosts[i]](const Limit& until) { return ask(at, until); });
+  }
+  return survey.answers(*m_clock, limit);
+}
+
+Result<FoundMaster> Discovery::find(const Limit& limit)
+try {
+  Answers answers = ask_all(limit);
+  if (Testimony* const best = best_of(answers)) {
+    return FoundMaster{.endpoint = server_at(m_endpoint, *best->master), .sentinel = std::move(best->sentinel)};
+  }
+  return limit.stop.requested() ? interrupted() : nobody_knows(answers);
+} catch (const std::system_error& refused) {
+  return Error{Fault::os, "cannot ask several sentinels at once: " + refused.code().message()};
+}
+
+// What needs somebody's hand goes before what may pass.
+Error Discovery::nobody_knows(const Answers& answers) const
+{
+  const std::string where = m_endpoint.shown();
+  const Error* worst = nullptr;
+  for (const auto& answer : answers) {
+    if (answer) {
+      return {Fault::config, "the sentinels of " + where + " know no master " + m_endpoint.sentinels.master +
+                                 " (its name is the one in their `sentinel monitor`)"};
+    }
+    const Error& error = answer.error();
+    if (worst == nullptr || (is_passing(worst->fault) && !is_passing(error.fault))) {
+      worst = &error;
+    }
+  }
+  return is_passing(worst->fault)
+             ? Error{worst->fault, "no sentinel of " + where + " answers; the first: " + worst->text}
+             : *worst;
+}
+
+bool Discovery::still_names(const Endpoint& master, const Limit& limit)
+{
+  const auto& hosts = m_endpoint.sentinels.hosts;
+  const Instant now = m_clock->now();
+  const Instant by = std::min(now + soon, now + (limit.deadline - now) / 4);
+  const auto said = ask(hosts[m_next], {.deadline = by, .stop = limit.stop});
+  if (!said) {
+    m_next = (m_next + 1) % hosts.size();
+  }
+  return !said || !said->master || *said->master == HostPort{master.host, master.port};
+}
+
+}  // namespace rlock

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/local_directory.h"
+
+#include "base/text.h"
+#include "net/socket_path.h"
+#include "net/wait.h"
+#include "server/local_server.h"
+
+#include <cerrno>
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// Empty if all is well.
+std::string weakness(const std::string& directory)
+{
+  struct stat found {};
+  if (::lstat(directory.c_str(), &found) != 0) {
+    return os_text(errno);
+  }
+  if (!S_ISDIR(found.st_mode)) {
+    return "it is no directory (remove it)";
+  }
+  if (found.st_uid != ::geteuid()) {
+    return "it belongs to another user (set XDG_RUNTIME_DIR to a directory of yours)";
+  }
+  if ((found.st_mode & 077) != 0) {
+    return "others can get at it (chmod 700 " + printable(directory) + ")";
+  }
+  return {};
+}
+
+Error unusable(const std::string& directory, const std::string& why)
+{
+  return {Fault::config, "local: cannot use " + printable(directory) + ": " + why};
+}
+
+}  // namespace
+
+Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid)
+{
+  constexpr std::size_t longest = 32;
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  if (name.size() > longest || name.find_first_not_of(allowed) != std::string::npos) {
+    return Error{Fault::config, "RLOCK_LOCAL_NAME: '" + printable(name) +
+                                    "' is no name (use at most 32 letters, digits, '-', '_' and '.')"};
+  }
+  const std::string user = std::to_string(uid);
+  const std::string suffix = name.empty() ? "" : "-" + name;
+  const std::string of_session = "/run/user/" + user;
+  LocalPlace place{.directories = {of_session + "/rlock" + suffix, "/tmp/rlock-" + user + suffix},
+                   .name = "rlock-local-" + user + suffix};
+  if (!xdg_runtime_dir.empty() && xdg_runtime_dir != of_session) {
+    place.directories = {xdg_runtime_dir + "/rlock" + suffix};
+  }
+  return place;
+}
+
+std::string local_socket(const std::string& directory) { return directory + "/redis.sock"; }
+
+std::string local_log(const std::string& directory) { return directory + "/redis.log"; }
+
+bool is_private_directory(const std::string& directory) { return weakness(directory).empty(); }
+
+Result<bool> prepare_directory(const std::string& directory)
+{
+  if (!directory.starts_with('/')) {
+    return unusable(directory, "it is not absolute (correct XDG_RUNTIME_DIR)");
+  }
+  if (!fits_socket_address(local_socket(directory))) {
+    return unusable(directory,
+                    "a unix socket's path can have 107 bytes at most (set XDG_RUNTIME_DIR to a "
+                    "shorter one)");
+  }
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (errno == ENOENT) {
+      return false;
+    }
+    return unusable(directory, os_text(errno));
+  }
+  const std::string weak = weakness(directory);
+  if (!weak.empty()) {
+    return unusable(directory, weak);
+  }
+  return true;
+}
+
+}  // namespace rlock

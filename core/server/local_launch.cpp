@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/local_launch.h"
+
+#include "net/socket_path.h"
+#include "net/wait.h"
+#include "server/local_directory.h"
+#include "server/local_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// What the new processes need, made before the fork: another thread may hold malloc's lock.
+struct Plan {
+  std::vector<std::string> words;
+  std::vector<std::string> variables;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  std::string directory;
+  std::string log;
+  sockaddr_un socket;
+  AbstractAddress name;
+  int lock;
+  int news;
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings)
+{
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (std::string& each : strings) {
+    pointers.push_back(each.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> server_command(const std::string& program, const std::string& directory)
+{
+  const std::pair<const char*, std::string> options[] = {
+      {"--port", "0"},
+      {"--unixsocket", local_socket(directory)},
+      {"--unixsocketperm", "700"},
+      {"--dir", directory},
+      {"--appendonly", "yes"},
+      {"--appendfsync", "everysec"},
+      {"--save", ""},
+      {"--maxmemory-policy", "noeviction"},
+      {"--daemonize", "no"},
+      {"--loglevel", "notice"},
+      {"--logfile", local_log(directory)},
+  };
+  std::vector<std::string> words{program};
+  for (const auto& [option, value] : options) {
+    words.emplace_back(option);
+    words.push_back(value);
+  }
+  return words;
+}
+
+// No more than it needs: our environment may hold a password, and a CI server ends whatever carries
+// the mark of a finished build in its own.
+std::vector<std::string> server_environment()
+{
+  std::vector<std::string> variables;
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "TZ"}) {
+    if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe): nobody sets any
+      variables.push_back(std::string(name) + "=" + value);
+    }
+  }
+  return variables;
+}
+
+bool listens(const sockaddr_un& address)
+{
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  // EAGAIN: its backlog is full, so there is one
+  const bool yes = ::connect(fd, generic, sizeof address) == 0 || errno == EAGAIN;
+  ::close(fd);
+  return yes;
+}
+
+void close_range_if_any(int first, int last)
+{
+  if (first <= last) {
+    ::syscall(SYS_close_range, first, last, 0);
+  }
+}
+
+// What follows runs in the forked processes: async-signal-safe calls only.
+
+void take_default_signals()
+{
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) {
+    ::sigaction(number, &by_default, nullptr);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+void tell(const Plan& plan, LaunchNews news)
+{
+  const char byte = static_cast<char>(news);
+  [[maybe_unused]] const auto written = ::write(plan.news, &byte, 1);
+}
+
+// The name is taken in the directory of the server, because a caller that finds the name looks there for the socket.
+[[noreturn]] void become_server(const Plan& plan)
+{
+  constexpr int first = STDERR_FILENO + 1;
+  constexpr int no_last = 0x7fffffff;
+  constexpr std::string_view failed = "cannot execute the server\n";
+  ::umask(077);
+  const bool is_there = ::chdir(plan.directory.c_str()) == 0;
+  const int held = hold_name(plan.name);
+  if (held < 0 && errno == EADDRINUSE) {
+    tell(plan, LaunchNews::name_taken);
+    ::_exit(0);
+  }
+  const int name = ::fcntl(held, F_DUPFD, first);  // `held` may be the number of a standard stream
+  ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+  ::dup2(::open(plan.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600), STDOUT_FILENO);
+  ::dup2(STDOUT_FILENO, STDERR_FILENO);
+  close_range_if_any(first, name - 1);
+  close_range_if_any(std::max(first, name + 1), no_last);
+  take_default_signals();
+  if (is_there && name >= first) {
+    ::execve(plan.argv[0], plan.argv.data(), plan.envp.data());
+  }
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, failed.data(), failed.size());
+  ::_exit(127);
+}
+
+// Its own session, so that the terminal's Ctrl-C does not reach it, and nothing of ours open, so
+// that nobody waits for the end of our stdout because of it.
+[[noreturn]] void watch_over_start(const Plan& plan)
+{
+  constexpr int pause_ms = 2;
+  constexpr int no_last = 0x7fffffff;
+  ::setsid();
+  const auto [low, high] = std::minmax(plan.lock, plan.news);
+  close_range_if_any(0, low - 1);
+  close_range_if_any(low + 1, high - 1);
+  close_range_if_any(high + 1, no_last);
+
+  const pid_t server = ::fork();
+  if (server == 0) {
+    become_server(plan);
+  }
+  while (server > 0 && ::waitpid(server, nullptr, WNOHANG) == 0) {
+    if (listens(plan.socket)) {
+      tell(plan, LaunchNews::listens);
+      break;
+    }
+    ::poll(nullptr, 0, pause_ms);  // nothing to wait on tells of a socket that begins to listen
+  }
+  ::_exit(0);
+}
+
+// A process whose parent ends becomes a child of the nearest subreaper: of the runner, which is one while its job runs and
+// would take the server for something that the job left behind. An orphan of the job in the same moment still has the guardian,
+// which is a nearer subreaper.
+class NoSubreaper {
+ public:
+  NoSubreaper()
+  {
+    ::prctl(PR_GET_CHILD_SUBREAPER, &m_was);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  ~NoSubreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, m_was); }
+  NoSubreaper(const NoSubreaper&) = delete;
+  NoSubreaper& operator=(const NoSubreaper&) = delete;
+
+ private:
+  int m_was = 0;
+};
+
+bool is_program(const std::string& path)
+{
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
+Result<std::string> find_server_program()
+{
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  for (const std::string_view name : {"redis-server", "valkey-server"}) {
+    std::string_view rest = path == nullptr ? "" : path;
+    while (!rest.empty()) {
+      const std::string_view directory = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+      std::string candidate = std::string(directory) + "/" + std::string(name);
+      if (candidate.starts_with('/') && is_program(candidate)) {
+        return candidate;
+      }
+    }
+  }
+  return Error{Fault::config,
+               "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-server; "
+               "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
+}
+
+bool somebody_listens(const std::string& socket_path)
+{
+  return fits_socket_address(socket_path) && listens(socket_address(socket_path));
+}
+
+Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
+                         const Fd& lock)
+{
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{Fault::os, "local: cannot make a pipe: " + os_text(errno)};
+  }
+  Fd news(ends[0]);
+  const Fd told(ends[1]);
+  Plan plan{.words = server_command(program, directory),
+            .variables = server_environment(),
+            .argv = {},
+            .envp = {},
+            .directory = directory,
+            .log = local_log(directory),
+            .socket = socket_address(local_socket(directory)),
+            .name = abstract_address(name),
+            .lock = lock.get(),
+            .news = told.get()};
+  plan.argv = pointers_to(plan.words);
+  plan.envp = pointers_to(plan.variables);
+
+  // Twice, so that neither of them is a child of this process: it waits for its job and must not meet them.
+  const NoSubreaper while_it_is_orphaned;
+  const pid_t between = ::fork();
+  if (between < 0) {
+    return Error{Fault::os, "local: cannot fork: " + os_text(errno)};
+  }
+  if (between == 0) {
+    if (::fork() == 0) {
+      watch_over_start(plan);
+    }
+    ::_exit(0);
+  }
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return news;
+}
+
+}  // namespace rlock

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/receiver.h"
+
+#include "net/errors.h"
+
+#include <utility>
+#include <vector>
+
+namespace rlock {
+namespace {
+
+bool is_array_of(const Reply& reply, std::string_view name)
+{
+  return reply.kind == Reply::Kind::array && reply.elements.size() == 3 && reply.elements.front().text == name;
+}
+
+bool is_message(const Reply& reply) { return is_array_of(reply, "message") || is_array_of(reply, "smessage"); }
+
+}  // namespace
+
+Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const Limit& limit)
+{
+  auto refused = subscribe(m_hearing, channels, limit);
+  const bool is_old =
+      m_hearing == Hearing::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
+  if (is_old) {
+    m_hearing = Hearing::plain;
+    refused = subscribe(m_hearing, channels, limit);
+  }
+  return refused;
+}
+
+Result<Done> Receiver::listen_to_all(std::string_view channel, const Limit& limit)
+{
+  for (const Hearing hearing : {Hearing::plain, m_hearing}) {
+    const auto refused = subscribe(hearing, {&channel, 1}, limit);
+    if (!refused) {
+      return refused.error();
+    }
+    if (*refused) {
+      return error_from_reply((*refused)->text, where());
+    }
+    if (m_hearing == Hearing::plain) {
+      break;
+    }
+  }
+  return Done{};
+}
+
+Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<const std::string_view> channels,
+                                                 const Limit& limit)
+{
+  const bool sharded = hearing == Hearing::sharded;
+  std::vector<std::string_view> argv{sharded ? "SSUBSCRIBE" : "SUBSCRIBE"};
+  argv.insert(argv.end(), channels.begin(), channels.end());
+  if (const auto sent = m_connection.send(argv, limit); !sent) {
+    return sent.error();
+  }
+  for (std::size_t left = channels.size(); left > 0;) {
+    auto reply = m_connection.answer(limit);
+    if (!reply) {
+      return reply.error();
+    }
+    if (reply->is_error()) {
+      return std::optional(*std::move(reply));
+    }
+    if (is_array_of(*reply, sharded ? "ssubscribe" : "subscribe")) {
+      --left;
+    } else if (const auto taken = take_in(*std::move(reply)); !taken || !*taken) {
+      return taken ? Error{Fault::internal, where() + " did not confirm a subscription"} : taken.error();
+    }
+  }
+  return std::optional<Reply>{};
+}
+
+// What comes unasked: a message, or that a channel is no longer served here. False for anything else.
+Result<bool> Receiver::take_in(Reply reply)
+{
+  if (reply.is_error()) {
+    return error_from_reply(reply.text, where());
+  }
+  if (is_array_of(reply, "sunsubscribe")) {
+    return Error{Fault::unreachable, where() + " no longer has the slot of what we listen to"};
+  }
+  if (is_message(reply)) {
+    m_early.push_back({std::move(reply.elements[1].text), std::move(reply.elements[2].text)});
+    return true;
+  }
+  return false;
+}
+
+Result<std::optional<Message>> Receiver::next(const Limit& limit)
+{
+  while (m_early.empty()) {
+    auto reply = m_connection.receive(limit);
+    if (!reply) {
+      return reply.error();
+    }
+    if (!reply->has_value()) {
+      return std::optional<Message>{};
+    }
+    if (const auto taken = take_in(**std::move(reply)); !taken) {
+      return taken.error();
+    }
+  }
+  Message message = std::move(m_early.front());
+  m_early.pop_front();
+  return std::optional(std::move(message));
+}
+
+}  // namespace rlock

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/db][?parameters]
+#include "server/url_parts.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr std::uint16_t sentinel_port = 26379;
+constexpr std::string_view good_form = "as in redis+sentinel://host1:26379,host2:26379/mymaster";
+
+// The front of `text` up to the separator, which goes with it.
+std::string_view take_until(char separator, std::string_view& text)
+{
+  const std::string_view front = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), front.size() + 1));
+  return front;
+}
+
+// Nothing, or what is wrong.
+std::optional<std::string_view> take_hosts(std::string_view list, std::vector<HostPort>& hosts)
+{
+  do {
+    HostPort at{.host = {}, .port = sentinel_port};
+    if (const auto wrong = take_authority(take_until(',', list), at)) {
+      return wrong;
+    }
+    if (std::find(hosts.begin(), hosts.end(), at) == hosts.end()) {
+      hosts.push_back(at);
+    }
+  } while (!list.empty());
+  return std::nullopt;
+}
+
+bool take_switch(std::string_view value, std::optional<TlsFiles>& tls)
+{
+  if (value == "yes") {
+    tls.emplace();
+  } else {
+    tls.reset();
+  }
+  return value == "yes" || value == "no";
+}
+
+// One `name=value`; false if there is no such.
+bool take_parameter(std::string_view parameter, Sentinels& sentinels)
+{
+  const std::string_view name = take_until('=', parameter);
+  if (name == "sentinel_tls") {
+    return take_switch(parameter, sentinels.tls);
+  }
+  const auto value = percent_decoded(parameter);
+  if (!value || (name != "sentinel_username" && name != "sentinel_password")) {
+    return false;
+  }
+  (name == "sentinel_username" ? sentinels.user : sentinels.password) = *value;
+  return true;
+}
+
+}  // namespace
+
+Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, bool tls)
+{
+  Endpoint endpoint;
+  endpoint.kind = Endpoint::Kind::sentinel;
+  Sentinels& sentinels = endpoint.sentinels;
+  if (tls) {
+    endpoint.tls.emplace();
+    sentinels.tls.emplace();
+  }
+  if (!take_credentials(rest, endpoint)) {
+    return bad_url(url, "a % in user or password must be written %25");
+  }
+  std::string_view path = take_until('?', rest);
+  if (const auto wrong = take_hosts(take_until('/', path), sentinels.hosts)) {
+    return bad_url(url, *wrong);
+  }
+  sentinels.master = take_until('/', path);
+  if (!is_host_name(sentinels.master)) {  // what Sentinel itself lets a name be made of
+    return bad_url(url, "after the sentinels comes the name of their master, " + std::string(good_form));
+  }
+  const auto db = parse_db(path.empty() ? "0" : path);
+  if (!db) {
+    return bad_url(url, "after the master only a db number may follow, " + std::string(good_form) + "/0");
+  }
+  endpoint.db = *db;
+  while (!rest.empty()) {
+    if (!take_parameter(take_until('&', rest), sentinels)) {
+      return bad_url(url,
+                     "its parameters are sentinel_username, sentinel_password and sentinel_tls=yes or no "
+                     "(a % must be written %25)");
+    }
+  }
+  return endpoint;
+}
+
+std::string show_sentinel(const Endpoint& endpoint)
+{
+  std::string hosts;
+  for (const HostPort& at : endpoint.sentinels.hosts) {
+    hosts += (hosts.empty() ? "" : ",") + show(at);
+  }
+  const bool differ = endpoint.tls.has_value() != endpoint.sentinels.tls.has_value();
+  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + hosts + "/" + endpoint.sentinels.master +
+         (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) +
+         (differ ? std::string("?sentinel_tls=") + (endpoint.sentinels.tls ? "yes" : "no") : "");
+}
+
+}  // namespace rlock

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said to one owner on any of several servers.
+#pragma once
+
+#include "base/fd.h"
+#include "lock/store.h"
+#include "store/quorum/quorum.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace rlock {
+
+class QuorumListener final : public Listener {
+ public:
+  // `ears` hear releases of all the `locks` already. With fewer than `least` of them left it is deaf: heard() is an Error. A word is
+  // passed on after a pause of `backoff`'s: all who wait hear it at once, on one server sooner than on the next.
+  QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t locks, std::size_t least,
+                 std::shared_ptr<Backoff> backoff);
+
+  [[nodiscard]] int fd() const override { return m_epoll.get(); }
+  Result<Hints> heard(const Clock& clock) override;
+  Result<Done> hear_releases(std::size_t, const Limit&) override { return Done{}; }
+  Result<Done> hear_takings(std::size_t which, const Limit& limit) override;
+
+ private:
+  Result<Done> enough_left() const;
+
+  std::vector<std::unique_ptr<Listener>> m_ears;
+  std::size_t m_locks;
+  std::size_t m_least;
+  std::shared_ptr<Backoff> m_backoff;
+  Fd m_epoll;
+};
+
+}  // namespace rlock

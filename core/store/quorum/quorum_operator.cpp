@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's half of QuorumStore: looking, and taking away.
+#include "store/quorum/quorum_asking.h"
+#include "store/quorum/quorum_store.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rlock {
+namespace {
+
+template <typename T>
+std::size_t answered(const Answers<T>& answers)
+{
+  return tally(answers, [](const T&) { return true; }).yes;
+}
+
+// One holder as several servers see it.
+struct Seen {
+  Holder holder;
+  std::vector<Millis> ttls;
+};
+
+constexpr Millis no_expiry = Millis::max();
+
+std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
+{
+  std::map<std::string, Seen> all;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    for (const Holder& holder : (*answer)->holders) {
+      Seen& seen = all.try_emplace(holder.owner.text(), Seen{holder, {}}).first->second;
+      seen.holder.count = std::max(seen.holder.count, holder.count);
+      seen.holder.info = seen.holder.info ? seen.holder.info : holder.info;
+      seen.ttls.push_back((*answer)->ttl.value_or(no_expiry));
+    }
+  }
+  return all;
+}
+
+// Of the holder, where there is one alone: what is agreed on goes before what a server has counted for itself.
+std::uint64_t fence_in(const Answers<LockState>& answers, const std::vector<Holder>& holders)
+{
+  std::uint64_t counted = 0;
+  std::uint64_t agreed = 0;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    const LockState& state = **answer;
+    const bool is_its = holders.size() == 1 && state.holders.size() == 1 && state.holders[0].owner == holders[0].owner;
+    counted = std::max(counted, state.fence);
+    agreed = state.agreed && is_its ? std::max(agreed, state.fence) : agreed;
+  }
+  return agreed > 0 ? agreed : counted;
+}
+
+// Until when so many servers have it.
+Millis ttl_of(Seen& seen, std::size_t quorum)
+{
+  std::sort(seen.ttls.rbegin(), seen.ttls.rend());
+  return seen.ttls[std::min(quorum, seen.ttls.size()) - 1];
+}
+
+// What several servers say of a holder that may hold the lock by a quorum. Its hold lasts until fewer have it.
+ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
+{
+  std::optional<ForceHeld> all;
+  std::vector<Millis> lasting;
+  for (const auto& answer : answers) {
+    const auto* held = answer && *answer ? std::get_if<ForceHeld>(&**answer) : nullptr;
+    if (held == nullptr) {
+      continue;
+    }
+    lasting.push_back(held->lasts.value_or(no_expiry));
+    if (!all) {
+      all = *held;
+      continue;
+    }
+    all->holder.info = all->holder.info ? all->holder.info : held->holder.info;
+    all->listening = std::max(all->listening, held->listening);
+    all->silent_for = !all->silent_for || (held->silent_for && *held->silent_for < *all->silent_for) ? held->silent_for
+                                                                                                     : all->silent_for;
+    all->is_rlock = all->is_rlock || held->is_rlock;
+  }
+  std::sort(lasting.rbegin(), lasting.rend());
+  const Millis lasts = lasting[std::min(quorum, lasting.size()) - 1];
+  all->lasts = lasts == no_expiry ? std::nullopt : std::optional{lasts};
+  return *all;
+}
+
+// Broken where it was broken on one of them; else who has it now.
+ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
+{
+  ForceAnswer all = ForceFree{};
+  for (const auto& answer : answers) {
+    const bool says_more = answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
+                           !std::holds_alternative<ForceFree>(**answer) && !std::holds_alternative<ForceHeld>(**answer);
+    if (says_more) {
+      all = **answer;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+// Held is what a quorum says, and what it may say: a server that is silent may have it. The rest is shown as it is.
+Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> answers) const
+{
+  const std::size_t heard = answered(answers);
+  if (heard < majority()) {
+    return no_quorum(answers, majority());
+  }
+  LockState all{.name = name, .mode = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
+  for (const auto& answer : answers) {
+    if (answer && *answer) {
+      all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
+      all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
+      all.once =
+          !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
+      all.proven = all.proven && (*answer)->proven;
+    }
+  }
+  all.holders.clear();
+  const std::size_t quorum = quorum_size(m_policy.rule, all.mode, size());
+  Millis ttl{0};
+  for (auto& [owner, seen] : holders_in(answers)) {
+    if (seen.ttls.size() + (size() - heard) < quorum) {
+      all.partial.push_back(seen.holder);
+      continue;
+    }
+    ttl = std::max(ttl, ttl_of(seen, quorum));
+    all.holders.push_back(std::move(seen.holder));
+  }
+  all.count = all.holders.size();
+  all.fence = fence_in(answers, all.holders);
+  all.ttl = ttl == no_expiry ? std::nullopt : std::optional{ttl};
+  return all;
+}
+
+Result<LockState> QuorumStore::inspect(const LockName& name, const Limit& limit)
+{
+  auto answers = consult_all<LockState>(
+      Subject{"inspect " + name.text()}, limit,
+      [name](QuorumServer& server, const Limit& within) { return server.store->inspect(name, within); },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  return merged(name, std::move(answers));
+}
+
+// A lock that one server lists is free on those that answered and do not.
+Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
+{
+  using Locks = std::vector<LockState>;
+  const auto answers = consult_all<Locks>(
+      Subject{"list"}, limits.whole,
+      [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
+                                                                                const Limit& within) {
+        return server.store->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
+      },
+      [&](const auto& so_far) { return answered(so_far) >= majority(); });
+  if (answered(answers) < majority()) {
+    return no_quorum(answers, majority());
+  }
+
+  std::map<LockName, Answers<LockState>> by_name;
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const LockState& lock : answers[i] && *answers[i] ? **answers[i] : Locks{}) {
+      by_name.try_emplace(lock.name, size()).first->second[i].emplace(lock);
+    }
+  }
+  Locks locks;
+  for (auto& [name, states] : by_name) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!states[i] && answers[i] && *answers[i]) {
+        states[i].emplace(
+            LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
+      }
+    }
+    auto lock = merged(name, std::move(states));
+    if (lock && lock->held()) {
+      locks.push_back(*std::move(lock));
+    }
+  }
+  return locks;
+}
+
+// By all of them: a success that one server remembers is one.
+Result<bool> QuorumStore::forget_success(const LockName& name, const Limit& limit)
+{
+  const auto answers = consult_all<bool>(
+      Subject{"forget " + name.text()}, limit,
+      [name](QuorumServer& server, const Limit& within) { return server.store->forget_success(name, within); },
+      [&](const auto& so_far) { return answered(so_far) == size(); });
+  if (answered(answers) < size()) {
+    return no_quorum(answers, size());
+  }
+  return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
+}
+
+// A step is done when the servers that did not answer are too few for the owner to hold the lock by them, or when enough
+// say that it holds it.
+Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const Limit& limit)
+{
+  const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());
+  const std::size_t needed = std::max(majority(), size() - quorum + 1);
+  const auto answers = consult_all<ForceAnswer>(
+      Subject{"force " + call.name.text()}, limit,
+      [step, call](QuorumServer& server, const Limit& within) { return server.store->force(step, call, within); },
+      [&](const auto& so_far) { return answered(so_far) >= needed; });
+  if (answered(answers) < needed) {
+    return no_quorum(answers, needed);
+  }
+  const Tally tallied =
+      final_tally(tally(answers, [](const ForceAnswer& answer) { return std::holds_alternative<ForceHeld>(answer); }));
+  if (tallied.yes > 0 && tallied.yes + tallied.failed >= quorum) {
+    return ForceAnswer{held_in(answers, quorum)};
+  }
+  return not_held_in(answers);
+}
+
+}  // namespace rlock

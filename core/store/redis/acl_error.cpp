@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/acl_error.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace rlock {
+namespace {
+
+std::string_view line_of(std::string_view source, int line)
+{
+  for (; line > 1; --line) {
+    source.remove_prefix(std::min(source.size(), source.find('\n') + 1));
+  }
+  return source.substr(0, source.find('\n'));
+}
+
+std::string_view word_at_front(std::string_view text)
+{
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+  return text.substr(0, text.find_first_not_of(letters));
+}
+
+// What lib/names.lua calls `name`: "local LOCK, FENCE, … = unpack(KEYS)".
+std::string_view named(std::string_view source, std::string_view name, std::string_view list,
+                       std::span<const std::string> values)
+{
+  const auto end = source.find(list);
+  const auto begin = end == std::string_view::npos ? end : source.rfind("local ", end);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  std::string_view names = source.substr(begin, end - begin);
+  for (const std::string& value : values) {
+    names.remove_prefix(std::min(names.size(), names.find(' ') + 1));
+    if (word_at_front(names) == name) {
+      return value;
+    }
+  }
+  return {};
+}
+
+// The first argument: a key or a channel, if it is one of those that every script is given.
+std::string argument(std::string_view source, std::string_view text, const ScriptCall& call)
+{
+  const std::string_view name = word_at_front(text);
+  const std::string_view key = named(source, name, " = unpack(KEYS)", call.keys);
+  if (!key.empty()) {
+    return " " + std::string(key);
+  }
+  const std::string_view channel = named(source, name, " = unpack(ARGV)", call.args);
+  return channel.empty() ? "" : " " + std::string(channel) + (text.substr(name.size()).starts_with(" ..") ? "*" : "");
+}
+
+bool is_about_types(const Error& error)
+{
+  return error.fault == Fault::config && error.text.find("WRONGTYPE") != std::string::npos;
+}
+
+// What belongs at each key that lib/names.lua tells of; empty: several things, or nothing of this kind.
+constexpr std::array<std::string_view, 11> types{"",     "string", "hash", "hash", "list",  "zset",
+                                                 "hash", "string", "list", "zset", "string"};
+constexpr std::size_t second = 9;
+
+Error misplaced(Error error, Transport& transport, const ScriptCall& call, const Limit& limit)
+{
+  for (std::size_t i = 0; i < std::min(types.size(), call.keys.size()); ++i) {
+    if (types[i].empty() || (i == second && !call.script.name.starts_with("permits"))) {
+      continue;
+    }
+    const std::array<std::string_view, 2> argv{"TYPE", call.keys[i]};
+    const auto reply = transport.call(call.keys[i], argv, limit);
+    if (reply && reply->text != "none" && reply->text != types[i]) {
+      const std::string key = printable(call.keys[i]);
+      std::string text = key + " is a " + printable(reply->text) + ", where a ";
+      text.append(types[i]).append(" of rlock's belongs (delete it: DEL ").append(key);
+      return {Fault::config, text.append("; or choose another key for the lock)")};
+    }
+  }
+  return error;
+}
+
+}  // namespace
+
+bool is_about_keys(const Error& error)
+{
+  return error.fault == Fault::refused &&
+         (error.text.find("access one of the keys") != std::string::npos ||  // Redis 7.0
+          error.text.find("access a key") != std::string::npos);             // 7.2
+}
+
+Error naming(std::string_view what, Error error)
+{
+  const std::string text = ": " + printable(what);
+  error.text.insert(std::min(error.text.rfind(" ("), error.text.size()), text);
+  return error;
+}
+
+std::string requests_on_line(const ScriptCall& call, int line)
+{
+  const std::string source = call.script.source();
+  std::string_view rest = line_of(source, line);
+  std::string found;
+  for (auto at = rest.find("call('"); at != std::string_view::npos; at = rest.find("call('")) {
+    rest.remove_prefix(at + 6);
+    const std::string_view command = word_at_front(rest);
+    rest.remove_prefix(command.size());
+    found += (found.empty() ? "" : ", ") + std::string(command);
+    if (rest.starts_with("', ")) {
+      found += argument(source, rest.substr(3), call);
+    }
+  }
+  return found;
+}
+
+bool is_unclear(const Error& error) { return error.fault == Fault::refused || is_about_types(error); }
+
+Error explained(Error error, Transport& transport, const ScriptCall& call, const Limit& limit)
+{
+  if (is_about_types(error)) {
+    return misplaced(std::move(error), transport, call, limit);
+  }
+  if (error.script_line > 0) {
+    const std::string requests = requests_on_line(call, error.script_line);
+    return requests.empty() ? error : naming(requests, std::move(error));
+  }
+  if (!is_about_keys(error)) {
+    return error;
+  }
+  for (const std::string& key : call.keys) {
+    const std::array<std::string_view, 2> argv{"EXISTS", key};
+    const auto reply = transport.call(key, argv, limit);
+    if (!reply && is_about_keys(reply.error())) {
+      return naming(key, std::move(error));
+    }
+  }
+  return error;
+}
+
+}  // namespace rlock

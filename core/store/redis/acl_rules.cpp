@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/acl_rules.h"
+
+#include "base/text.h"
+#include "lock/data_age.h"
+#include "lock/names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rlock {
+namespace {
+
+// A unit test compares them with the scripts.
+constexpr auto commands = std::to_array<std::string_view>({
+    // what we send ourselves, beside HELLO and AUTH, which need no rule
+    "eval",
+    "evalsha",
+    "exists",
+    "info",
+    "scan",
+    "select",
+    "subscribe",
+    "wait",
+    "zscore",
+    // what the scripts call
+    "del",
+    "get",
+    "hdel",
+    "hexists",
+    "hget",
+    "hgetall",
+    "hincrby",
+    "hkeys",
+    "hlen",
+    "hmget",
+    "hscan",
+    "hset",
+    "hvals",
+    "lindex",
+    "lrange",
+    "ltrim",
+    "pexpire",
+    "pttl",
+    "publish",
+    "pubsub|numsub",
+    "rpush",
+    "set",
+    "time",
+    "type",
+    "zadd",
+    "zcard",
+    "zcount",
+    "zpopmin",
+    "zrange",
+    "zrangebyscore",
+    "zrank",
+    "zrem",
+    "zremrangebyscore",
+});
+
+constexpr auto cluster_commands =
+    std::to_array<std::string_view>({"asking", "cluster|slots", "pubsub|shardnumsub", "spublish", "ssubscribe"});
+
+// All that is named after a lock: a name that is a glob makes globs of them.
+void add(Rights& rights, const LockName& glob)
+{
+  const LockKeys keys(glob);
+  for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
+                                 &keys.fair_queue, &keys.second, &keys.done}) {
+    rights.keys.push_back(*key);
+  }
+  rights.keys.push_back(keys.reads + "*:rwlock_timeout:*");
+
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{}), Mode(PlainString{})}) {
+    const LockKeys of_kind(glob, mode);
+    rights.keys.insert(rights.keys.end(), {of_kind.queue, of_kind.waiters});
+    if (!of_kind.channel.empty()) {
+      rights.channels.push_back(of_kind.channel);
+    }
+  }
+  rights.channels.push_back(keys.channel + ":*");  // each who waits for a fair lock of Redisson's has its own
+  rights.channels.push_back(keys.taken_channel);
+  rights.channels.push_back(keys.owner_channel + "*");
+  rights.channels.push_back(keys.done);
+}
+
+// A wildcard also matches names with a {tag}, app:{eu}:1 for one, and the keys of such a lock are named in another way.
+bool also_means_tagged_names(const std::string& glob)
+{
+  return glob.find('{') == std::string::npos && glob.find_first_of("*?[") != std::string::npos;
+}
+
+// Takes the patterns of a name with a tag and puts the glob into them; leaves out those that the glob itself covers.
+void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::string>& with_tag, const std::string& tag,
+                  const std::string& glob)
+{
+  for (std::string pattern : with_tag) {
+    pattern.replace(pattern.find(tag), tag.size(), glob);
+    if (!pattern.starts_with(glob) || (pattern != glob && !glob.ends_with('*'))) {
+      patterns.push_back(std::move(pattern));
+    }
+  }
+}
+
+Result<Done> add_tagged_names(Rights& rights, const std::string& glob)
+{
+  const std::string tag = "{tag}";
+  const auto name = LockName::parse(tag);
+  if (!name) {
+    return name.error();
+  }
+  Rights of_tag;
+  add(of_tag, *name);
+  add_with_tag(rights.keys, of_tag.keys, tag, glob);
+  add_with_tag(rights.channels, of_tag.channels, tag, glob);
+  return Done{};
+}
+
+}  // namespace
+
+Result<Rights> rights_for(std::span<const std::string> globs)
+{
+  Rights rights;
+  for (const std::string& glob : globs) {
+    const auto name = LockName::parse(glob);
+    if (!name) {
+      return name.error();
+    }
+    if (glob.find(' ') != std::string::npos) {
+      return Error{Fault::usage,
+                   "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
+    }
+    add(rights, *name);
+    if (also_means_tagged_names(glob)) {
+      if (const auto added = add_tagged_names(rights, glob); !added) {
+        return added.error();
+      }
+    }
+  }
+  rights.keys.emplace_back(marker_key);
+  // Redis refuses a pattern that follows ~*, which has them all.
+  if (std::find(rights.keys.begin(), rights.keys.end(), "*") != rights.keys.end()) {
+    rights.keys = {"*"};
+  }
+  rights.commands.assign(commands.begin(), commands.end());
+  return rights;
+}
+
+void add_cluster(Rights& rights)
+{
+  rights.commands.insert(rights.commands.end(), cluster_commands.begin(), cluster_commands.end());
+}
+
+}  // namespace rlock

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/redis_store.h"
+
+#include "store/redis/acl_error.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+
+namespace rlock {
+namespace {
+
+constexpr std::string_view look = "look ";
+constexpr std::string_view claim = "claim ";
+
+// "look MS" means: not before that.
+Millis delay_of(std::string_view text, std::string_view word)
+{
+  std::int64_t ms = 0;
+  if (text.starts_with(word)) {
+    text.remove_prefix(word.size());
+    std::from_chars(text.data(), text.data() + text.size(), ms);
+  }
+  return Millis{std::clamp<std::int64_t>(ms, 0, 10'000)};
+}
+
+// Everything that is none of these is worth asking at once.
+void take_in(Hint& hint, std::string_view text)
+{
+  if (text == "next") {
+    hint.next = true;
+    hint.claim_in.reset();
+  } else if (text.starts_with(claim)) {
+    hint.claim_in = delay_of(text, claim);
+  } else {
+    const Millis in = delay_of(text, look);
+    hint.look_in = hint.look_in ? std::min(*hint.look_in, in) : in;
+  }
+}
+
+// The channels of one lock that concern one owner.
+struct Channels {
+  std::string own;
+  std::string releases;  // empty: nobody says that aloud
+  std::string done;      // that somebody has succeeded; empty: it does not matter
+  std::string taken;     // that another owner found the lock without a holder
+  bool hears_releases = false;
+  bool hears_takings = false;
+
+  [[nodiscard]] bool have(const std::string& channel) const
+  {
+    return channel == own || channel == releases || channel == done || channel == taken;
+  }
+};
+
+Error subscribing(std::span<const std::string_view> channels, const Error& error)
+{
+  if (error.text.find("NOPERM") == std::string::npos) {  // but for the password
+    return error;
+  }
+  std::string request = "SUBSCRIBE";
+  for (const std::string_view channel : channels) {
+    request += " " + std::string(channel);
+  }
+  return naming(request, error);
+}
+
+class SubscribedListener final : public Listener {
+ public:
+  SubscribedListener(Subscription subscription, std::vector<Channels> locks, std::shared_ptr<std::atomic<int>> ears)
+      : m_subscription(std::move(subscription)), m_locks(std::move(locks)), m_ears(std::move(ears))
+  {
+  }
+  ~SubscribedListener() override
+  {
+    *m_ears -= static_cast<int>(
+        std::count_if(m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
+  }
+  SubscribedListener(const SubscribedListener&) = delete;
+  SubscribedListener& operator=(const SubscribedListener&) = delete;
+
+  [[nodiscard]] int fd() const override { return m_subscription.fd(); }
+
+  Result<Hints> heard(const Clock& clock) override
+  {
+    Hints hints(m_locks.size());
+    for (;;) {
+      const auto message = m_subscription.next({.deadline = clock.now(), .stop = Stop::never()});
+      if (!message) {
+        return message.error();
+      }
+      if (!*message) {
+        return hints;
+      }
+      const auto lock = std::find_if(m_locks.begin(), m_locks.end(),
+                                     [&](const Channels& channels) { return channels.have((*message)->channel); });
+      if (lock != m_locks.end()) {
+        take_in(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
+      }
+    }
+  }
+
+  Result<Done> hear_releases(std::size_t which, const Limit& limit) override
+  {
+    Channels& lock = m_locks[which];
+    if (lock.hears_releases || lock.releases.empty()) {
+      return Done{};
+    }
+    lock.hears_releases = true;  // counted even if it fails: better one foreign client too few for a while
+    *m_ears += 1;
+    return add(lock.releases, limit);
+  }
+
+  Result<Done> hear_takings(std::size_t which, const Limit& limit) override
+  {
+    Channels& lock = m_locks[which];
+    if (lock.hears_takings) {
+      return Done{};
+    }
+    const auto added = add(lock.taken, limit);
+    lock.hears_takings = static_cast<bool>(added);
+    return added;
+  }
+
+ private:
+  Result<Done> add(const std::string& channel, const Limit& limit)
+  {
+    const auto added = m_subscription.add(channel, limit);
+    return added ? added : Result<Done>(subscribing(std::array{std::string_view(channel)}, added.error()));
+  }
+
+  Subscription m_subscription;
+  std::vector<Channels> m_locks;
+  std::shared_ptr<std::atomic<int>> m_ears;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockSpec> specs, const Owner& owner,
+                                                     const Limit& limit)
+{
+  std::vector<Channels> locks;
+  for (const LockSpec& spec : specs) {
+    const LockKeys keys(spec.name, spec.mode);
+    locks.push_back({.own = keys.owner_channel + owner.text(),
+                     .releases = keys.channel,
+                     .done = spec.once ? keys.done : "",
+                     .taken = keys.taken_channel});
+  }
+  std::vector<std::string_view> heard;
+  for (const Channels& lock : locks) {
+    heard.push_back(lock.own);
+    if (!lock.done.empty()) {
+      heard.push_back(lock.done);
+    }
+  }
+  auto subscription = m_transport->subscribe(heard, limit);
+  if (!subscription) {
+    return subscribing(heard, subscription.error());
+  }
+  return std::unique_ptr<Listener>(
+      std::make_unique<SubscribedListener>(*std::move(subscription), std::move(locks), m_ears));
+}
+
+}  // namespace rlock

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operator's half of RedisStore: looking, and taking away.
+#include "store/redis/kinds.h"
+#include "store/redis/redis_store.h"
+#include "store/redis/scan.h"
+#include "store/redis/script_reply.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+
+namespace rlock {
+namespace {
+
+// {owner, count, wish, info, owner, …}
+std::vector<Holder> holders_in(const Reply& list)
+{
+  const Answer parts(list);
+  std::vector<Holder> holders;
+  for (std::size_t at = 0; at + 3 < parts.size(); at += 4) {
+    holders.push_back({.owner = Owner::of(parts.text(at)), .count = parts.integer(at + 1), .info = parts.info(at + 3)});
+  }
+  return holders;
+}
+
+// {owner, wish, info, owner, …}
+std::vector<Waiter> waiters_in(const Reply& list)
+{
+  const Answer parts(list);
+  std::vector<Waiter> waiting;
+  for (std::size_t at = 0; at + 2 < parts.size(); at += 3) {
+    waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2)});
+  }
+  return waiting;
+}
+
+// As it was asked for, and what the holders show.
+Mode mode_of(const Mode& asked, const Answer& answer, std::size_t holders)
+{
+  if (std::holds_alternative<Permits>(asked)) {
+    return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
+  }
+  const bool reads = holders > 0 && Answer(answer.part(5)).text(2) == "read";
+  return reads ? Mode(Reader{}) : asked;
+}
+
+// {…, when in µs, ms until it is forgotten, now in µs}
+std::optional<OnceSuccess> once_in(const Answer& answer)
+{
+  if (!answer.has(9)) {
+    return std::nullopt;
+  }
+  const auto at = static_cast<std::int64_t>(answer.number(9)) / 1000;
+  const Millis ago{std::max<std::int64_t>(0, static_cast<std::int64_t>(answer.number(11)) / 1000 - at)};
+  return OnceSuccess{.at_ms = at, .remembered_for = ago + Millis{answer.integer(10)}, .ago = ago};
+}
+
+LockState state_of(const LockName& name, const Mode& asked, const Answer& answer)
+{
+  auto holders = holders_in(answer.part(5));
+  const Mode mode = mode_of(asked, answer, holders.size());
+  return {.name = name,
+          .mode = mode,
+          .ttl = answer.ttl(2),
+          .fence = answer.number(1),
+          .holders = std::move(holders),
+          .waiting = waiters_in(answer.part(6)),
+          .count = static_cast<std::uint64_t>(answer.integer(4)),
+          .agreed = answer.integer(7) == 1,
+          .once = once_in(answer),
+          .proven = answer.integer(8) == 1};
+}
+
+std::string_view word_for(ForceStep step)
+{
+  constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
+  return words[static_cast<std::size_t>(step)];
+}
+
+}  // namespace
+
+// Of a kind that only the key itself tells: asked as a plain lock first, then as what it says it is.
+Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
+{
+  Mode mode = Plain{};
+  for (bool first = true;; first = false) {
+    const Script& script = scripts_of(mode).inspect;
+    const auto reply = call(script, name, mode, Owner::of(""), {}, limit);
+    if (!reply) {
+      return reply.error();
+    }
+    const Answer answer(*reply);
+    if (answer.is("known") && answer.size() > 11) {
+      return state_of(name, mode, answer);
+    }
+    const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
+    if (!first || !other) {
+      return answer.unexpected(script, name);
+    }
+    mode = *other;
+  }
+}
+
+// Hashes are looked for by their shape; a string may be anything, so of those only what has a record of rlock's beside it.
+Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
+{
+  const auto keys = hashes_like_locks(*m_transport, pattern, limits);
+  if (!keys) {
+    return keys.error();
+  }
+  const auto beside = locks_beside(*m_transport, "holder", pattern, "hash", limits);
+  if (!beside) {
+    return beside.error();
+  }
+  std::vector<std::string> all;
+  std::set_union(keys->begin(), keys->end(), beside->begin(), beside->end(), std::back_inserter(all));
+  std::vector<LockState> locks;
+  for (const std::string& key : all) {
+    const auto name = LockName::parse(key);
+    auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
+    if (state && state->held() && state->proven) {
+      locks.push_back(*std::move(state));
+    } else if (!state && state.error().fault != Fault::config && state.error().fault != Fault::usage) {
+      return state.error();
+    }
+  }
+  return locks;
+}
+
+Result<bool> RedisStore::forget_success(const LockName& name, const Limit& limit)
+{
+  const std::string done = LockKeys(name).done;
+  const std::array<std::string_view, 2> argv{"DEL", done};
+  const auto reply = m_transport->call(name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  return reply->integer > 0;
+}
+
+// {'held', owner, count, info, listening, lasts, silent, is an rlock}
+Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const Limit& limit)
+{
+  const Script& script = scripts_of(call_for.mode).force;
+  const auto reply = call(script, call_for.name, call_for.mode, call_for.owner,
+                          {call_for.by, word_for(step), std::to_string(call_for.stands_for.count())}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("held")) {
+    return ForceAnswer{ForceHeld{.holder = answer.holder(1),
+                                 .listening = answer.integer(4),
+                                 .lasts = answer.ttl(5),
+                                 .silent_for = answer.ttl(6),
+                                 .is_rlock = answer.integer(7) == 1}};
+  }
+  if (answer.is("broken")) {
+    return ForceAnswer{ForceBroken{.holder = answer.holder(1), .job_was_over = answer.integer(4) == 1}};
+  }
+  if (answer.is("changed")) {
+    return ForceAnswer{ForceChanged{answer.holder(1)}};
+  }
+  if (answer.is("free")) {
+    return ForceAnswer{ForceFree{}};
+  }
+  return answer.unexpected(script, call_for.name);
+}
+
+}  // namespace rlock

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/redis_store.h"
+
+#include "base/duration.h"
+#include "base/text.h"
+#include "lua/scripts.h"
+#include "store/redis/acl_error.h"
+#include "store/redis/kinds.h"
+#include "store/redis/script_reply.h"
+
+#include <array>
+#include <vector>
+
+namespace rlock {
+namespace {
+
+std::string text_of(Millis duration) { return std::to_string(duration.count()); }
+
+// For how long another caller's success counts as one of this caller.
+Millis shared_for(const LockSpec& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
+
+std::optional<ForceRequest> request_in(const Answer& answer, std::size_t at)
+{
+  return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
+}
+
+std::optional<ServerTime> time_in(const Answer& answer, std::size_t at)
+{
+  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(answer.number(at))}} : std::nullopt;
+}
+
+// {'granted', fence, count, agreed}
+Granted granted_in(const Answer& answer)
+{
+  return {.fence = answer.number(1), .count = answer.integer(2), .agreed = answer.integer(3) == 1};
+}
+
+// {'lost', what, owner, info, who wanted it, time}
+NotOurs not_ours(const Answer& answer)
+{
+  const std::string kind = answer.text(1);
+  NotOurs lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
+  if (kind == "none") {
+    lost.what = "expired or deleted";
+  } else if (kind == "revoked") {
+    lost.what = "it was revoked, and ends with its ttl";
+  } else if (kind == "released") {
+    lost.what = "it was released, and what is left is another hold of its owner";
+  } else if (kind == "held") {
+    lost.what = "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
+  } else {
+    lost.what = "the key now holds " + printable(with_article(kind));
+  }
+  return lost;
+}
+
+std::array<std::string_view, 11> words_of(const LockKeys& keys)
+{
+  return {keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
+          keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
+}
+
+Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
+{
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("released")) {
+    return Release{Released{.passed_on = answer.integer(1) > 0}};
+  }
+  if (answer.is("still_held")) {
+    return Release{StillHeld{answer.integer(1)}};
+  }
+  if (answer.is("left")) {
+    return Release{Left{}};
+  }
+  if (answer.is("lost")) {
+    return Release{not_ours(answer)};
+  }
+  return answer.unexpected(scripts_of(spec.mode).release, spec.name);
+}
+
+}  // namespace
+
+// Every script is given the same keys, and the same five words before its own.
+Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+                               std::initializer_list<std::string_view> args, const Limit& limit)
+{
+  const LockKeys keys(name, mode);
+  const std::string wish = wish_of(mode);
+  const auto key_words = words_of(keys);
+  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish, among()};
+  words.insert(words.end(), args.begin(), args.end());
+  auto reply = run_script(*m_transport, script, key_words, words, limit);
+  if (!reply && is_unclear(reply.error())) {
+    const ScriptCall call{script, {key_words.begin(), key_words.end()}, {words.begin(), words.end()}};
+    return explained(reply.error(), *m_transport, call, limit);
+  }
+  return reply;
+}
+
+std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
+
+// On the connection of the acquire: WAIT means what was written on its own.
+Result<Done> RedisStore::await_replicas(const LockSpec& spec, const Limit& limit)
+{
+  if (spec.sync.replicas == 0) {
+    return Done{};
+  }
+  const std::string wanted = std::to_string(spec.sync.replicas);
+  const std::string within = text_of(spec.sync.within);
+  const std::array<std::string_view, 3> argv{"WAIT", wanted, within};
+  const auto reply = m_transport->follow_up(spec.name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
+    return Done{};
+  }
+  return Error{Fault::unfit, std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
+                                 " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
+                                 ": it was given back (raise --server-timeout, or look at the replicas)"};
+}
+
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).acquire;
+  const auto reply = call(script, spec.name, spec.mode, owner,
+                          {owner.text(), text_of(spec.ttl), encode(spec.who), manner.queues ? "wait" : "try",
+                           std::to_string(manner.ticket), text_of(shared_for(spec))},
+                          limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("granted")) {
+    return Attempt{granted_in(answer)};
+  }
+  if (answer.is("done")) {
+    return Attempt{AlreadyDone{Millis{answer.integer(1)}}};
+  }
+  if (!answer.is("busy")) {
+    return answer.unexpected(script, spec.name);
+  }
+  const bool held = !answer.text(2).empty();
+  return Attempt{Busy{.ttl = answer.ttl(1),
+                      .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
+                      .place = static_cast<std::uint64_t>(answer.integer(5)),
+                      .ticket = answer.number(6),
+                      .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4),
+                      .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
+}
+
+Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).acquire;
+  const auto reply =
+      call(script, spec.name, spec.mode, hold.owner,
+           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec))}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("granted")) {
+    return Reentry{granted_in(answer)};
+  }
+  if (answer.is("done")) {
+    return Reentry{AlreadyDone{Millis{answer.integer(1)}}};
+  }
+  if (answer.is("lost")) {
+    return Reentry{not_ours(answer)};
+  }
+  return answer.unexpected(script, spec.name);
+}
+
+Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
+{
+  const std::array<std::string_view, 1> keys{marker_key};
+  const std::string ttl = text_of(news.ttl);
+  const std::string since = std::to_string(news.counts_since);
+  const std::array<std::string_view, 2> args{ttl, since};
+  const auto reply = run_script(*m_transport, scripts::marker, keys, args, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  if (reply->elements.size() != 4) {
+    return Error{Fault::internal, "the marker of a server of the quorum cannot be read"};
+  }
+  return DataAge{.age = Millis{reply->elements[0].integer},
+                 .longest_ttl = Millis{reply->elements[1].integer},
+                 .since = reply->elements[2].integer,
+                 .sure = reply->elements[3].integer == 1};
+}
+
+Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit)
+{
+  const std::string queue = LockKeys(spec.name, spec.mode).queue;
+  const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
+  const auto reply = m_transport->call(spec.name.text(), argv, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  return reply->kind != Reply::Kind::nil;
+}
+
+Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
+{
+  return renew_as(spec, owner, "", limit);
+}
+
+Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+{
+  return renew_as(spec, hold.owner, hold.id, limit);
+}
+
+Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold,
+                                     const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).renew;
+  const auto reply =
+      call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, spec.stopping ? "stopping" : ""}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("kept")) {
+    return Renewal{Kept{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
+  }
+  if (answer.is("lost")) {
+    return Renewal{not_ours(answer)};
+  }
+  return answer.unexpected(script, spec.name);
+}
+
+Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit)
+{
+  const Script& script = scripts_of(spec.mode).raise;
+  const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const Answer answer(*reply);
+  if (answer.is("raised") || answer.is("lost")) {
+    return answer.is("raised");
+  }
+  return answer.unexpected(script, spec.name);
+}
+
+Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit)
+{
+  const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
+                          {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
+                           text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+                          limit);
+  return release_of(reply, spec);
+}
+
+std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs, const Owner& owner,
+                                                      const Limit& limit)
+{
+  std::vector<ScriptCall> calls;
+  for (const LockSpec* spec : specs) {
+    const LockKeys keys(spec->name, spec->mode);
+    const auto words = words_of(keys);
+    calls.push_back({.script = scripts_of(spec->mode).release,
+                     .keys = {words.begin(), words.end()},
+                     .args = {owner.text(), keys.channel, keys.owner_channel, wish_of(spec->mode), std::string(among()),
+                              owner.text(), std::to_string(m_ears->load()), "0", "0"}});
+  }
+  auto replies = run_scripts(*m_transport, calls, limit);
+  std::vector<Result<Release>> answers;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i] && is_unclear(replies[i].error())) {
+      replies[i] = explained(replies[i].error(), *m_transport, calls[i], limit);
+    }
+    answers.push_back(release_of(replies[i], *specs[i]));
+  }
+  return answers;
+}
+
+}  // namespace rlock

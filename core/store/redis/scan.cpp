@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/scan.h"
+
+#include "lock/names.h"
+#include "lua/scripts.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <span>
+
+namespace rlock {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+// SCAN may name a key twice.
+void tidy(Keys& keys)
+{
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+}
+
+Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_view pattern, std::string_view type,
+                     const PerAnswer& limits)
+{
+  Keys keys;
+  std::string cursor = "0";
+  do {
+    const std::array<std::string_view, 8> argv{"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", type};
+    const auto page = transport.call(route, argv, limits.next());
+    if (!page) {
+      return page.error();
+    }
+    if (page->elements.size() != 2) {
+      return Error{Fault::internal, "the answer to SCAN makes no sense"};
+    }
+    cursor = page->elements[0].text;
+    for (const Reply& key : page->elements[1].elements) {
+      keys.push_back(key.text);
+    }
+  } while (cursor != "0");
+  return keys;
+}
+
+// rlock's own hashes beside a lock look like one at times.
+bool is_bookkeeping(const std::string& key)
+{
+  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
+}
+
+// Appends those that look like locks.
+Result<Done> look_through(Transport& transport, std::string_view route, std::span<const std::string> hashes,
+                          Keys& found, const Limit& limit)
+{
+  const std::vector<std::string_view> args(hashes.begin(), hashes.end());
+  const auto reply = run_script_at(transport, route, scripts::look_through, args, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  for (const Reply& key : reply->elements) {
+    found.push_back(key.text);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::string_view type, const PerAnswer& limits)
+{
+  const auto routes = transport.routes(limits.next());
+  if (!routes) {
+    return routes.error();
+  }
+  Keys keys;
+  for (const std::string& route : *routes) {
+    auto found = keys_at(transport, route, pattern, type, limits);
+    if (!found) {
+      return found.error();
+    }
+    std::move(found->begin(), found->end(), std::back_inserter(keys));
+  }
+  tidy(keys);
+  return keys;
+}
+
+Result<Keys> hashes_like_locks(Transport& transport, std::string_view pattern, const PerAnswer& limits)
+{
+  constexpr std::size_t batch = 2000;  // the server is busy with them for some milliseconds
+  const auto routes = transport.routes(limits.next());
+  if (!routes) {
+    return routes.error();
+  }
+  Keys found;
+  for (const std::string& route : *routes) {
+    auto hashes = keys_at(transport, route, pattern, "hash", limits);
+    if (!hashes) {
+      return hashes.error();
+    }
+    std::erase_if(*hashes, is_bookkeeping);
+    for (std::span<const std::string> rest = *hashes; !rest.empty();) {
+      const auto first = rest.first(std::min(batch, rest.size()));
+      rest = rest.subspan(first.size());
+      if (const auto looked = look_through(transport, route, first, found, limits.next()); !looked) {
+        return looked.error();
+      }
+    }
+  }
+  tidy(found);
+  return found;
+}
+
+Result<Keys> locks_beside(Transport& transport, std::string_view part, std::string_view pattern, std::string_view type,
+                          const PerAnswer& limits)
+{
+  Keys locks;
+  for (const std::string& glob : globs_beside(part, pattern)) {
+    const auto keys = keys_like(transport, glob, type, limits);
+    if (!keys) {
+      return keys.error();
+    }
+    for (const std::string& key : *keys) {
+      locks.push_back(lock_beside(part, key));
+    }
+  }
+  tidy(locks);
+  return locks;
+}
+
+}  // namespace rlock

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// What works on one server works on a cluster, wherever its locks are.
+#include "server/slot.h"
+#include "support/line.h"
+#include "support/paths.h"
+#include "support/redis_cluster.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Exit fine{.code = 0, .signal = 0};
+
+using Words = std::vector<std::string>;
+
+Words on(const RedisCluster& cluster, Words words)
+{
+  words.insert(words.begin() + 1, {"-S", cluster.url()});
+  return words;
+}
+
+Finished run_on(const RedisCluster& cluster, Words words) { return run_rlock(on(cluster, std::move(words))); }
+Process start_on(const RedisCluster& cluster, Words words)
+{
+  return Process(rlock_argv(on(cluster, std::move(words))));
+}
+
+// One name for each of the masters.
+Words one_key_each(const RedisCluster& cluster, const std::string& start)
+{
+  Words keys;
+  for (const RedisServer& node : cluster.nodes()) {
+    keys.push_back(cluster.key_at(node, start));
+  }
+  return keys;
+}
+
+bool is_held(const RedisCluster& cluster, const std::string& key)
+{
+  return as_int(cluster.command({"EXISTS", key})) == 1;
+}
+
+// All that is left of locks that nobody holds: the numbers, and what is remembered for a while.
+bool is_tidy(const RedisCluster& cluster)
+{
+  return std::all_of(cluster.nodes().begin(), cluster.nodes().end(), [](const RedisServer& node) {
+    const Words keys = as_texts(node.command({"KEYS", "*"}));
+    return std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
+      return key.starts_with("redisson_lock_token:") || key.starts_with("rlock:events:") ||
+             key.starts_with("rlock:waiters");
+    });
+  });
+}
+
+}  // namespace
+
+TEST_CASE("cluster: run, wherever the lock belongs; the job is told the servers without a password")
+{
+  const RedisCluster cluster({.password = "open sesame"});
+  const ProcessOptions with_password{.env = {{"RLOCK_PASSWORD", "open sesame"}}};
+  for (const RedisServer& node : cluster.nodes()) {
+    const std::string key = cluster.key_at(node, "k");
+    const std::string job = "echo $RLOCK_KEY $RLOCK_SERVER; " + std::string(RLOCK_BINARY) + " check && echo ours";
+    const auto ran = run_rlock(on(cluster, {"run", "-k", key, "--", "sh", "-c", job}), with_password);
+    CHECK(ran.code == 0);
+    CHECK(ran.err == "");
+    CHECK(ran.out.starts_with(key + " " + cluster.url() + "\n"));
+    CHECK(ran.out.find("ours") != std::string::npos);
+    CHECK(as_int(node.command({"EXISTS", "redisson_lock_token:{" + key + "}"})) == 1);
+  }
+  CHECK(is_tidy(cluster));
+  const auto refused = run_on(cluster, {"run", "-k", "k", "--", "true"});
+  CHECK(refused.code == 77);
+}
+
+TEST_CASE("cluster: the line is served in order, and tells the living from the dead")
+{
+  ClusterLine line;
+  Process holder = line.hold("30s");
+  for (int i = 0; i < 20; ++i) {
+    line.come();
+  }
+  line.all_listen();
+  line.waiters[3].signal(SIGKILL);
+  holder.signal(SIGTERM);
+  for (std::size_t i = 0; i < line.waiters.size(); ++i) {
+    CHECK(line.waiters[i].wait(30s) == (i == 3 ? Exit{.code = -1, .signal = SIGKILL} : fine));
+  }
+  std::vector<int> expected = numbers_below(20);
+  expected.erase(expected.begin() + 3);
+  CHECK(line.ran() == expected);
+  CHECK(line.in_line() == 0);
+  // Two looks and a confirmation each, as on one server; some more where a job took long enough to be watched.
+  CHECK(calls(line.server.owner("k"), "evalsha") <= 4 * 20);
+}
+
+TEST_CASE("cluster: every kind of lock, on every node")
+{
+  const RedisCluster cluster;
+  struct Kind {
+    Words holder;
+    Words refused;
+    Words admitted;
+  };
+  const std::vector<Kind> kinds{
+      {.holder = {}, .refused = {"-n"}, .admitted = {}},
+      {.holder = {"-x"}, .refused = {"-n", "-s"}, .admitted = {}},
+      {.holder = {"-s"}, .refused = {"-n", "-x"}, .admitted = {"-n", "-s"}},
+      {.holder = {"--permits", "2"}, .refused = {}, .admitted = {"-n", "--permits", "2"}},
+      {.holder = {"--format", "string"}, .refused = {"-n", "--format", "string"}, .admitted = {}},
+  };
+  const auto words = [](const std::string& key, const Words& options, const Words& job) {
+    Words all{"run", "-k", key};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), job.begin(), job.end());
+    return all;
+  };
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    for (const std::string& key : one_key_each(cluster, "kind" + std::to_string(i) + "-")) {
+      CAPTURE(key);
+      Process holder = start_on(cluster, words(key, kinds[i].holder, {"--", "sleep", "100"}));
+      wait_until([&] { return is_held(cluster, key); }, "it is held");
+      if (!kinds[i].refused.empty()) {
+        CHECK(run_on(cluster, words(key, kinds[i].refused, {"--", "true"})).code == 75);
+      }
+      if (!kinds[i].admitted.empty()) {
+        CHECK(run_on(cluster, words(key, kinds[i].admitted, {"--", "true"})).code == 0);
+      }
+      holder.signal(SIGTERM);
+      CHECK(holder.wait().signal == SIGTERM);
+    }
+  }
+  for (const std::string& key : one_key_each(cluster, "once")) {
+    for (const char* out : {"ran\n", ""}) {
+      CHECK(run_on(cluster, {"once", "-k", key, "--for", "1m", "--", "echo", "ran"}).out == out);
+    }
+  }
+}
+
+TEST_CASE("cluster: shards on different nodes; who waits hears of any of them")
+{
+  const RedisCluster cluster;
+  std::vector<Process> holders;
+  for (int i = 0; i < 6; ++i) {
+    holders.push_back(start_on(cluster, {"run", "-k", "k", "--shards", "6", "--", "sleep", "100"}));
+  }
+  const auto held = [&] {
+    int count = 0;
+    for (int i = 0; i < 6; ++i) {
+      count += is_held(cluster, "k:" + std::to_string(i)) ? 1 : 0;
+    }
+    return count;
+  };
+  wait_until([&] { return held() == 6; }, "each has one");
+  CHECK(run_on(cluster, {"run", "-k", "k", "--shards", "6", "-n", "--", "true"}).code == 75);
+  for (int i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    const std::string shard = "k:" + std::to_string(i);
+    Process waiter =
+        start_on(cluster, {"run", "-k", "k", "--shards", "6", "--", "sh", "-c", "echo $RLOCK_SHARD; exec sleep 100"});
+    const auto in_all_lines = [&] {
+      int lines = 0;
+      for (int n = 0; n < 6; ++n) {
+        lines += as_int(cluster.command({"ZCARD", "rlock:queue:{k:" + std::to_string(n) + "}"})) == 1 ? 1 : 0;
+      }
+      return lines == 6;
+    };
+    wait_until(in_all_lines, "it stands in every line");
+    const auto state = run_on(cluster, {"status", "-k", shard, "--json"}).out;
+    const auto pid_at = state.find("\"pid\":");
+    REQUIRE(pid_at != std::string::npos);
+    const pid_t holder = std::stoi(state.substr(pid_at + 6));
+    const auto from = std::chrono::steady_clock::now();
+    REQUIRE(::kill(holder, SIGTERM) == 0);
+    wait_until([&] { return waiter.out() == std::to_string(i) + "\n"; }, "it has the one that came free");
+    CHECK(std::chrono::steady_clock::now() - from < 3s);  // told, not by its next look after 10 s
+    holders.push_back(std::move(waiter));
+  }
+}
+
+TEST_CASE("cluster: several keys in different slots are held all or none, and waited for one after the other")
+{
+  const RedisCluster cluster;
+  const Words keys = one_key_each(cluster, "k");
+  Process last = start_on(cluster, {"run", "-k", keys[2], "--", "sleep", "100"});
+  wait_until([&] { return is_held(cluster, keys[2]); }, "the last one is held");
+  CHECK(run_on(cluster, {"run", "-k", keys[0], "-k", keys[1], "-k", keys[2], "-n", "--", "true"}).code == 75);
+  CHECK_FALSE(is_held(cluster, keys[0]));
+
+  Process all =
+      start_on(cluster, {"run", "-k", keys[2], "-k", keys[0], "-k", keys[1], "--ttl", "2s", "--", "sleep", "100"});
+  wait_until(
+      [&] {
+        return as_int(cluster.command({"ZCARD", "rlock:queue:{" + keys[2] + "}"})) == 1;
+      },
+      "it waits for the last");
+  last.signal(SIGTERM);
+  const auto all_held = [&] {
+    return std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return is_held(cluster, key); });
+  };
+  wait_until(all_held, "it has all of them");
+  const auto listed = run_on(cluster, {"list"});
+  CHECK(listed.code == 0);
+  for (const std::string& key : keys) {
+    CHECK(listed.out.find(key + " ") != std::string::npos);
+  }
+  const auto told = run_on(cluster, {"events"});
+  CHECK(told.code == 0);
+  for (const std::string& key : keys) {
+    CHECK(told.out.find(" " + key + " ") != std::string::npos);
+  }
+  all.signal(SIGTERM);
+  CHECK(all.wait().signal == SIGTERM);
+  CHECK(is_tidy(cluster));
+}
+
+TEST_CASE("cluster: nested, status, ttl, wait, acquire, renew, release, force-unlock")
+{
+  const RedisCluster cluster;
+  for (const std::string& key : one_key_each(cluster, "k")) {
+    CAPTURE(key);
+    const std::string rlock = RLOCK_BINARY;
+    CHECK(run_on(cluster, {"run", "-k", key, "--", rlock, "run", "-k", key, "-n", "--", "true"}).code == 0);
+    CHECK(run_on(cluster, {"status", "-k", key}).code == 1);
+
+    const auto taken = run_on(cluster, {"acquire", "-k", key, "--lease", "30s"});
+    REQUIRE(taken.code == 0);
+    const std::string token = taken.out.substr(0, taken.out.find('\n'));
+    CHECK(run_on(cluster, {"status", "-k", key}).code == 0);
+    CHECK(run_on(cluster, {"ttl", "-k", key}).code == 0);
+    CHECK(run_on(cluster, {"renew", "-k", key, "--token", token}).code == 0);
+    Process waiter = start_on(cluster, {"wait", "-k", key});
+    CHECK(run_on(cluster, {"release", "-k", key, "--token", token}).code == 0);
+    CHECK(waiter.wait() == fine);
+
+    Process holder = start_on(cluster, {"run", "-k", key, "--", "sleep", "100"});
+    wait_until([&] { return is_held(cluster, key); }, "it is held");
+    CHECK(run_on(cluster, {"force-unlock", "-k", key, "--yes"}).code == 0);
+    CHECK(holder.wait(5s).code == 121);
+  }
+  CHECK(is_tidy(cluster));
+}
+
+TEST_CASE("cluster: foreign clients hear that a lock is free in either way, and are heard in either way")
+{
+  ClusterLine line;
+  RedisServer& owner = line.server.owner("k");
+  for (const std::string how : {"PUBLISH", "SPUBLISH"}) {
+    CAPTURE(how);
+    const std::string channel = "redisson_lock__channel:{k}";
+    REQUIRE(as_int(owner.command({"HSET", "k", "java", "1"})) == 1);
+    line.come();
+    wait_until(
+        [&] {
+          return as_int(owner.command({"PUBSUB", how == "PUBLISH" ? "NUMSUB" : "SHARDNUMSUB", channel}).elements[1]) ==
+                 1;
+        },
+        "the first in line listens to the lock");
+    owner.command({"DEL", "k"});
+    const auto from = std::chrono::steady_clock::now();
+    CHECK(as_int(owner.command({how, channel, "0"})) == 1);
+    CHECK(line.waiters.back().wait(5s) == fine);
+    CHECK(std::chrono::steady_clock::now() - from < 3s);
+  }
+  Process cli({client_program(), "-p", std::to_string(owner.port()), "SSUBSCRIBE", "redisson_lock__channel:{k}"});
+  wait_until([&] { return cli.out().find("ssubscribe") != std::string::npos; }, "a new JVM listens");
+  Process old({client_program(), "-p", std::to_string(line.server.other_than(owner).port()), "SUBSCRIBE",
+               "redisson_lock__channel:{k}"});
+  wait_until([&] { return old.out().find("subscribe") != std::string::npos; }, "an old one listens elsewhere");
+  CHECK(Process(line.rlock("run", {"--", "true"})).wait() == fine);
+  wait_until([&] { return cli.out().find("smessage") != std::string::npos; }, "the new one hears it");
+  wait_until([&] { return old.out().find("message") != std::string::npos; }, "the old one hears it");
+}
+
+TEST_CASE("cluster: what it is not, and what it is not called, is said in one line")
+{
+  const RedisServer single({.tcp = true});
+  const std::string address = single.tcp_url().substr(std::string("redis://").size());
+  const auto no_cluster = run_rlock({"run", "-S", "redis+cluster://" + address, "-k", "k", "--", "true"});
+  CHECK(no_cluster.code == 78);
+  CHECK(no_cluster.err ==
+        "rlock: " + single.tcp_url() + " is no node of a cluster (use -S " + single.tcp_url() + ")\n");
+  CHECK(as_int(single.command({"DBSIZE"})) == 0);
+
+  const RedisCluster cluster;
+  const RedisServer& wrong = cluster.other_than(cluster.owner("k"));
+  const auto one_node = run_rlock({"run", "-S", wrong.tcp_url(), "-k", "k", "--", "true"});
+  CHECK(one_node.code == 78);
+  CHECK(one_node.err.find("(it is one node of a cluster: use -S redis+cluster://127.0.0.1:" +
+                          std::to_string(wrong.port())) != std::string::npos);
+  CHECK(std::count(one_node.err.begin(), one_node.err.end(), '\n') == 1);
+
+  CHECK(run_on(cluster, {"run", "-k", "a{", "--", "true"}).code == 78);
+  CHECK(run_rlock({"run", "-S", cluster.url() + "/1", "-k", "k", "--", "true"}).code == 64);
+  CHECK(run_rlock({"run", "-S", cluster.url(), "-S", single.tcp_url(), "-k", "k", "--", "true"}).code == 64);
+  CHECK(run_rlock({"run", "-S", "redis+cluster://127.0.0.1:1,127.0.0.1:" + std::to_string(wrong.port()), "-k", "k",
+                   "--", "true"})
+            .code == 0);
+  CHECK(run_rlock({"run", "-S", "redis+cluster://127.0.0.1:1,127.0.0.1:2", "-k", "k", "--", "true"}).code == 69);
+
+  cluster.owner("k").command({"CLUSTER", "DELSLOTS", std::to_string(slot_of("k"))});
+  const auto down = run_rlock(
+      {"run", "-S", "redis+cluster://127.0.0.1:" + std::to_string(cluster.owner("a").port()), "-k", "k", "--", "true"});
+  CHECK(down.code == 69);
+  CHECK(down.err.find("CLUSTERDOWN") != std::string::npos);
+}

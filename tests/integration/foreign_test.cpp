@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Living together with clients that wait as Redisson does.
+#include "support/foreign_client.h"
+#include "support/line.h"
+#include "support/redis_fixture.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/rng.h"
+#include "lock/waiting.h"
+#include "store/open.h"
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class Silent final : public Onlooker {
+ public:
+  void refused(const Busy&) override {}
+  [[nodiscard]] Instant due() const override { return far_future; }
+  void tick() override {}
+  void next_in_line() override {}
+};
+
+// Counts holds, and notices when two hold at once.
+struct Floor {
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  std::atomic<int> ours{0};
+  std::atomic<int> foreign{0};
+
+  void hold(std::atomic<int>& side)
+  {
+    overlaps += inside.fetch_add(1) > 0 ? 1 : 0;
+    std::this_thread::sleep_for(2ms);
+    inside -= 1;
+    side += 1;
+  }
+};
+
+struct Turns {
+  Instant last;
+  Millis longest{0};
+  void note(Instant now)
+  {
+    longest = std::max(longest, std::chrono::duration_cast<Millis>(now - last));
+    last = now;
+  }
+};
+
+void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
+{
+  const BootClock clock;
+  SystemRng rng;
+  Silent silent;
+  turns.last = clock.now();
+  auto store = open_store({.endpoints = {*parse_url(url)}}, clock, Stop::never());
+  while (clock.now() < end) {
+    const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
+    const Owner owner = Owner::fresh(rng, 1);
+    const WaitPolicy policy{.until = end + 1s, .patient = true, .server_timeout = 5s};
+    const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, Stop::never(), silent);
+    if (!outcome || !std::holds_alternative<Taken>(*outcome)) {
+      return;
+    }
+    turns.note(clock.now());
+    floor.hold(floor.ours);
+    const auto released = (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+    if (!released) {
+      return;
+    }
+  }
+}
+
+void foreign_loop(const std::string& url, int number, Floor& floor, Instant end, Turns& turns)
+{
+  const BootClock clock;
+  turns.last = clock.now();
+  ForeignClient client(url, "k", "uuid:" + std::to_string(number));
+  while (clock.now() < end && client.lock(end + 1s)) {
+    turns.note(clock.now());
+    floor.hold(floor.foreign);
+    client.unlock();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("foreign: three that loop and three of ours each get their share, nobody overlaps")
+{
+  not_on_a_quorum("a foreign client knows one server");
+  const RedisServer server;
+  const BootClock clock;
+  const Instant end = clock.now() + 10s;
+  Floor floor;
+  std::vector<Turns> turns(6);
+  std::vector<std::thread> crowd;
+  for (int i = 0; i < 3; ++i) {
+    crowd.emplace_back([&, i] { our_loop(server.direct_url(), floor, end, turns[static_cast<std::size_t>(i)]); });
+    crowd.emplace_back(
+        [&, i] { foreign_loop(server.direct_url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
+  }
+  for (std::thread& one : crowd) {
+    one.join();
+  }
+  const int all = floor.ours + floor.foreign;
+  MESSAGE("ours ", floor.ours.load(), ", foreign ", floor.foreign.load());
+  CHECK(floor.overlaps == 0);
+  CHECK(floor.ours * 4 >= all);
+  CHECK(floor.foreign * 4 >= all);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    CAPTURE(i);  // ours are the first three
+    CHECK(turns[i].longest < 2s);
+  }
+}
+
+TEST_CASE("foreign: a subscriber that never comes costs one reservation in three hand-overs at most")
+{
+  constexpr int crowd = 30;
+  Line line;
+  Process holder = line.hold("30s");
+  for (int i = 0; i < crowd; ++i) {
+    line.come();
+  }
+  line.all_listen();
+  const BootClock clock;
+  const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
+  auto absent = Subscription::open(*parse_url(line.server.direct_url()), channel, clock,
+                                   {.deadline = clock.now() + 5s, .stop = Stop::never()});
+  REQUIRE(absent);
+  const Instant from = clock.now();
+  holder.signal(SIGTERM);
+  for (Process& waiter : line.waiters) {
+    CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
+  }
+  CHECK(clock.now() - from < 9s);  // nobody slept until its next look, 10 s on
+  CHECK(line.ran() == numbers_below(crowd));
+
+  int left_to_it = 0;
+  while (*absent->next({.deadline = clock.now() + 100ms, .stop = Stop::never()})) {
+    ++left_to_it;
+  }
+  CHECK(left_to_it >= 2);  // of the queue once, and when the queue had come to its end
+  CHECK(left_to_it <= crowd / 3 + 1);
+}
+
+TEST_CASE("foreign: the first of ours gets the lock from a foreign holder at once")
+{
+  not_on_a_quorum("a foreign client knows one server");
+  const RedisServer server;
+  ForeignClient java(server.direct_url(), "k", "uuid:1");
+  REQUIRE_FALSE(java.try_lock());
+  Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"}));
+  wait_until(
+      [&] {
+        const Reply ears = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
+        return ears.elements.at(1).integer == 1;
+      },
+      "the first in line hears releases");
+  const auto from = std::chrono::steady_clock::now();
+  java.unlock();
+  CHECK(ours.wait(5s) == Exit{.code = 0, .signal = 0});
+  CHECK(std::chrono::steady_clock::now() - from < 2s);  // its ttl had 30 s to go
+}
+
+TEST_CASE("foreign: a forceUnlock while we hold stops the job at once")
+{
+  not_on_a_quorum("a foreign client knows one server");
+  const RedisServer server;
+  Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
+  wait_until(
+      [&] {
+        const Reply ears = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
+        return ears.elements.at(1).integer == 1;
+      },
+      "the holder hears releases");
+  ForeignClient(server.direct_url(), "k", "uuid:1").force_unlock();
+  const auto from = std::chrono::steady_clock::now();
+  CHECK(ours.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(std::chrono::steady_clock::now() - from < 3s);  // the next renewal was 10 s away
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rlock acquire --pid` leaves behind: the lock lasts as long as the script, and a loss is told.
+#include "server/direct.h"
+#include "store/redis/redis_store.h"
+#include "support/script.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Takes x with these options and says so. On TERM it says when, and ends with 7.
+std::string taking(const std::string& options)
+{
+  return R"(trap 'date +"told %s%N"; exit 7' TERM
+            lock=$(rlock acquire -S "$URL" -k x )" +
+         options + R"( --export) || exit; eval "$lock"; echo ready; )";
+}
+const std::string work = "while :; do sleep 0.02; done";
+const std::string work_until_go = "while [ ! -e go ]; do sleep 0.02; done; echo finished";
+
+bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "x"})) == 1; }
+
+std::string owner(const RedisServer& server) { return as_texts(server.command({"HKEYS", "x"})).at(0); }
+
+void wait_for_release(const RedisServer& server)
+{
+  wait_until([&] { return !held(server); }, "x is free", 5s);
+}
+
+void wait_for_end(const RedisServer& server)
+{
+  wait_until([&] { return keepers(server).empty(); }, "the keeper is gone");
+}
+
+void give_to_another(const RedisServer& server)
+{
+  server.command({"DEL", "x"});
+  server.command({"HSET", "x", "somebody:1", "1"});
+  server.command({"PEXPIRE", "x", "60000"});
+}
+
+bool belongs_to_another(const RedisServer& server)
+{
+  return as_int(server.command({"HLEN", "x"})) == 1 && owner(server) == "somebody:1" &&
+         as_int(server.command({"PTTL", "x"})) > 50'000;
+}
+
+}  // namespace
+
+TEST_CASE("keeper: a script killed by kill -9 has released its lock long before the lease is over")
+{
+  const RedisServer server;
+  Process holder = script(server, taking("--pid $$") + work);
+  keeper_of(server, holder);
+  CHECK(as_int(server.command({"PTTL", "x"})) > 25'000);
+  holder.signal(SIGKILL);
+  wait_for_release(server);
+  wait_for_end(server);
+}
+
+TEST_CASE("keeper: it renews for as long as the script lives")
+{
+  const RedisServer server;
+  Process holder = script(server, taking("--pid $$ --ttl 2s") + work);
+  keeper_of(server, holder);
+  const std::string token = owner(server);
+  const auto over = std::chrono::steady_clock::now() + 6s;  // three ttls
+  while (std::chrono::steady_clock::now() < over) {
+    REQUIRE(owner(server) == token);
+    std::this_thread::sleep_for(10ms);
+  }
+  CHECK(holder.running());
+  CHECK(holder.err() == "");
+}
+
+TEST_CASE("keeper: a lock that another has by now is told to the script, and let alone")
+{
+  const RedisServer server;
+  Process holder = script(server, taking("--pid $$ --ttl 1s") + work);
+  keeper_of(server, holder);
+  give_to_another(server);
+  CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
+  wait_for_end(server);
+  CHECK(belongs_to_another(server));
+}
+
+TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
+{
+  const RedisServer server;
+  Process holder = script(server, taking("--pid $$ --signal USR1") + work);
+  keeper_of(server, holder);
+  wait_until(
+      [&] {
+        return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+      },
+      "the keeper listens");
+  server.command({"DEL", "x"});
+  server.command({"PUBLISH", "redisson_lock__channel:{x}", "0"});
+  CHECK(holder.wait(3s) == Exit{.code = -1, .signal = SIGUSR1});  // a third of the ttl would be 10 s
+}
+
+TEST_CASE("keeper: --on-lost warn says nothing; check does")
+{
+  const RedisServer server;
+  const fs::path dir = make_temp_dir("script");
+  Process holder = script(server, taking("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
+                          {.cwd = dir});
+  keeper_of(server, holder);
+  give_to_another(server);
+  wait_for_end(server);
+  std::ofstream(dir / "go") << "";
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ready\nfinished\n1\n");
+  CHECK(holder.err() == "rlock: the lock x is not ours: now held by somebody:1\n");
+}
+
+TEST_CASE("keeper: a silent server is told before the lease ends, whether killed or stopped")
+{
+  for (const bool killed : {true, false}) {
+    CAPTURE(killed);
+    RedisServer server;
+    Process holder = script(server, taking("--pid $$ --ttl 4s") + work);
+    keeper_of(server, holder);
+    std::this_thread::sleep_for(2s);  // some renewals later
+    const std::int64_t struck = now_ns();
+    killed ? server.kill_hard() : server.stop_signal();
+    CHECK(holder.wait() == Exit{.code = 7, .signal = 0});
+    const std::string said = holder.out();
+    const std::int64_t told = std::stoll(said.substr(said.find("told ") + 5));
+    CHECK((told - struck) / 1'000'000 < 4000);
+    CHECK((told - struck) / 1'000'000 > 1333);  // not before renewing has failed for a while
+    server.cont();
+    wait_for_end(server);
+  }
+}
+
+TEST_CASE("keeper: what the script releases is not lost: no signal, and the keeper is gone")
+{
+  const RedisServer server;
+  const fs::path dir = make_temp_dir("script");
+  Process holder =
+      script(server, taking("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
+  wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
+  wait_for_end(server);
+  CHECK_FALSE(held(server));
+  std::this_thread::sleep_for(1s);
+  std::ofstream(dir / "go") << "";
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ready\nreleased\nfinished\n");
+  CHECK(holder.err() == "");
+}
+
+TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the server remembers nothing")
+{
+  const RedisServer server;
+  const fs::path dir = make_temp_dir("script");
+  Process holder =
+      script(server,
+             taking("--pid $$ --ttl 1s") +
+                 "while [ ! -e let-go ]; do sleep 0.02; done; rlock release; echo released; " + work_until_go,
+             {.cwd = dir});
+  const pid_t keeper = keeper_of(server, holder);
+  ::kill(keeper, SIGSTOP);
+  std::ofstream(dir / "let-go") << "";
+  wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
+  server.command({"FLUSHALL"});
+  give_to_another(server);
+  std::this_thread::sleep_for(1100ms);  // its lease is over when it wakes
+  ::kill(keeper, SIGCONT);
+  wait_for_end(server);
+  std::ofstream(dir / "go") << "";
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ready\nreleased\nfinished\n");
+  CHECK(belongs_to_another(server));
+}
+
+TEST_CASE("keeper: a release from another host, which knocks at no door, is not lost either")
+{
+  not_on_a_quorum("the other host of this test knows one server");
+  const RedisServer server;
+  const fs::path dir = make_temp_dir("script");
+  Process holder = script(server, taking("--pid $$ --ttl 900ms") + work_until_go, {.cwd = dir});
+  keeper_of(server, holder);
+
+  const BootClock clock;
+  RedisStore elsewhere(std::make_unique<Direct>(*parse_url(server.direct_url()), clock));
+  const LockSpec spec{.name = *LockName::parse("x"), .mode = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
+  const auto released =
+      elsewhere.release(spec, Owner::of(owner(server)), {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+  REQUIRE(released);
+  REQUIRE(std::holds_alternative<Released>(*released));
+  wait_for_end(server);
+  std::ofstream(dir / "go") << "";
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("keeper: a script that releases and takes it again is not disturbed by the first keeper")
+{
+  const RedisServer server;
+  const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 1500ms --export) || exit 1
+                               eval "$lock"; rlock check || exit 2; rlock release || exit 3; )";
+  Process holder = script(server, "for i in 1 2 3 4 5 6 7 8 9 10; do " + round + "done; sleep 0.5; echo done");
+  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "done\n");
+  wait_for_end(server);
+}
+
+TEST_CASE("keeper: it holds nothing of its caller's, and is out of reach of its terminal")
+{
+  const RedisServer server;
+  const fs::path dir = make_temp_dir("script");
+  Process holder = script(server, "exec 5>kept 6<&5; " + taking("--pid $$") + work, {.cwd = dir});
+  const pid_t keeper = keeper_of(server, holder);  // ready: $(...) has returned while the keeper lives
+  CHECK(::getsid(keeper) == keeper);
+  const fs::path proc = "/proc/" + std::to_string(keeper);
+  CHECK(fs::read_symlink(proc / "cwd") == "/");
+  for (const fs::directory_entry& fd : fs::directory_iterator(proc / "fd")) {
+    const std::string target = fs::read_symlink(fd.path());
+    CAPTURE(target);
+    const bool standard = std::stoi(fd.path().filename()) <= 2;
+    CHECK((standard ? target == "/dev/null" : target.starts_with("socket:") || target.starts_with("anon_inode:")));
+  }
+  CHECK(fs::exists(dir / "kept"));
+}
+
+TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until that has cleared up")
+{
+  const RedisServer server;
+  Process holder = script(server,
+                          R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 1s --export) || exit; eval "$lock"
+                             trap 'sleep 1; rlock check && echo still ours; exit 0' TERM; echo ready; )" +
+                              work);
+  const pid_t keeper = keeper_of(server, holder);
+  ::kill(keeper, SIGHUP);
+  ::kill(keeper, SIGTERM);
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ready\nstill ours\n");
+  wait_for_release(server);
+  wait_for_end(server);
+}
+
+TEST_CASE("keeper: told to end, with --on-lost warn it releases and leaves the script alone")
+{
+  const RedisServer server;
+  Process holder = script(server, taking("--pid $$ --on-lost warn") + work);
+  ::kill(keeper_of(server, holder), SIGTERM);
+  wait_for_release(server);
+  wait_for_end(server);
+  CHECK(holder.running());
+}
+
+TEST_CASE("keeper: force-unlock is told to the script, and nobody overlaps with its end")
+{
+  const RedisServer server;
+  Process holder = script(server,
+                          R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --export) || exit; eval "$lock"
+                             trap 'sleep 0.5; rlock check -q && echo still ours; exit 0' TERM; echo ready; )" +
+                              work);
+  keeper_of(server, holder);
+  const Finished forced = run_rlock({"force-unlock", "-S", server.url(), "-k", "x", "--yes"});
+  CHECK(forced.code == 0);
+  CHECK(forced.out.find("released by ") != std::string::npos);
+  CHECK(forced.err.find("(pid " + std::to_string(holder.pid()) + ")") != std::string::npos);
+  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.out() == "ready\nstill ours\n");
+  wait_for_end(server);
+}
+
+TEST_CASE("keeper: a caller that was killed before it had its token has no lock")
+{
+  const RedisServer server;
+  const fs::path pipe = make_temp_dir("script") / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int brim = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  const std::string much(4096, 'x');
+  while (::write(brim, much.data(), much.size()) > 0) {
+  }
+  Process caller = script(server, "exec rlock acquire -S \"$URL\" -k x --pid $PPID >" + pipe.string());
+  wait_until([&] { return keepers(server).size() == 1; }, "the keeper has the lock, and acquire cannot say so");
+  CHECK(held(server));
+  std::this_thread::sleep_for(100ms);
+  CHECK(held(server));
+  caller.signal(SIGKILL);
+  wait_for_release(server);
+  wait_for_end(server);
+  ::close(brim);
+}

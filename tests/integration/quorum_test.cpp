@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Five independent masters, some of which are down, hung or replicas.
+#include "server/direct.h"
+#include "store/open.h"
+#include "store/quorum/quorum_store.h"
+#include "store/redis/redis_store.h"
+#include "support/job_runner.h"
+#include "support/redis_fixture.h"
+#include "support/scripted_server.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+#include "support/witness.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Quorum {
+  std::deque<RedisServer> servers;
+  explicit Quorum(std::size_t count = 5)
+  {
+    not_on({Place::cluster}, "a cluster is no part of a quorum");
+    for (std::size_t i = 0; i < count; ++i) {
+      servers.emplace_back();
+    }
+  }
+
+  // rlock VERB -S … OPTIONS
+  [[nodiscard]] Words words(const std::string& verb, const Words& rest) const
+  {
+    Words all{verb, "--no-restart-guard"};
+    for (const RedisServer& server : servers) {
+      all.insert(all.end(), {"-S", server.url()});
+    }
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+  }
+  [[nodiscard]] Finished rlock(const std::string& verb, const Words& rest) const
+  {
+    return run_rlock(words(verb, rest));
+  }
+  [[nodiscard]] Process start(const Words& rest) const { return Process(rlock_argv(words("run", rest))); }
+
+  // On how many of those that answer it is there.
+  [[nodiscard]] int held(const std::vector<std::size_t>& living, const std::string& key = "k") const
+  {
+    int count = 0;
+    for (const std::size_t i : living) {
+      count += as_int(servers[i].command({"EXISTS", key})) == 1 ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+const std::vector<std::size_t> everybody{0, 1, 2, 3, 4};
+
+std::chrono::nanoseconds time_of(const std::function<void()>& act)
+{
+  const Instant start = real_clock.now();
+  act();
+  return real_clock.now() - start;
+}
+
+// What becomes of one server.
+struct Trouble {
+  const char* name;
+  void (*make)(RedisServer&);
+  void (*end)(RedisServer&);
+};
+const Trouble troubles[] = {
+    {"killed", [](RedisServer& server) { server.kill_hard(); }, [](RedisServer&) {}},
+    {"stopped", [](RedisServer& server) { server.stop_signal(); }, [](RedisServer& server) { server.cont(); }},
+    {"a replica",
+     [](RedisServer& server) {
+       server.command({"REPLICAOF", "127.0.0.1", "1"});
+     },
+     [](RedisServer&) {}},
+};
+
+}  // namespace
+
+TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
+{
+  const Quorum quorum;
+  const Finished run = quorum.rlock("run", {"-k", "k", "--", "sh", "-c", "echo $RLOCK_SERVER; echo $RLOCK_FENCE"});
+  CHECK(run.code == 0);
+  CHECK(run.err == "");
+  std::string urls;
+  for (const RedisServer& server : quorum.servers) {
+    urls += (urls.empty() ? "" : " ") + server.url();
+  }
+  CHECK(run.out.starts_with(urls + "\n17"));  // and it can be given back
+  CHECK(quorum.held(everybody) == 0);
+  const Finished again =
+      run_rlock({"run", "--no-restart-guard", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", urls}}});
+  CHECK(again.code == 0);
+}
+
+TEST_CASE("quorum: with any two of five in trouble it works, and in time")
+{
+  for (const Trouble& trouble : troubles) {
+    for (std::size_t one = 0; one < 5; ++one) {
+      const std::size_t other = (one + 2) % 5;
+      CAPTURE(trouble.name);
+      CAPTURE(one);
+      Quorum quorum;
+      trouble.make(quorum.servers[one]);
+      trouble.make(quorum.servers[other]);
+      Finished run;
+      const auto took = time_of([&] {
+        run = quorum.rlock("run", {"-k", "k", "--server-timeout", "2s", "--", "true"});
+      });
+      CHECK(run.code == 0);
+      CHECK(run.err == "");
+      CHECK(took < 2s);  // nobody waits for who is not needed
+      trouble.end(quorum.servers[one]);
+      trouble.end(quorum.servers[other]);
+      if (trouble.name == std::string("stopped")) {
+        wait_until([&] { return quorum.held(everybody) == 0; }, "they take it back when they wake");
+      }
+    }
+  }
+}
+
+TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, and nothing is left")
+{
+  for (const Trouble& trouble : troubles) {
+    CAPTURE(trouble.name);
+    Quorum quorum;
+    for (const std::size_t i : {0, 1, 3}) {
+      trouble.make(quorum.servers[i]);
+    }
+    Finished run;
+    const auto took = time_of([&] { run = quorum.rlock("run", {"-n", "-k", "k", "--", "true"}); });
+    CHECK(run.code == 69);
+    CHECK(run.err.find("3 of 5 servers failed, and it takes 3") != std::string::npos);
+    CHECK(took < 3s);  // 500 ms, and what a busy machine adds
+    CHECK(quorum.held({2, 4}) == 0);
+    for (const std::size_t i : {0, 1, 3}) {
+      trouble.end(quorum.servers[i]);
+    }
+  }
+}
+
+TEST_CASE("quorum: who waits is woken by the release, with two servers hung")
+{
+  Quorum quorum;
+  quorum.servers[1].stop_signal();
+  quorum.servers[4].stop_signal();
+  const auto dir = make_temp_dir("quorum");
+  const auto go = dir / "go";
+  Process holder =
+      quorum.start({"-k", "k", "--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.01; done"});
+  wait_until([&] { return quorum.held({0, 2, 3}) == 3; }, "the lock is taken");
+  Process waiter = quorum.start({"-k", "k", "--", "true"});
+  wait_until(
+      [&] {
+        return as_text(quorum.servers[0].command({"CLIENT", "LIST", "TYPE", "pubsub"})).find("sub=2") !=
+               std::string::npos;
+      },
+      "the waiter listens");
+  const auto took = time_of([&] {
+    Process({"touch", go.string()}).wait();
+    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+  });
+  CHECK(took < 5s);  // the ttl is 30 s
+  quorum.servers[1].cont();
+  quorum.servers[4].cont();
+}
+
+TEST_CASE("quorum: two of five killed during a job are not noticed, a third stops it before the lease is over")
+{
+  Quorum quorum;
+  const Witness witness;
+  Words words{"-k", "k", "--ttl", "2s", "--kill-after", "200ms", "--"};
+  for (const std::string& word : witness.stubborn_tree("job")) {
+    words.push_back(word);
+  }
+  Process job = quorum.start(words);
+  wait_until([&] { return witness.tree_beats("job"); }, "the job runs");
+  quorum.servers[0].kill_hard();
+  quorum.servers[3].stop_signal();
+  const std::int64_t later = now_ns() + 5'000'000'000;
+  wait_until([&] { return witness.jobs().at("job").last_ns > later; }, "it has run for five seconds more", 20s);
+  CHECK(job.running());
+  CHECK(job.err() == "");
+
+  quorum.servers[1].kill_hard();
+  const std::int64_t killed = now_ns();
+  CHECK(job.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(witness.jobs().at("job").last_ns < killed + 2'000'000'000);
+  CHECK(job.err().find("3 of 5 servers failed") != std::string::npos);
+  quorum.servers[3].cont();
+}
+
+TEST_CASE("quorum: a lock that was deleted on three servers is a lost lock")
+{
+  Quorum quorum;
+  Process job = quorum.start({"-k", "k", "--ttl", "3s", "--", "sleep", "20"});
+  wait_until([&] { return quorum.held(everybody) == 5; }, "the lock is taken");
+  for (const std::size_t i : {0, 2, 4}) {
+    quorum.servers[i].command({"DEL", "k"});
+  }
+  CHECK(job.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.err().find("expired or deleted") != std::string::npos);
+}
+
+TEST_CASE("quorum: two clients that race: one winner each round, and always one in the end")
+{
+  const Quorum quorum(3);
+  const auto dir = make_temp_dir("race");
+  const std::string count = (dir / "count").string();
+  Process({"sh", "-c", "echo 0 >" + count}).wait();
+  const std::string job = "read n <" + count + "; echo $((n+1)) >" + count;
+  std::string loop = "for i in $(seq 100); do";
+  for (const std::string& word : rlock_argv(quorum.words("run", {"-k", "k", "--"}))) {
+    loop += " '" + word + "'";
+  }
+  loop += " sh -c '" + job + "' || exit; done";
+  Process one({"sh", "-c", loop});
+  Process other({"sh", "-c", loop});
+  CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
+  CHECK(other.wait(100s) == Exit{.code = 0, .signal = 0});
+  CHECK(one.err() == "");
+  CHECK(contents(dir / "count") == "200\n");
+  CHECK(quorum.held({0, 1, 2}) == 0);
+}
+
+TEST_CASE("quorum: of two permits on three servers a third is refused, though a majority had room")
+{
+  Quorum quorum(3);
+  Process one = quorum.start({"-k", "p", "--permits", "2", "--", "sleep", "20"});
+  Process other = quorum.start({"-k", "p", "--permits", "2", "--", "sleep", "20"});
+  const auto taken = [&] {
+    return as_int(quorum.servers[0].command({"ZCARD", "{p}:timeout"})) == 2 &&
+           as_int(quorum.servers[2].command({"ZCARD", "{p}:timeout"})) == 2;
+  };
+  wait_until(taken, "both have one");
+  CHECK(quorum.rlock("run", {"-n", "-k", "p", "--permits", "2", "--", "true"}).code == 75);
+  quorum.servers[1].kill_hard();
+  CHECK(quorum.rlock("run", {"-n", "-k", "p", "--permits", "2", "--", "true"}).code == 69);
+}
+
+TEST_CASE("quorum: a server that comes back empty does not grant what it may have forgotten")
+{
+  Quorum quorum(3);
+  const auto store_of = [&] {
+    std::vector<QuorumServer> members;
+    for (const RedisServer& server : quorum.servers) {
+      auto store = std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock));
+      members.push_back({.shown = server.url(),
+                         .store = nullptr,
+                         .marker = [one = store.get()](const MarkerNews& news, const Limit& limit) {
+                           return one->marker(news, limit);
+                         }});
+      members.back().store = std::move(store);
+    }
+    return std::make_unique<QuorumStore>(std::move(members), QuorumPolicy{}, real_clock, std::make_unique<SystemRng>());
+  };
+  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 3s, .who = {}, .once = {}};
+  const auto granted = [&](const Owner& owner) {
+    const auto attempt = store_of()->acquire(spec, owner, {}, within(2s));
+    return attempt && std::holds_alternative<Granted>(*attempt);
+  };
+  CHECK_FALSE(granted(Owner::of("too:1")));  // all of them are young
+  quorum.servers[0].stop_signal();
+  wait_until([&] { return granted(Owner::of("a:1")); }, "they are old enough", 20s);  // on the two others
+  quorum.servers[0].cont();
+  quorum.servers[2].restart();  // knows nothing
+  CHECK_FALSE(granted(Owner::of("b:1")));
+  wait_until([&] { return as_int(quorum.servers[2].command({"EXISTS", "k"})) == 0; }, "it is taken back");
+  wait_until([&] { return granted(Owner::of("b:1")); }, "the lease is over and the server old enough", 20s);
+}
+
+TEST_CASE("quorum: fresh servers are refused with the reason, unless they are said to keep their data")
+{
+  const Quorum quorum(3);
+  Words words{"run", "-n", "-k", "k"};
+  for (const RedisServer& server : quorum.servers) {
+    words.insert(words.end(), {"-S", server.url()});
+  }
+  words.insert(words.end(), {"--", "true"});
+  const Finished run = run_rlock(words);
+  CHECK(run.code == 69);
+  CHECK(run.err.find("--no-restart-guard if it keeps its data") != std::string::npos);
+}
+
+TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock away on all")
+{
+  Quorum quorum;
+  quorum.servers[2].kill_hard();
+  Process job = quorum.start({"-k", "k", "--label", "mine", "--server-timeout", "5s", "--", "sleep", "20"});
+  wait_until([&] { return quorum.held({0, 1, 3, 4}) == 4; }, "the lock is taken");
+  const Finished status = quorum.rlock("status", {"k"});
+  CHECK(status.code == 0);
+  CHECK(status.out.find("mine") != std::string::npos);
+  CHECK(quorum.rlock("list", {}).out.find("sleep 20") != std::string::npos);
+  CHECK(quorum.rlock("wait", {"-w", "200ms", "k"}).code == 75);
+
+  Process waiting(rlock_argv(quorum.words("wait", {"k"})));
+  const Finished forced = quorum.rlock("force-unlock", {"k", "--yes"});
+  CHECK(forced.code == 0);
+  CHECK(forced.out.find("released by") != std::string::npos);
+  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(quorum.held({0, 1, 3, 4}) == 0);
+  CHECK(quorum.rlock("status", {"k"}).code == 1);
+
+  quorum.servers[0].command({"HSET", "k", "dead:1", "1"});
+  quorum.servers[0].command({"PEXPIRE", "k", "60000"});
+  const Finished partly = quorum.rlock("status", {"k"});
+  CHECK(partly.code == 1);
+  CHECK(partly.out.find("dead:1, on too few servers to hold it") != std::string::npos);
+  CHECK(quorum.rlock("run", {"-n", "-k", "k", "--", "true"}).code == 0);
+}
+
+TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper goes on with the lock")
+{
+  const Quorum quorum(3);
+  Words inner = rlock_argv(quorum.words("run", {"-n", "-k", "k", "--", "true"}));
+  Words outer{"-k", "k", "--"};
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  const Finished nested = quorum.rlock("run", outer);
+  CHECK(nested.code == 0);
+  CHECK(nested.err == "");
+  CHECK(quorum.held({0, 1, 2}) == 0);
+
+  Process ward({"sleep", "60"});
+  const Finished acquired = quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())});
+  CHECK(acquired.code == 0);
+  const auto pttl = [&] { return as_int(quorum.servers[1].command({"PTTL", "k"})); };
+  for (int renewal = 0; renewal < 3; ++renewal) {
+    wait_until([&] { return pttl() < 2400; }, "the lease gets shorter");
+    wait_until([&] { return pttl() > 2550; }, "the keeper renews it");
+  }
+  CHECK(quorum.held({0, 1, 2}) == 3);
+  ward.signal(SIGKILL);
+  ward.wait();
+  wait_until([&] { return quorum.held({0, 1, 2}) == 0; }, "the keeper has let go");
+}

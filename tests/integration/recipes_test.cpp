@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// packaging/recipes, as they stand there: what they call is noted by stubs beside them.
+#include "cli/help/help.h"
+#include "cli/verbs/table.h"
+#include "process/command.h"
+#include "support/paths.h"
+#include "support/redis_fixture.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path recipes = fs::path(RLOCK_SOURCE_DIR) / "packaging" / "recipes";
+
+// A directory with the recipes in it, their server, and an rlock to find.
+class Kitchen {
+ public:
+  Kitchen() : dir(make_temp_dir("recipes"))
+  {
+    fs::copy(recipes, dir);
+    fs::create_directory(dir / "bin");
+    for (const char* name : {"rlock", "rflock"}) {
+      fs::create_symlink(RLOCK_BINARY, dir / "bin" / name);
+    }
+  }
+
+  // What a recipe calls: notes its name and its arguments, then does more.
+  void stub(const std::string& name, const std::string& more = "")
+  {
+    std::ofstream(dir / name) << "#!/bin/sh\necho " << name << " \"$@\" >>notes\n" << more << "\n";
+    fs::permissions(dir / name, fs::perms::owner_all);
+  }
+
+  Process cook(std::vector<std::string> argv, std::map<std::string, std::optional<std::string>> env = {})
+  {
+    ProcessOptions options;
+    options.cwd = dir;
+    options.env = std::move(env);
+    options.env["RLOCK_SERVER"] = server.url();
+    options.env["PATH"] = (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin";
+    return Process(std::move(argv), options);
+  }
+
+  [[nodiscard]] std::string notes() const { return text_of(dir / "notes"); }
+  [[nodiscard]] bool is_free(const std::string& key) const { return as_int(server.command({"EXISTS", key})) == 0; }
+
+  const fs::path dir;
+  const RedisServer server;
+};
+
+// All of them at once, to a good end.
+std::vector<std::string> outputs(std::vector<Process> all)
+{
+  std::vector<std::string> said;
+  for (Process& one : all) {
+    CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
+    said.push_back(one.out());
+  }
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("recipes: a deployment switches under the lock, and leaves it free")
+{
+  Kitchen kitchen;
+  kitchen.stub("build.sh");
+  kitchen.stub("upload.sh", "rlock status deploy:shop >/dev/null && echo held >>notes");
+  kitchen.stub("switch.sh", "rlock check && echo ours >>notes");
+  CHECK(kitchen.cook({"./deploy.sh"}).wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(kitchen.notes() == "build.sh\nupload.sh\nheld\nswitch.sh\nours\n");
+  CHECK(kitchen.is_free("deploy:shop"));
+}
+
+TEST_CASE("recipes: a deployment that has lost the lock does not switch")
+{
+  Kitchen kitchen;
+  kitchen.stub("build.sh");
+  kitchen.stub("upload.sh", "trap '' TERM; rlock force-unlock deploy:shop --yes --now >/dev/null 2>&1; true");
+  kitchen.stub("switch.sh");
+  CHECK(kitchen.cook({"./deploy.sh"}).wait(30s) != Exit{.code = 0, .signal = 0});
+  CHECK(kitchen.notes() == "build.sh\nupload.sh\n");
+}
+
+TEST_CASE("recipes: of pods that start at once one migrates")
+{
+  Kitchen kitchen;
+  kitchen.stub("migrate-database.sh", "sleep 0.2");
+  std::vector<Process> pods;
+  for (int i = 0; i < 5; ++i) {
+    pods.push_back(kitchen.cook({"./migrate.sh"}, {{"VERSION", "42"}}));
+  }
+  outputs(std::move(pods));
+  CHECK(kitchen.notes() == "migrate-database.sh\n");
+}
+
+TEST_CASE("recipes: a page is rebuilt once, and read by all")
+{
+  Kitchen kitchen;
+  fs::create_directory(kitchen.dir / "cache");
+  kitchen.stub("render.sh", "sleep 0.2; echo content >cache/new; mv cache/new \"cache/$1\"");
+  std::vector<Process> readers;
+  for (int i = 0; i < 10; ++i) {
+    readers.push_back(kitchen.cook({"./rebuild-cache.sh", "home"}));
+  }
+  CHECK(outputs(std::move(readers)) == std::vector<std::string>(10, "content\n"));
+  CHECK(kitchen.notes() == "render.sh home\n");
+}
+
+TEST_CASE("recipes: a page that is evicted right after it was rendered is rendered again")
+{
+  Kitchen kitchen;
+  fs::create_directory(kitchen.dir / "cache");
+  kitchen.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
+  for (int i = 0; i < 3; ++i) {
+    Process reader = kitchen.cook({"./rebuild-cache.sh", "home"});
+    CHECK_MESSAGE(reader.wait(30s) == Exit{0}, reader.err());
+    CHECK(reader.out() == "content\n");
+    fs::remove(kitchen.dir / "cache" / "home");
+  }
+  CHECK(kitchen.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
+}
+
+TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
+{
+  Kitchen kitchen;
+  kitchen.stub("take-one.sh", "sleep 0.1");
+  std::vector<Process> customers;
+  for (int i = 0; i < 10; ++i) {
+    customers.push_back(kitchen.cook({"./sell.sh"}));
+  }
+  outputs(std::move(customers));
+  const std::string notes = kitchen.notes();
+  CHECK(std::count(notes.begin(), notes.end(), '\n') == 10);
+  CHECK(std::regex_match(notes, std::regex("(take-one\\.sh segment-[0-4]\n)+")));
+}
+
+TEST_CASE("recipes: a database refuses who is late")
+{
+  if (!find_command("sqlite3", "/usr/bin:/bin")) {
+    skip("sqlite3 is not installed");
+  }
+  Kitchen kitchen;
+  const auto sql = [&](const std::string& statement) {
+    Process database = kitchen.cook({"sqlite3", "bank.db", statement});
+    CHECK(database.wait().code == 0);
+    return database.out();
+  };
+  sql("CREATE TABLE account(id INTEGER, balance INTEGER, fence INTEGER); INSERT INTO account VALUES(7, 100, 0);");
+  CHECK(kitchen.cook({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() ==
+        Exit{.code = 0, .signal = 0});
+  CHECK(sql("SELECT balance FROM account") == "90\n");
+
+  Process late = kitchen.cook({"./fenced.sh", "7", "10"}, {{"RLOCK_FENCE", "1"}});
+  CHECK(late.wait() == Exit{.code = 1, .signal = 0});
+  CHECK(late.err() == "a later holder was here: nothing is changed\n");
+  CHECK(sql("SELECT balance FROM account") == "90\n");
+}
+
+TEST_CASE("recipes: the lines of the crontab run their jobs")
+{
+  Kitchen kitchen;
+  std::string expected;
+  std::ifstream crontab(kitchen.dir / "crontab");
+  int entries = 0;
+  for (std::string line; std::getline(crontab, line);) {
+    std::smatch entry;
+    if (std::regex_match(line, entry, std::regex(R"((?:[0-9*/,]+\s+){5}(.*\./([a-z]+\.sh).*))"))) {
+      ++entries;
+      kitchen.stub(entry[2]);
+      CAPTURE(line);
+      CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      expected += entry[2].str() + "\n";
+    }
+  }
+  CHECK(entries == 4);
+  CHECK(kitchen.notes() == expected);
+}
+
+TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy one is none")
+{
+  Kitchen kitchen;
+  std::ifstream crontab(kitchen.dir / "crontab");
+  int entries = 0;
+  for (std::string line; std::getline(crontab, line);) {
+    std::smatch entry;
+    if (!std::regex_match(line, entry, std::regex(R"((?:[0-9*/,]+\s+){5}(.*\./([a-z]+\.sh).*))"))) {
+      continue;
+    }
+    ++entries;
+    CAPTURE(line);
+    CHECK(line.find('%') == std::string::npos);  // the end of the command to cron
+    kitchen.stub(entry[2], "exit 3");
+    CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 3, .signal = 0});
+    if (entry[1].str().find(" -n ") != std::string::npos) {
+      kitchen.server.command({"FLUSHALL"});  // --min-hold keeps the lock
+      kitchen.stub(entry[2], "exec sleep 60");
+      fs::remove(kitchen.dir / "notes");
+      Process holder = kitchen.cook({"sh", "-c", "exec " + entry[1].str()});
+      wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
+      CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      holder.signal(SIGTERM);
+      holder.wait(30s);
+    }
+  }
+  CHECK(entries == 4);
+}
+
+TEST_CASE("recipes: the nightly service runs once a night, also where a host boots later")
+{
+  Kitchen kitchen;
+  kitchen.stub("nightly");
+  std::smatch start;
+  const std::string service = text_of(recipes / "nightly.service");
+  REQUIRE(std::regex_search(service, start, std::regex("\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/nightly\n")));
+  for (int host = 0; host < 2; ++host) {
+    CHECK(kitchen.cook({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
+  }
+  CHECK(kitchen.notes() == "nightly\n");
+}
+
+TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
+{
+  Kitchen kitchen;
+  kitchen.stub("deploy.sh", "exec sleep 60");
+  std::smatch run;
+  const std::string workflow = text_of(recipes / "github-actions.yml");
+  REQUIRE(std::regex_search(workflow, run, std::regex("- run: >-\n((?: {10}.*\n)+)")));
+  std::ofstream(kitchen.dir / "step.sh") << std::regex_replace(run[1].str(), std::regex("\n *(?!$)"), " ") << "\n";
+  Process step =
+      kitchen.cook({"bash", "-e", "step.sh"},
+                   {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"}, {"GITHUB_RUN_ID", "7"}});
+  wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
+  step.signal(SIGTERM);
+  CHECK(step.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  wait_until([&] { return kitchen.is_free("deploy:production"); }, "the lock is released", 5s);
+}
+
+TEST_CASE("recipes: what cannot run here names only options that there are")
+{
+  const std::string help = cli::help_of(cli::run_verb);
+  int calls = 0;
+  for (const auto& entry : fs::directory_iterator(recipes)) {
+    std::string text = text_of(entry.path());
+    text = std::regex_replace(text, std::regex("rlock, run, ([^\\]]*)"), "rlock run $1");  // as YAML lists it
+    static const std::regex call("rlock run ([^#]*?) -- ");
+    text = std::regex_replace(text, std::regex("[,\n] *"), " ");
+    for (std::sregex_iterator each(text.begin(), text.end(), call), end; each != end; ++each) {
+      ++calls;
+      const std::string words = " " + (*each)[1].str() + " ";
+      static const std::regex option(" (--?[a-zA-Z][a-z-]*)(?= )");
+      for (std::sregex_iterator one(words.begin(), words.end(), option); one != end; ++one) {
+        CHECK_MESSAGE(std::regex_search(help, std::regex("[ ,]" + (*one)[1].str() + "[ ,]")),
+                      (*one)[1].str() << " in " << entry.path());
+      }
+    }
+  }
+  CHECK(calls >= 8);
+}
+
+TEST_CASE("recipes: systemd understands the service and the timer")
+{
+  if (!find_command("systemd-analyze", "/usr/bin:/bin")) {
+    skip("there is no systemd-analyze here");
+  }
+  const fs::path dir = make_temp_dir("units");
+  std::string service = text_of(recipes / "nightly.service");
+  for (const auto& [there, here] :
+       {std::pair{"/usr/bin/rlock", RLOCK_BINARY}, std::pair{"/usr/local/bin/nightly", "/bin/true"}}) {
+    const std::size_t at = service.find(there);
+    REQUIRE(at != std::string::npos);
+    service.replace(at, std::string_view(there).size(), here);
+  }
+  std::ofstream(dir / "nightly.service") << service;
+  fs::copy(recipes / "nightly.timer", dir);
+  Process verify({"systemd-analyze", "verify", dir / "nightly.service", dir / "nightly.timer"});
+  CHECK(verify.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(verify.err() == "");
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock lasts as long as its job, through outages that are shorter than the lease allows.
+#include "server/subscription.h"
+#include "support/redis_fixture.h"
+#include "support/skip.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+Process job_of(const RedisServer& server, const std::string& seconds, const std::string& ttl = "1s")
+{
+  return Process(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", ttl, "--", "sleep", seconds}));
+}
+
+std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PTTL", "stock"})); }
+
+bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "stock"})) == 1; }
+
+}  // namespace
+
+TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced")
+{
+  const RedisServer server;
+  const BootClock clock;
+  const std::array<std::string_view, 1> channels{"redisson_lock__channel:{stock}"};
+  auto ear = Subscription::open(*parse_url(server.direct_url()), channels, clock,
+                                {.deadline = clock.now() + 5s, .stop = Stop::never()});
+  REQUIRE(ear);
+
+  Process job = job_of(server, "20", "4s");
+  wait_until([&] { return held(server); }, "the lock is taken");
+  std::int64_t least = 4000;
+  while (job.running()) {
+    const std::int64_t left = pttl(server);
+    if (held(server)) {  // the job may have ended in between
+      least = std::min(least, left);
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+  CHECK(least > 2000);
+  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
+  CHECK_FALSE(held(server));
+  CHECK(job.err() == "");
+
+  const auto said = ear->next({.deadline = clock.now() + 5s, .stop = Stop::never()});
+  REQUIRE(said);
+  REQUIRE(*said);
+  CHECK((*said)->text == "0");
+}
+
+TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment on is not noticed")
+{
+  RedisServer server;
+  Process job = job_of(server, "5", "2s");
+  wait_until([&] { return held(server); }, "the lock is taken");
+  for (int round = 0; round < 2; ++round) {
+    wait_until([&] { return pttl(server) > 1900; }, "a renewal went through");
+    wait_until([&] { return pttl(server) < 1400; }, "the next renewal is near");
+    server.stop_signal();
+    std::this_thread::sleep_for(900ms);
+    server.cont();
+  }
+  CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.err() == "");
+}
+
+TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
+{
+  not_on({Place::cluster}, "a node that starts serves nobody for two seconds");
+  RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
+  Process job = job_of(server, "4", "3s");
+  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return pttl(server) < 2100; }, "the next renewal is near");
+  server.kill_hard();
+  std::this_thread::sleep_for(1000ms);
+  server.restart();
+  CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.err().find("lost") == std::string::npos);  // that renewals failed is told after a second
+}
+
+TEST_CASE("renewal: connections cut by the server are made again")
+{
+  const RedisServer server;
+  Process job = job_of(server, "4", "2s");
+  wait_until([&] { return held(server); }, "the lock is taken");
+  while (job.running()) {
+    server.command({"CLIENT", "KILL", "TYPE", "normal"});
+    server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+    server.command({"SCRIPT", "FLUSH"});
+    std::this_thread::sleep_for(100ms);
+  }
+  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
+  CHECK_FALSE(held(server));
+}
+
+TEST_CASE("not ours: a lock that somebody took meanwhile is neither renewed nor released")
+{
+  const RedisServer server;
+  Process job = job_of(server, "0.6", "3s");
+  wait_until([&] { return held(server); }, "the lock is taken");
+  server.command({"DEL", "stock"});
+  server.command({"HSET", "stock", "somebody:1", "1"});
+  server.command({"PEXPIRE", "stock", "60000"});
+  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(as_text(server.command({"HGET", "stock", "somebody:1"})) == "1");
+  CHECK(as_int(server.command({"HLEN", "stock"})) == 1);
+  CHECK(pttl(server) > 55'000);
+  CHECK(job.err().find("now held by somebody:1") != std::string::npos);
+}
+
+TEST_CASE("not ours: --on-lost warn lets the job go on, and still says so with 121")
+{
+  const RedisServer server;
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh",
+                          "-c", "sleep 1.5; echo finished"}));
+  wait_until([&] { return held(server); }, "the lock is taken");
+  server.command({"DEL", "stock"});
+  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(job.out() == "finished\n");
+}
+
+TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is over")
+{
+  const RedisServer server;
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "3s", "--", "sleep", "20"}));
+  wait_until([&] { return held(server); }, "the lock is taken");
+  std::int64_t last = pttl(server);
+  while (job.running()) {
+    const std::int64_t left = pttl(server);
+    CHECK(left <= last);
+    last = std::max<std::int64_t>(left, 0);
+    std::this_thread::sleep_for(20ms);
+  }
+  CHECK(job.wait() == Exit{.code = 124, .signal = 0});
+  CHECK_FALSE(held(server));
+}
+
+// The watchdog comes late and wants a thread and descriptors, which the job may have used up.
+TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job nor the release")
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip("the undefined-behaviour sanitizer takes two descriptors to look at an object");
+#endif
+  const RedisServer server;
+  int ran = 0;
+  const int plenty = on_a_quorum() ? 24 : 14;
+  for (int limit = 4; limit < plenty; ++limit) {
+    CAPTURE(limit);
+    const std::string limited = "ulimit -n " + std::to_string(limit) + "; exec \"$@\"";
+    std::vector<std::string> words{"sh", "-c", limited, "sh"};
+    for (const std::string& word :
+         rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "2s", "--", "sleep", "0.4"})) {
+      words.push_back(word);
+    }
+    const Exit end = Process(words).wait();
+    const bool too_few = on_a_quorum() && end.code == 69;  // of its servers could be asked
+    const bool refused = end.code == 71 || too_few;        // before it began
+    CHECK((refused || end == Exit{.code = 0, .signal = 0}));
+    CHECK_FALSE(held(server));
+    ran += refused ? 0 : 1;
+  }
+  CHECK(ran > 0);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// The job is dead in time whatever becomes of the runner or the guardian.
+#include "support/job_runner.h"
+
+#include "base/clock.h"
+#include "process/proc.h"
+#include "support/skip.h"
+
+#include <csignal>
+
+#include <doctest/doctest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Two that listen to nothing: the main process in `main`, its child in `child`.
+JobSpec stubborn(const std::filesystem::path& dir)
+{
+  JobSpec spec = script(dir,
+                        "trap '' TERM INT HUP; sh -c 'echo $$ > $0/child; exec sleep 60' $0 & "
+                        "until [ -s $0/child ]; do sleep 0.01; done; "
+                        "echo $$ > $0/main; while :; do sleep 1; done");
+  spec.signal_lead = 200ms;
+  spec.kill_lead = 100ms;
+  return spec;
+}
+
+RunnerProcess start(const JobSpec& spec, Millis lease)
+{
+  return RunnerProcess([&spec, lease] {
+    Stage stage(lease);
+    Job job = stage.start(spec);
+    return follow(job);
+  });
+}
+
+struct Family {
+  pid_t main;
+  pid_t child;
+  explicit Family(const std::filesystem::path& dir) : main(pid_from(dir / "main")), child(pid_from(dir / "child")) {}
+  [[nodiscard]] bool is_dead() const { return !is_alive(main) && !is_alive(child); }
+};
+
+// The guardian is the parent of the main process.
+pid_t guardian_of(const Family& family)
+{
+  const auto main = parse_stat(contents("/proc/" + std::to_string(family.main) + "/stat"));
+  return main ? main->parent : 0;
+}
+
+}  // namespace
+
+TEST_CASE("death: with the runner that is killed")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = stubborn(dir);
+  const RunnerProcess runner = start(spec, 60s);
+  const Family family(dir);
+  REQUIRE(is_alive(family.child));
+  const Instant killed = BootClock().now();
+  ::kill(runner.pid(), SIGKILL);
+  CHECK(wait_until([&] { return family.is_dead(); }));
+  CHECK(BootClock().now() - killed < 1s);  // 50 ms are promised; a loaded machine is not a bug
+}
+
+TEST_CASE("death: before the lease ends, though the runner is stopped")
+{
+  const auto dir = make_temp_dir("job");
+  const JobSpec spec = stubborn(dir);
+  const Instant valid_until = BootClock().now() + 1s;
+  const RunnerProcess runner = start(spec, 1s);
+  const Family family(dir);
+  ::kill(runner.pid(), SIGSTOP);
+  CHECK(wait_until([&] { return family.is_dead(); }));
+  CHECK(BootClock().now() < valid_until + 20ms);  // the test's own tries are 10 ms apart
+}
+
+TEST_CASE("death: of the guardian, and the runner takes over")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    const pid_t stranger = ::fork();
+    if (stranger == 0) {
+      ::pause();
+    }
+    Stage stage(60s);
+    Job job = stage.start(stubborn(dir));
+    const Family family(dir);
+    ::kill(guardian_of(family), SIGKILL);
+    std::string events = follow(job);
+    job.take_over();
+    events += family.is_dead() ? "; dead" : "; alive";
+    events += is_alive(stranger) ? "; stranger spared" : "; stranger killed";
+    ::kill(stranger, SIGKILL);
+    return events;
+  });
+  CHECK(story == "guardian gone; dead; stranger spared");
+}
+
+TEST_CASE("death: of a guardian that hangs")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    Stage stage(60s);
+    Job job = stage.start(stubborn(dir));
+    const Family family(dir);
+    ::kill(guardian_of(family), SIGSTOP);
+    job.take_over();
+    return std::string(family.is_dead() ? "dead" : "alive");
+  });
+  CHECK(story == "dead");
+}
+
+TEST_CASE("death: a Job that goes out of scope takes its processes along")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    Stage stage(60s);
+    std::optional<Job> job = stage.start(stubborn(dir));
+    const Family family(dir);
+    job.reset();
+    return std::string(family.is_dead() ? "dead" : "alive");
+  });
+  CHECK(story == "dead");
+}
+
+TEST_CASE("death: the guardian survives what service managers send to everybody")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&] {
+    Stage stage(60s);
+    Job job = stage.start(script(dir,
+                                 "trap 'exit 7' TERM; echo $$ > $0/main; echo 1 > $0/child; "
+                                 "while :; do sleep 0.02; done"));
+    const Family family(dir);
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGUSR1, SIGRTMIN}) {
+      ::kill(guardian_of(family), signal);
+    }
+    ::kill(family.main, SIGTERM);
+    return follow(job);
+  });
+  CHECK(story == "exit 7");
+}
+
+// As in a chroot, or in a pid namespace that mounted no /proc of its own: only the group is known.
+TEST_CASE("death: without a /proc of ours what is left in the group is stopped all the same")
+{
+  const auto dir = make_temp_dir("job");
+  const std::string story = in_runner([&]() -> std::string {
+    if (::unshare(CLONE_NEWPID) != 0) {
+      return "refused";
+    }
+    return in_runner([&] {
+      Stage stage(60s);
+      JobSpec spec = script(dir,
+                            "(trap '' TERM; echo ready > $0/ready; while :; do sleep 1; done) & "
+                            "echo $! > $0/child; until [ -s $0/ready ]; do sleep 0.01; done");
+      spec.kill_after = 50ms;
+      Job job = stage.start(spec);
+      const std::string events = follow(job);
+      const pid_t left = pid_from(dir / "child");
+      return events + (::kill(left, 0) == 0 ? "; still there" : "; gone");
+    });
+  });
+  if (story == "refused") {
+    skip("a pid namespace of one's own is not allowed");
+  }
+  CHECK(story == "left 1; exit 0 killed; gone");
+}

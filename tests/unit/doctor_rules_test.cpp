@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What facts that no server here shows mean.
+#include "doctor/rules.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+Facts told(std::string_view info)
+{
+  Facts facts;
+  facts.info = Fields::of_info(info);
+  facts.config = Fields();
+  return facts;
+}
+
+std::string status_of(const Facts& facts, std::string_view check, Millis ttl = 30s)
+{
+  constexpr const char* words[] = {"ok", "warn", "fail", "unknown"};
+  for (const Finding& finding : judge(facts, ttl)) {
+    if (finding.check == check) {
+      return words[static_cast<int>(finding.status)];
+    }
+  }
+  return "missing";
+}
+
+// So many round trips, and two looks at the clock a second apart.
+Facts ticking(std::chrono::microseconds round_trip, std::int64_t server_us_a_second)
+{
+  Facts facts;
+  const Instant start{};
+  facts.ticks = {{start, start + round_trip, 1'000'000, 1'000'000},
+                 {start + 1s, start + 1s + round_trip, 2'000'000, 1'000'000 + server_us_a_second}};
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: versions")
+{
+  CHECK(status_of(told("redis_version:4.0.14\r\n"), "version") == "fail");
+  CHECK(status_of(told("redis_version:5.0.7\r\n"), "version") == "fail");
+  CHECK(status_of(told("redis_version:6.0.16\r\n"), "version") == "warn");
+  CHECK(status_of(told("redis_version:6.2.14\r\n"), "version") == "ok");
+  CHECK(status_of(told("redis_version:8.0.2\r\n"), "version") == "ok");
+  CHECK(status_of(told("# Server\r\n"), "version") == "unknown");
+}
+
+TEST_CASE("doctor: what a round trip may cost depends on the ttl")
+{
+  CHECK(status_of(ticking(1ms, 1'000'000), "round-trip", 1s) == "ok");
+  CHECK(status_of(ticking(20ms, 1'000'000), "round-trip", 1s) == "warn");
+  CHECK(status_of(ticking(200ms, 1'000'000), "round-trip", 1s) == "fail");
+  CHECK(status_of(ticking(200ms, 1'000'000), "round-trip", 30s) == "ok");
+}
+
+TEST_CASE("doctor: a clock is judged no more sharply than it could be seen")
+{
+  CHECK(status_of(ticking(1ms, 1'009'000), "clock") == "ok");
+  CHECK(status_of(ticking(1ms, 1'020'000), "clock") == "fail");
+  CHECK(status_of(ticking(100ms, 1'020'000), "clock") == "ok");
+  CHECK(status_of(ticking(1ms, 900'000), "clock") == "fail");
+}
+
+TEST_CASE("doctor: what INFO alone tells")
+{
+  CHECK(status_of(told("loading:1\r\n"), "loading") == "fail");
+  CHECK(status_of(told("aof_last_write_status:err\r\nrdb_last_bgsave_status:ok\r\n"), "disk") == "fail");
+  CHECK(status_of(told("redis_mode:sentinel\r\n"), "role") == "fail");
+  CHECK(status_of(told("connected_clients:3\r\nmaxclients:10000\r\nrejected_connections:7\r\n"), "connections") ==
+        "warn");
+  CHECK(status_of(told("maxmemory:x\r\nmaxmemory_policy:noeviction\r\n"), "eviction") == "unknown");
+  CHECK(status_of(told("uptime_in_seconds:40\r\naof_enabled:0\r\n"), "restart") == "ok");
+  CHECK(status_of(told("uptime_in_seconds:4\r\naof_enabled:0\r\n"), "restart") == "warn");
+}
+
+TEST_CASE("doctor: nobody answers, and nothing is permitted")
+{
+  Facts facts;
+  facts.failure = Error{Fault::unreachable, "silence"};
+  CHECK(judge(facts, 30s).size() == 1);
+  CHECK(status_of(facts, "reach") == "fail");
+  for (const Finding& finding : judge(Facts{}, 30s)) {
+    CHECK_MESSAGE((finding.status == Health::ok || !finding.advice.empty() || finding.status == Health::unknown),
+                  finding.check);
+  }
+  CHECK(status_of(Facts{}, "eviction") == "unknown");
+  CHECK(status_of(Facts{}, "persistence") == "unknown");
+}
+
+TEST_CASE("doctor: access without a password")
+{
+  CHECK(status_of(Facts{}, "access") == "unknown");
+  Facts facts;
+  facts.anonymous = Anonymous::refused;
+  CHECK(status_of(facts, "access") == "ok");
+  facts.anonymous = Anonymous::may_delete;
+  CHECK(status_of(facts, "access") == "warn");
+
+  facts.asked_on_its_host = true;
+  CHECK(status_of(facts, "access") == "unknown");  // CONFIG GET is not permitted
+  struct Row {
+    std::string version, port, tls_port, bind, protected_mode, status;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"7.0.15", "6379", "0", "127.0.0.1 -::1", "no", "ok"},
+           {"7.0.15", "6379", "0", "0.0.0.0", "no", "warn"},
+           {"7.0.15", "6379", "0", "127.0.0.1 10.0.0.5", "no", "warn"},
+           {"7.0.15", "6379", "0", "* -::*", "yes", "ok"},
+           {"7.0.15", "0", "0", "* -::*", "no", "ok"},
+           {"7.0.15", "0", "6380", "* -::*", "no", "warn"},
+           {"6.2.14", "6379", "0", "0.0.0.0", "yes", "warn"},
+           {"6.2.14", "6379", "0", "", "yes", "ok"},
+           {"6.2.14", "6379", "0", "", "no", "warn"},
+       }) {
+    CAPTURE(row.version + " " + row.port + " " + row.tls_port + " " + row.bind + " " + row.protected_mode);
+    facts.info.emplace().set("redis_version", row.version);
+    Fields& config = facts.config.emplace();
+    config.set("port", row.port);
+    config.set("tls-port", row.tls_port);
+    config.set("bind", row.bind);
+    config.set("protected-mode", row.protected_mode);
+    CHECK(status_of(facts, "access") == row.status);
+  }
+}

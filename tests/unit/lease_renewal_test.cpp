@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lease/renewal.h"
+
+#include "lock/validity.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Instant t0{};
+constexpr RenewalPolicy policy{.every = 10s, .retry_every = 1s, .try_for = 2s, .longest_try = 4s, .kill_margin = 5s};
+
+std::string ms_since_start(Instant when)
+{
+  return std::to_string(std::chrono::duration_cast<Millis>(when - t0).count());
+}
+
+std::string shown(const Step& step)
+{
+  if (const auto* sleep = std::get_if<Sleep>(&step)) {
+    return "sleep " + ms_since_start(sleep->until);
+  }
+  if (const auto* renew = std::get_if<Renew>(&step)) {
+    return "renew by " + ms_since_start(renew->deadline);
+  }
+  return "lost";
+}
+
+// Plays a watchdog against a server that answers at once but is away in [from, until).
+bool survives_outage(Millis ttl, Millis from, Millis until)
+{
+  const RenewalPolicy plan = renewal_policy(ttl, ttl / 6);
+  RenewalState lease{.valid_until = valid_until(t0, ttl), .last_kept = t0, .last_try = t0};
+  Instant now = t0;
+  while (now < t0 + 3 * ttl) {
+    const Step step = next_step(lease, plan, now);
+    if (std::holds_alternative<Lost>(step)) {
+      return false;
+    }
+    if (const auto* sleep = std::get_if<Sleep>(&step)) {
+      now = sleep->until;
+      continue;
+    }
+    lease.last_try = now;
+    const bool away = now >= t0 + from && now < t0 + until;
+    if (away) {  // hangs until its own deadline, the worst way to be away
+      const Instant gave_up = std::get<Renew>(step).deadline;
+      const bool back_in_time = gave_up > t0 + until;
+      now = back_in_time ? t0 + until : gave_up;
+      if (!back_in_time) {
+        continue;
+      }
+    }
+    lease.last_kept = lease.last_try;
+    lease.valid_until = valid_until(lease.last_kept, ttl);
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("renewal: a 30 s lease, step by step")
+{
+  const RenewalState healthy{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0};
+  const RenewalState failing{.valid_until = t0 + 30s, .last_kept = t0, .last_try = t0 + 12s};
+
+  struct Row {
+    const char* why;
+    RenewalState lease;
+    Millis now;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"just granted", healthy, 0s, "sleep 10000"},
+      {"due to the millisecond", healthy, 10s, "renew by 12000"},
+      {"retries come sooner", failing, 12500ms, "sleep 13000"},
+      {"a server may be slow, not away: longer", failing, 13s, "renew by 16000"},
+      {"but so that it can be asked again", failing, 18s, "renew by 22000"},
+      {"a late retry still counts", failing, 24999ms, "renew by 25000"},
+      {"no time left to kill", failing, 25s, "lost"},
+      {"woken from suspend", healthy, 1h, "lost"},
+      {"the attempt ends where the margin begins", failing, 24s, "renew by 25000"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(shown(next_step(row.lease, policy, t0 + row.now)) == row.expect);
+  }
+}
+
+// What an attempt did not wait for is lost with its connection: the next one asks anew.
+TEST_CASE("renewal: a server that always needs a tenth of the ttl to answer is waited for")
+{
+  for (const Millis ttl : {100ms, 300ms, 1000ms, 3000ms, 30'000ms}) {
+    CAPTURE(ttl.count());
+    const RenewalPolicy plan = renewal_policy(ttl, ttl / 6);
+    RenewalState lease{.valid_until = valid_until(t0, ttl), .last_kept = t0, .last_try = t0};
+    Instant now = t0;
+    Step step = next_step(lease, plan, now);
+    for (; !std::holds_alternative<Lost>(step); step = next_step(lease, plan, now)) {
+      const auto* renew = std::get_if<Renew>(&step);
+      if (renew != nullptr && renew->deadline - now > ttl / 10) {
+        break;
+      }
+      lease.last_try = renew != nullptr ? now : lease.last_try;
+      now = renew != nullptr ? renew->deadline : std::get<Sleep>(step).until;
+    }
+    CHECK(std::holds_alternative<Renew>(step));
+  }
+}
+
+TEST_CASE("renewal: a server that is away for 0.45 ttl is survived, whenever it goes")
+{
+  for (const Millis ttl : {1000ms, 3000ms, 30'000ms}) {
+    for (Millis from = 0ms; from < ttl; from += ttl / 200) {
+      CAPTURE(ttl.count());
+      CAPTURE(from.count());
+      CHECK(survives_outage(ttl, from, from + ttl * 45 / 100));
+    }
+  }
+}
+
+TEST_CASE("renewal: a server that is away for half a ttl and more from the worst moment is not")
+{
+  CHECK_FALSE(survives_outage(3000ms, 999ms, 999ms + 1600ms));
+}
+
+TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its ttl, and so is whatever a reader has")
+{
+  struct Row {
+    const char* why;
+    Mode mode;
+    bool renews;
+    Millis ttl;
+    Millis every;
+  };
+  const Row rows[] = {
+      {"a third", Plain{}, true, 30s, 10s},
+      {"a third of a long one", Writer{}, true, 300s, 100s},
+      {"a reader's", Reader{}, true, 300s, 10s},
+      {"a third is sooner", Reader{}, true, 3s, 1s},
+      {"a reader's fixed lease", Reader{}, false, 300s, 10s},
+      {"a fixed lease", Plain{}, false, 300s, 10s},
+      {"a fixed lease of a writer", Writer{}, false, 300s, 10s},
+      {"a fixed lease of a permit", Permits{1}, false, 300s, 10s},
+      {"a fixed lease of a string", PlainString{}, false, 300s, 10s},
+      {"a short fixed lease", Plain{}, false, 6s, 2s},
+  };
+  const auto policy_for = [](const Mode& mode, bool renews, Millis ttl) {
+    const LockSpec spec{.name = *LockName::parse("k"), .mode = mode, .ttl = ttl, .who = {}, .once = {}};
+    return renewal_policy(spec, renews, 1s);
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(policy_for(row.mode, row.renews, row.ttl).every.count() == row.every.count());
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watchdogs of a server whose clock does what a test has it do.
+#include "lease/watchdog.h"
+
+#include "lock/validity.h"
+#include "support/fake_store.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a lease is counted on for at most, of those that came after the server's clock was seen twice.
+Millis longest_lease(double pace)
+{
+  const BootClock clock;
+  const Log log(Verbosity::quiet);
+  const auto server = std::make_shared<FakeServer>();
+  server->have_a_clock(pace);
+  const auto store = store_on(server, clock);
+  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 1500ms, .who = {}, .once = {}};
+  const Owner alice = Owner::of("alice");
+  const Instant acquired_at = clock.now();
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()}));
+
+  std::atomic<int> renewals{0};
+  std::atomic<std::int64_t> longest{0};
+  const auto moved = [&](Instant valid_until) {
+    if (++renewals > 1) {
+      longest = std::max(longest.load(), std::chrono::ceil<Millis>(valid_until - clock.now()).count());
+    }
+  };
+  Watchdog watchdog(*store,
+                    {.spec = spec,
+                     .owner = alice,
+                     .renews = true,
+                     .acquired_at = acquired_at,
+                     .kill_margin = 100ms,
+                     .listener = {},
+                     .moved = moved},
+                    clock, log);
+  wait_until([&] { return renewals >= 3; }, "it was renewed three times");
+  watchdog.stop();
+  return Millis{longest};
+}
+
+}  // namespace
+
+TEST_CASE("watchdog: on a server whose clock is fast a lease is counted on for less")
+{
+  CHECK(longest_lease(1.5) <= 1000ms);  // a third less
+  CHECK(longest_lease(1.0) <= 1500ms);
+}
+
+TEST_CASE("watchdog: a lease is over for us before it is for the server: by 1 % and 2 ms")
+{
+  constexpr Instant sent_at{1h};
+  CHECK((valid_until(sent_at, 30s) - sent_at == 29'698ms));
+  CHECK((valid_until(sent_at, 100ms) - sent_at == 97ms));
+}

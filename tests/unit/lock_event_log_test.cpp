@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the entries of a trail mean.
+#include "lock/event_log.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+
+namespace {
+
+// "released h owner a" as it stands in the list, with blanks for NULs.
+TrailEntry entry(int at, const std::string& text)
+{
+  std::string entry = std::to_string(at * 1000);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    entry += '\0' + word;
+  }
+  return TrailEntry::of(std::move(entry));
+}
+
+std::string told(const std::vector<LockEvent>& events)
+{
+  std::string text;
+  for (const LockEvent& event : events) {
+    text += (text.empty() ? "" : "; ") + std::to_string(event.time_ms) + " " + std::string(name_of(event.what)) + " " +
+            event.owner.text() + (event.fence > 0 ? " #" + std::to_string(event.fence) : "") +
+            (event.from.empty() ? "" : " from " + event.from) + (event.by.empty() ? "" : " by " + event.by);
+  }
+  return text;
+}
+
+std::string story(const std::vector<std::string>& texts)
+{
+  std::vector<TrailEntry> entries;
+  for (const std::string& text : texts) {
+    entries.push_back(entry(static_cast<int>(entries.size()) + 1, text));
+  }
+  TrailReader reader;
+  std::string text = told(reader.read(entries));
+  return text + (reader.holder() ? "; held by " + reader.holder()->text() : "");
+}
+
+}  // namespace
+
+TEST_CASE("trail: taken and let go, with the number that it had")
+{
+  CHECK(story({"acquired a  info host=h", "released a owner a"}) == "1 acquired a #1000; 2 released a #1000");
+}
+
+TEST_CASE("trail: a hand-over is one event")
+{
+  CHECK(story({"acquired a ", "released a owner a to b ", "released b owner b"}) ==
+        "1 acquired a #1000; 2 handed_over b #2000 from a; 3 released b #2000");
+}
+
+TEST_CASE("trail: a nested hold that ends is no release, and the last one is, whichever it was")
+{
+  CHECK(story({"acquired a ", "released n owner a left 1"}) == "1 acquired a #1000; held by a");
+  CHECK(story({"acquired a ", "released a owner a left 1", "released n owner a"}) ==
+        "1 acquired a #1000; 3 released a #1000");
+}
+
+TEST_CASE("trail: who wanted it stands beside the release, and beside what was forced")
+{
+  CHECK(story({"acquired a ", "asked a by eve", "released a owner a"}) ==
+        "1 acquired a #1000; 3 released a #1000 by eve");
+  CHECK(story({"acquired a ", "asked a by eve", "forced a by eve"}) == "1 acquired a #1000; 3 forced a #1000 by eve");
+  CHECK(story({"acquired a ", "forced a by eve to b "}) ==
+        "1 acquired a #1000; 2 forced a #1000 by eve; 2 handed_over b #2000 from a by eve; held by b");
+}
+
+TEST_CASE("trail: whoever takes it from one that never let it go finds it expired")
+{
+  CHECK(story({"acquired a ", "acquired b "}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; held by b");
+  CHECK(story({"acquired a  wish read", "acquired b  wish read"}) == "1 acquired a #1000; 2 acquired b #2000");
+  CHECK(story({"acquired a  wish 3", "acquired b  wish 3"}) == "1 acquired a #1000; 2 acquired b #2000");
+}
+
+TEST_CASE("trail: late and lost")
+{
+  CHECK(story({"acquired a ", "renewed_late a left 900", "lost a what none"}) ==
+        "1 acquired a #1000; 2 renewed_late a #1000; 3 lost a #1000");
+  TrailReader reader;
+  const std::vector<TrailEntry> entries{entry(1, "acquired a "), entry(2, "renewed_late a left 900")};
+  CHECK(reader.read(entries).back().left == Millis{900});
+  CHECK(told({reader.expired(5)}) == "5 expired a #1000");
+  CHECK_FALSE(reader.holder());
+}
+
+TEST_CASE("trail: a lost lock names who holds it now")
+{
+  CHECK(story({"acquired a ", "acquired b info host=h", "lost a what held holder b"}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by @h (pid 0); held by b");
+  CHECK(story({"acquired a ", "lost a what held holder uuid:1"}) == "1 acquired a #1000; 2 lost a #1000 by uuid:1");
+  CHECK(story({"acquired a ", "acquired b ", "lost a what held"}) ==
+        "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by b; held by b");
+  CHECK(story({"acquired a ", "lost a what none by eve"}) == "1 acquired a #1000; 2 lost a #1000 by eve");
+}
+
+TEST_CASE("trail: it is read in pieces, and what makes no sense is left out")
+{
+  TrailReader reader;
+  const std::vector<TrailEntry> first{entry(1, "acquired a ")};
+  const std::vector<TrailEntry> second{entry(2, "released a owner a"), TrailEntry::of(""), entry(4, "what ever else")};
+  CHECK(told(reader.read(first)) == "1 acquired a #1000");
+  CHECK(told(reader.read(second)) == "2 released a #1000");
+}
+
+TEST_CASE("trail: when it was is told by the fencing number, or in seconds and microseconds")
+{
+  CHECK(TrailEntry::of("1795288200284999").time_ms == 1'795'288'200'284);
+  CHECK(TrailEntry::of("1795288200.4999").time_ms == 1'795'288'200'004);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/connection.h"
+
+#include "support/scripted_server.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("handshake: HELLO unknown, then AUTH; the db in the same round trip")
+{
+  constexpr std::string_view hello =
+      "*7\r\n$5\r\nHELLO\r\n$1\r\n2\r\n$4\r\nAUTH\r\n$8\r\nsomebody\r\n$4\r\nhush\r\n$7\r\nSETNAME\r\n$"
+      "5\r\nrlock\r\n";
+  constexpr std::string_view select = "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
+  constexpr std::string_view auth = "*3\r\n$4\r\nAUTH\r\n$8\r\nsomebody\r\n$4\r\nhush\r\n";
+  std::string first;
+  std::string second;
+  {
+    const ScriptedServer server([&](const Peer& peer) {
+      first = peer.hear(hello.size() + select.size());
+      peer.say(
+          "-ERR unknown command `HELLO`, with args beginning with: `2`, `AUTH`, `somebody`, `hush`, \r\n"
+          "-NOAUTH Authentication required.\r\n");
+      second = peer.hear(auth.size() + select.size());
+      peer.say("+OK\r\n+OK\r\n");
+      peer.lasts(plenty);
+    });
+    Endpoint endpoint = server.endpoint();
+    endpoint.user = "somebody";
+    endpoint.password = "hush";
+    endpoint.db = 3;
+    CHECK(Connection::open(endpoint, real_clock, within(plenty)));
+  }
+  CHECK(first == std::string(hello) + std::string(select));
+  CHECK(second == std::string(auth) + std::string(select));
+}
+
+TEST_CASE("handshake: a refusal says so and tells no secret")
+{
+  const ScriptedServer server([](const Peer& peer) {
+    peer.hear(1);
+    peer.say("-ERR unknown subcommand, with args beginning with: `hush`\r\n");
+    peer.lasts(plenty);
+  });
+  Endpoint endpoint = server.endpoint();
+  endpoint.user = "somebody";
+  endpoint.password = "hush";
+  const auto connection = Connection::open(endpoint, real_clock, within(plenty));
+  REQUIRE_FALSE(connection);
+  CHECK(connection.error().fault == Fault::refused);
+  CHECK(has(connection.error().text, "refused the user or password"));
+  CHECK_FALSE(has(connection.error().text, "hush"));
+  CHECK_FALSE(has(connection.error().text, "somebody"));
+}
+
+TEST_CASE("handshake: no such db")
+{
+  const auto server = ScriptedServer([](const Peer& peer) {
+    peer.hear(1);
+    peer.say("-ERR DB index is out of range\r\n");
+    peer.lasts(plenty);
+  });
+  Endpoint endpoint = server.endpoint();
+  endpoint.db = 99;
+  const auto connection = Connection::open(endpoint, real_clock, within(plenty));
+  REQUIRE_FALSE(connection);
+  CHECK(connection.error().fault == Fault::config);
+  CHECK(connection.error().text.starts_with("no db 99 on unix:///"));
+}

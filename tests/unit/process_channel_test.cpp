@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/channel.h"
+
+#include "base/fd.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+#include <sys/socket.h>
+
+using namespace rlock;
+
+namespace {
+
+struct Pair {
+  Pair()
+  {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    here = Fd(ends[0]);
+    there = Fd(ends[1]);
+  }
+  Fd here;
+  Fd there;
+};
+
+}  // namespace
+
+TEST_CASE("channel: what is sent arrives, of each kind")
+{
+  const Pair pair;
+  send_message(pair.here.get(), Command(Order{Millis{750}}));
+  send_message(pair.here.get(), Command(Forward{SIGHUP}));
+  send_message(pair.here.get(), Command(Go{LateValue("41")}));
+  const auto order = receive_message<Command>(pair.there.get());
+  CHECK(std::get<Order>(std::get<Command>(order)).kill_after == Millis{750});
+  const auto forward = receive_message<Command>(pair.there.get());
+  CHECK(std::get<Forward>(std::get<Command>(forward)).signal == SIGHUP);
+  const auto go = receive_message<Command>(pair.there.get());
+  CHECK(std::string(std::get<Go>(std::get<Command>(go)).value.c_str()) == "41");
+  CHECK(std::holds_alternative<NothingYet>(receive_message<Command>(pair.there.get())));
+  send_message(pair.there.get(), JobEvent(Ended{.wait_status = 3, .why = Stopped::order, .killed = true}));
+  const auto ended = std::get<Ended>(std::get<JobEvent>(receive_message<JobEvent>(pair.here.get())));
+  CHECK(ended.wait_status == 3);
+  CHECK(ended.why == Stopped::order);
+  CHECK(ended.killed);
+}
+
+TEST_CASE("channel: no byte of a message is what happened to lie in memory")
+{
+  const Pair pair;
+  alignas(JobEvent) std::array<unsigned char, sizeof(JobEvent)> memory{};
+  memory.fill(0xaa);
+  const auto* const event =
+      new (memory.data()) JobEvent(Ended{.wait_status = 0, .why = Stopped::none, .killed = false});
+  send_message(pair.here.get(), *event);
+  std::array<unsigned char, 512> sent{};
+  const auto size = ::recv(pair.there.get(), sent.data(), sent.size(), 0);
+  REQUIRE(size > 0);
+  CHECK(std::count(sent.begin(), sent.begin() + size, 0xaa) == 0);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/stopping.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Instant t0{};
+
+// A lease of 30 s as `run` would set it, KILL half a second before its end.
+JobSpec spec_of(Leftovers leftovers, std::optional<Millis> max_runtime)
+{
+  JobSpec spec;
+  spec.kill_after = 2s;
+  spec.leftovers = leftovers;
+  spec.max_runtime = max_runtime;
+  spec.signal_lead = 5s;
+  spec.kill_lead = 500ms;
+  return spec;
+}
+
+StopState in(Phase phase, Stopped why = Stopped::none, Millis kill_at = 100s)
+{
+  StopState state;
+  state.phase = phase;
+  state.why = why;
+  if (phase == Phase::lingering) {
+    state.left_behind = t0 + settling_time;
+  }
+  if (phase == Phase::stopping) {
+    state.kill_at = t0 + kill_at;
+  }
+  return state;
+}
+
+const char* name(Phase phase)
+{
+  const char* const names[] = {"running", "lingering", "stopping", "killing", "over"};
+  return names[static_cast<int>(phase)];
+}
+
+const char* name(Stopped why)
+{
+  const char* const names[] = {"none", "lifeline", "max_runtime", "order", "runner_gone"};
+  return names[static_cast<int>(why)];
+}
+
+const char* name(Act act)
+{
+  const char* const names[] = {"nothing", "signal", "report_leftovers", "stop_leftovers", "report_heirs",
+                               "kill",    "finish"};
+  return names[static_cast<int>(act)];
+}
+
+std::string show(const StopStep& step)
+{
+  return std::string(name(step.act)) + " -> " + name(step.state.phase) + " " + name(step.state.why);
+}
+
+struct Row {
+  const char* why;
+  StopState state;
+  StopEvent event;
+  Millis now;
+  const char* expect;
+};
+
+void check(const JobSpec& spec, const Row& row)
+{
+  CAPTURE(row.why);
+  const StopStep step = next_step(spec, row.state, row.event, t0 + row.now, t0 + 30s);
+  CHECK(show(step) == row.expect);
+}
+
+}  // namespace
+
+TEST_CASE("stopping: while the job runs on a 30 s lease")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
+  const StopState running = in(Phase::running);
+  const Row rows[] = {
+      {"nothing is due", running, TimePassed{}, 24999ms, "nothing -> running none"},
+      {"the lifeline, in time", running, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lifeline"},
+      {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lifeline"},
+      {"asked to stop", running, Order{5s}, 1s, "signal -> stopping order"},
+      {"asked without patience", running, Order{0s}, 1s, "kill -> killing order"},
+      {"asked on a dead lease", running, Order{5s}, 31s, "kill -> killing order"},
+      {"ended, nobody left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
+      {"ended, some left", running, MainEnded{Others::some}, 1s, "nothing -> lingering none"},
+      {"the runner died", running, RunnerGone{}, 1s, "kill -> killing runner_gone"},
+  };
+  for (const Row& row : rows) {
+    check(spec, row);
+  }
+}
+
+TEST_CASE("stopping: once it is under way")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, 10s);
+  const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
+  const StopState late = in(Phase::stopping, Stopped::lifeline, 40s);
+  const StopState killing = in(Phase::killing, Stopped::order);
+  const Row rows[] = {
+      {"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
+      {"it has not helped", ordered, TimePassed{}, 8s, "kill -> killing order"},
+      {"the lifeline comes first", late, TimePassed{}, 29500ms, "kill -> killing lifeline"},
+      {"a second reason is none", late, Order{2s}, 26s, "nothing -> stopping lifeline"},
+      {"it may hasten", ordered, Order{0s}, 1s, "kill -> killing order"},
+      {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
+      {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
+      {"the others ended", ordered, TreeEmpty{}, 7s, "finish -> over order"},
+      {"the runner died meanwhile", ordered, RunnerGone{}, 7s, "kill -> killing order"},
+      {"max_runtime no longer counts", in(Phase::stopping, Stopped::order, 20s), TimePassed{}, 12s,
+       "nothing -> stopping order"},
+      {"killing is not interrupted", killing, Order{0s}, 9s, "nothing -> killing order"},
+      {"nor begun twice", killing, RunnerGone{}, 9s, "nothing -> killing order"},
+      {"killed", killing, TreeEmpty{}, 9s, "finish -> over order"},
+      {"over is over", in(Phase::over), RunnerGone{}, 9s, "nothing -> over none"},
+  };
+  for (const Row& row : rows) {
+    check(spec, row);
+  }
+}
+
+TEST_CASE("stopping: a second order hastens, and never delays")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
+  const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
+  CHECK(next_step(spec, ordered, Order{1s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 3s);
+  CHECK(next_step(spec, ordered, Order{20s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 8s);
+}
+
+TEST_CASE("stopping: what the main process leaves")
+{
+  const StopState lingering = in(Phase::lingering);
+  const Millis settled = settling_time;
+  const Row stop[] = {
+      {"it may yet daemonize", lingering, TimePassed{}, settled - 1ms, "nothing -> lingering none"},
+      {"it has not", lingering, TimePassed{}, settled, "stop_leftovers -> stopping none"},
+      {"it ended by itself", lingering, TreeEmpty{}, 1ms, "finish -> over none"},
+      {"an order changes no verdict", lingering, Order{2s}, 1ms, "signal -> stopping none"},
+      {"the lifeline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
+      {"killed with the runner", lingering, RunnerGone{}, 1ms, "kill -> killing none"},
+  };
+  for (const Row& row : stop) {
+    check(spec_of(Leftovers::stop, std::nullopt), row);
+  }
+
+  StopState waiting = lingering;
+  waiting.left_behind = far_future;
+  const Row wait[] = {
+      {"told once", lingering, TimePassed{}, settled, "report_leftovers -> lingering none"},
+      {"and then waited for", waiting, TimePassed{}, 20s, "nothing -> lingering none"},
+      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"or until told otherwise", waiting, Order{2s}, 1s, "signal -> stopping order"},
+      {"waited for with success", waiting, TreeEmpty{}, 1s, "finish -> over none"},
+  };
+  for (const Row& row : wait) {
+    check(spec_of(Leftovers::wait, std::nullopt), row);
+  }
+
+  const Row leave[] = {
+      {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::lifeline, 8s), MainEnded{Others::some}, 1s,
+       "nothing -> stopping lifeline"},
+  };
+  for (const Row& row : leave) {
+    check(spec_of(Leftovers::leave, std::nullopt), row);
+  }
+
+  const Row heirs[] = {
+      {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_heirs -> lingering none"},
+      {"nobody is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
+      {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
+      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"stopped when it is lost", waiting, Order{2s}, 1s, "signal -> stopping order"},
+      {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
+      {"let alone by the last heir", waiting, Leave{}, 1s, "finish -> over none"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s,
+       "nothing -> stopping order"},
+  };
+  for (const Row& row : heirs) {
+    check(spec_of(Leftovers::heirs, std::nullopt), row);
+  }
+}
+
+TEST_CASE("stopping: max_runtime counts from the start")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, 10s);
+  const StopState state = started(spec, t0 + 1s);
+  const Row rows[] = {
+      {"not yet", state, TimePassed{}, 10999ms, "nothing -> running none"},
+      {"now", state, TimePassed{}, 11s, "signal -> stopping max_runtime"},
+      {"the lifeline says it first", state, TimePassed{}, 25s, "signal -> stopping lifeline"},
+  };
+  for (const Row& row : rows) {
+    check(spec, row);
+  }
+}
+
+TEST_CASE("stopping: when to look next")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, 10s);
+  const Instant end = t0 + 30s;
+  CHECK(next_look(spec, started(spec, t0), end) == t0 + 10s);
+  CHECK(next_look(spec, in(Phase::running), end) == t0 + 25s);
+  CHECK(next_look(spec, in(Phase::lingering), end) == t0 + settling_time);
+  CHECK(next_look(spec, in(Phase::stopping, Stopped::order, 8s), end) == t0 + 8s);
+  CHECK(next_look(spec, in(Phase::stopping, Stopped::order, 40s), end) == t0 + 29500ms);
+  CHECK(next_look(spec, in(Phase::over), end) == far_future);
+
+  SUBCASE("a renewal does not save a job that is being stopped, but gives it its time")
+  {
+    const StopState state = next_step(spec, in(Phase::running), TimePassed{}, t0 + 28s, end).state;
+    CHECK(next_look(spec, state, end) == t0 + 29500ms);
+    CHECK(next_look(spec, state, end + 60s) == t0 + 30s);
+  }
+}
+
+TEST_CASE("stopping: the start gate")
+{
+  const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
+  CHECK(may_start(spec, t0, t0 + 30s));
+  CHECK(may_start(spec, t0, far_future));
+  CHECK_FALSE(may_start(spec, t0 + 25s, t0 + 30s));
+  CHECK_FALSE(may_start(spec, t0 + 25s - shortest_run, t0 + 30s));
+}

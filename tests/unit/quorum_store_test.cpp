@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quorum of servers that are down, hung or late on command.
+#include "store/quorum/quorum_store.h"
+
+#include "lock/validity.h"
+#include "support/fake_store.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <initializer_list>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using Mood = FakeServer::Mood;
+
+namespace {
+
+const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+const Owner alice = Owner::of("alice");
+const Owner bob = Owner::of("bob");
+
+struct Five {
+  BootClock clock;
+  std::vector<std::shared_ptr<FakeServer>> servers;
+  struct Marker {
+    std::atomic<std::int64_t> age_ms = 3'600'000;
+    std::atomic<std::int64_t> longest_ms = 0;
+  };
+  std::shared_ptr<Marker> markers = std::make_shared<Marker>();
+
+  explicit Five(std::initializer_list<Mood> moods = {Mood::fine, Mood::fine, Mood::fine, Mood::fine, Mood::fine})
+  {
+    for (const Mood mood : moods) {
+      servers.push_back(std::make_shared<FakeServer>());
+      servers.back()->be(mood);
+    }
+  }
+
+  // The first server has this age, and the second knows this longest ttl.
+  [[nodiscard]] std::unique_ptr<QuorumStore> store(QuorumPolicy policy = {}, bool guarded = true) const
+  {
+    std::vector<QuorumServer> members;
+    for (const auto& server : servers) {
+      members.push_back(
+          {.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .marker = {}});
+    }
+    if (guarded) {
+      members[0].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+        return DataAge{.age = Millis{all->age_ms}, .longest_ttl = 0ms, .sure = all->age_ms >= 3'600'000};
+      };
+      members[1].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+        return DataAge{.age = std::chrono::hours{24}, .longest_ttl = Millis{all->longest_ms}, .sure = true};
+      };
+    }
+    return std::make_unique<QuorumStore>(std::move(members), policy, clock, std::make_unique<SystemRng>());
+  }
+  [[nodiscard]] Limit within(Millis time) const { return {.deadline = clock.now() + time, .stop = Stop::never()}; }
+  [[nodiscard]] std::ptrdiff_t held_by(const Owner& owner) const
+  {
+    return std::count_if(servers.begin(), servers.end(),
+                         [&](const auto& server) { return server->holder() == owner.text(); });
+  }
+};
+
+bool granted(const Result<Attempt>& attempt) { return attempt && std::holds_alternative<Granted>(*attempt); }
+bool is_busy(const Result<Attempt>& attempt) { return attempt && std::holds_alternative<Busy>(*attempt); }
+
+}  // namespace
+
+TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everywhere")
+{
+  const Five five;
+  const auto store = five.store();
+  CHECK(granted(store->acquire(spec, alice, {}, five.within(5s))));
+  wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
+  CHECK(is_busy(store->acquire(spec, bob, {}, five.within(300ms))));
+  const auto kept = store->renew(spec, alice, five.within(5s));
+  REQUIRE(kept);
+  CHECK(std::holds_alternative<Kept>(*kept));
+  const auto released = store->release(spec, alice, {}, five.within(5s));
+  REQUIRE(released);
+  CHECK(std::holds_alternative<Released>(*released));
+  CHECK(five.held_by(alice) == 0);
+}
+
+TEST_CASE("quorum store: two of five that are down or hung are not waited for")
+{
+  for (const Mood mood : {Mood::down, Mood::hung, Mood::late}) {
+    CAPTURE(static_cast<int>(mood));
+    const Five five({Mood::fine, mood, Mood::fine, mood, Mood::fine});
+    const auto store = five.store();
+    const Instant start = five.clock.now();
+    CHECK(granted(store->acquire(spec, alice, {}, five.within(60s))));
+    CHECK(store->renew(spec, alice, five.within(60s)));
+    CHECK(store->release(spec, alice, {}, five.within(60s)));
+    CHECK(five.clock.now() - start < 30s);
+    CHECK(five.held_by(alice) == 0);  // late ones heard the release too
+  }
+}
+
+TEST_CASE("quorum store: three that are away are no answer, and nothing is left behind")
+{
+  const Five down;
+  for (const int server : {1, 2, 3}) {
+    down.servers[server]->fail_after(*down.servers[0]);
+  }
+  const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
+  REQUIRE_FALSE(attempt);
+  CHECK(attempt.error().fault == Fault::unreachable);
+  CHECK(attempt.error().text == "3 of 5 servers failed, and it takes 3: connection refused, and 2 more");
+  CHECK(down.held_by(alice) == 0);
+  CHECK(down.servers[0]->asked() == std::vector<std::string>{"acquire alice", "take back alice"});
+
+  const Five late({Mood::fine, Mood::late, Mood::late, Mood::late, Mood::fine});
+  {
+    const auto store = late.store();
+    const Instant start = late.clock.now();
+    CHECK_FALSE(store->acquire(spec, alice, {}, late.within(200ms)));
+    CHECK(late.clock.now() - start >= 200ms);
+    CHECK(late.clock.now() - start < 2s);
+  }
+  CHECK(late.held_by(alice) == 0);  // unknown is not no: it was taken back there as well
+}
+
+TEST_CASE("quorum store: what somebody else has on a quorum is busy, and what he has on fewer is ours")
+{
+  const Five five;
+  const auto store = five.store();
+  REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
+  wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
+  five.servers[0]->forget_all();
+  five.servers[1]->forget_all();
+  const auto attempt = five.store()->acquire(spec, bob, {}, five.within(300ms));
+  REQUIRE(is_busy(attempt));
+  CHECK(std::get<Busy>(*attempt).holder->owner == alice);
+  CHECK(std::get<Busy>(*attempt).ttl == 30s);
+  CHECK(five.held_by(bob) == 0);
+
+  five.servers[2]->forget_all();
+  CHECK(granted(five.store()->acquire(spec, bob, {}, five.within(5s))));
+  const auto renewal = store->renew(spec, alice, five.within(5s));
+  REQUIRE(renewal);
+  CHECK(std::holds_alternative<NotOurs>(*renewal));
+}
+
+TEST_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")
+{
+  const Five five;
+  const auto store = five.store();
+  REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
+  wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
+  five.servers[0]->forget_all();
+  five.servers[1]->be(Mood::down);
+  five.servers[2]->be(Mood::down);
+  const auto renewal = store->renew(spec, alice, five.within(5s));
+  REQUIRE_FALSE(renewal);
+  CHECK(renewal.error().fault == Fault::unreachable);
+}
+
+TEST_CASE("quorum store: the fencing number grows though the server with the greatest has no part in the next quorum")
+{
+  const Five five;
+  five.servers[0]->set_fence(1'000'000);  // its clock is ahead
+  five.servers[3]->be(Mood::down);
+  five.servers[4]->be(Mood::down);
+  const auto store = five.store();
+  const auto first = store->acquire(spec, alice, {}, five.within(5s));
+  REQUIRE(granted(first));
+  CHECK(std::get<Granted>(*first).fence == 1'000'001);
+  REQUIRE(store->release(spec, alice, {}, five.within(5s)));
+
+  five.servers[0]->be(Mood::down);
+  five.servers[1]->be(Mood::down);
+  five.servers[3]->be(Mood::fine);
+  five.servers[4]->be(Mood::fine);
+  const auto second = five.store()->acquire(spec, bob, {}, five.within(5s));
+  REQUIRE(granted(second));
+  CHECK(std::get<Granted>(*second).fence > 1'000'001);
+}
+
+TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever a late server has counted")
+{
+  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::late, Mood::down});
+  five.servers[3]->set_fence(1000);
+  const auto store = five.store();
+  const auto outer = store->acquire(spec, alice, {}, five.within(300ms));
+  REQUIRE(granted(outer));
+  wait_until([&] { return five.servers[3]->holder() == "alice"; }, "the late server has granted it as well");
+  five.servers[3]->be(Mood::hung);
+  wait_until([&] { return five.servers[3]->asked().back() == "raise alice"; }, "it has missed what was agreed on");
+  CHECK(std::get<Granted>(*outer).fence == 1);
+  CHECK(five.servers[3]->fence() == 1001);
+
+  five.servers[1]->be(Mood::down);
+  five.servers[3]->be(Mood::fine);  // which makes it one of three
+  Hold hold(alice);
+  hold.id = "inner";
+  const auto inner = five.store()->reenter(spec, hold, five.within(5s));
+  REQUIRE(inner);
+  REQUIRE(std::holds_alternative<Granted>(*inner));
+  CHECK(std::get<Granted>(*inner).fence == 1);
+}
+
+TEST_CASE("quorum store: a grant that took longer than the lease is none")
+{
+  const Five five({Mood::hung, Mood::hung, Mood::hung, Mood::fine, Mood::fine});
+  LockSpec brief = spec;
+  brief.ttl = 100ms;
+  const auto store = five.store();
+  std::thread thaw([&] {
+    std::this_thread::sleep_for(300ms);
+    for (const auto& server : five.servers) {
+      server->be(Mood::fine);
+    }
+  });
+  CHECK_FALSE(store->acquire(brief, alice, {}, five.within(200ms)));
+  thaw.join();
+  wait_until([&] { return five.held_by(alice) == 0; }, "it is taken back");
+}
+
+TEST_CASE(
+    "quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy "
+    "lock")
+{
+  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  five.markers->age_ms = 4'000;  // of a ttl of ten seconds
+  const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
+  REQUIRE(is_busy(attempt));
+  const Busy& busy = std::get<Busy>(*attempt);
+  CHECK(busy.unfit.find("s0 has had its data for less than 10s and may have forgotten locks; it counts in 6") !=
+        std::string::npos);
+  CHECK(*busy.again_in > 6s);
+  CHECK(*busy.again_in < 7s);
+  CHECK_FALSE(busy.tied);
+  CHECK(five.held_by(alice) == 0);  // it was taken back, from the young one too
+
+  CHECK(granted(five.store({}, false)->acquire(spec, Owner::of("unguarded"), {}, five.within(5s))));
+}
+
+TEST_CASE("quorum store: the longest ttl that any server knows decides, unless the guard is given")
+{
+  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  five.markers->age_ms = 45'000;
+  five.markers->longest_ms = 300'000;
+  CHECK(is_busy(five.store()->acquire(spec, alice, {}, five.within(5s))));
+  CHECK(is_busy(five.store({.restart_guard = 1min})->acquire(spec, alice, {}, five.within(5s))));
+  CHECK(granted(five.store({.restart_guard = 44s})->acquire(spec, bob, {}, five.within(5s))));
+}
+
+TEST_CASE("quorum store: where too many servers are away, young ones are not waited for")
+{
+  const Five five({Mood::fine, Mood::down, Mood::fine, Mood::down, Mood::down});
+  five.markers->age_ms = 4'000;
+  CHECK_FALSE(five.store()->acquire(spec, alice, {}, five.within(5s)));
+}
+
+TEST_CASE("quorum store: two who race, again and again: never two, and in the end always one")
+{
+  const Five five;
+  const auto store_a = five.store();
+  const auto store_b = five.store();
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  const auto race = [&](QuorumStore& store, const Owner& owner, int& wins) {
+    for (int round = 0; round < 200;) {
+      if (!granted(store.acquire(spec, owner, {}, five.within(5s)))) {
+        continue;
+      }
+      overlaps += inside.fetch_add(1) > 0 ? 1 : 0;
+      inside -= 1;
+      ++wins;
+      ++round;
+      REQUIRE(store.release(spec, owner, {}, five.within(5s)));
+    }
+  };
+  int wins_a = 0;
+  int wins_b = 0;
+  std::thread a([&] { race(*store_a, alice, wins_a); });
+  race(*store_b, bob, wins_b);
+  a.join();
+  CHECK(overlaps == 0);
+  CHECK(wins_a == 200);
+  CHECK(wins_b == 200);
+}
+
+TEST_CASE("quorum store: held is what a quorum says or may say, the rest is shown as it is")
+{
+  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  REQUIRE(granted(five.store()->acquire(spec, alice, {}, five.within(5s))));
+  five.servers[3]->be(Mood::fine);
+  five.servers[4]->be(Mood::fine);
+  auto state = five.store()->inspect(spec.name, five.within(5s));
+  REQUIRE(state);
+  CHECK(state->held());
+
+  five.servers[0]->forget_all();
+  state = five.store()->inspect(spec.name, five.within(5s));
+  REQUIRE(state);
+  CHECK_FALSE(state->held());
+  CHECK(state->partial.size() == 1);
+
+  five.servers[0]->be(Mood::down);
+  state = five.store()->inspect(spec.name, five.within(5s));
+  REQUIRE(state);
+  CHECK(state->held());  // the silent one may be the third
+
+  const auto broken = five.store()->force(
+      ForceStep::take, {.name = spec.name, .mode = Plain{}, .owner = alice, .by = "op", .stands_for = 1s},
+      five.within(5s));
+  REQUIRE(broken);
+  CHECK(std::holds_alternative<ForceBroken>(*broken));
+  CHECK(five.held_by(alice) == 0);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/force.h"
+
+#include "store/quorum/quorum_store.h"
+#include "support/fake_store.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+// A holder releases on one server after the other; one that is away leaves it open meanwhile who is right.
+TEST_CASE("force: servers of which some have let go and others not yet are asked again")
+{
+  const BootClock clock;
+  std::vector<std::shared_ptr<FakeServer>> servers;
+  std::vector<QuorumServer> members;
+  for (int i = 0; i < 5; ++i) {
+    servers.push_back(std::make_shared<FakeServer>());
+    members.push_back({.shown = "s", .store = store_on(servers.back(), clock), .marker = {}});
+  }
+  QuorumStore store(std::move(members), {}, clock, std::make_unique<SystemRng>());
+  const LockName name = *LockName::parse("k");
+  const Owner alice = Owner::of("alice");
+  const LockSpec spec{.name = name, .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+  REQUIRE(store.acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()}));
+  const auto holding = [&] {
+    return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); });
+  };
+  wait_until([&] { return holding() == 5; }, "all have granted");
+  servers[4]->be(FakeServer::Mood::down);
+
+  const ForceOrder order{
+      .name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
+  std::optional<Result<ForceEnd>> end;
+  std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, Stop::never())); });
+  const auto times = [&](const std::string& word) {
+    const auto asked = servers[0]->asked();
+    return std::count(asked.begin(), asked.end(), word);
+  };
+  wait_until([&] { return times("look alice") > 0; }, "the lock is looked at");
+  servers[0]->forget_all();
+  servers[1]->forget_all();
+  const auto looks = times("look alice");
+  wait_until([&] { return times("look alice") > looks + 2; }, "it is looked at again");
+  servers[2]->forget_all();
+  servers[3]->forget_all();
+  operating.join();
+  REQUIRE(*end);
+  CHECK(std::holds_alternative<LetGo>(**end));
+}

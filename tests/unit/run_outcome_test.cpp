@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/outcome.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <string>
+
+using namespace rlock;
+
+namespace {
+
+constexpr int exited(int code) { return code << 8; }
+
+std::string shown(const RunEnd& end)
+{
+  if (const auto* code = std::get_if<ExitWith>(&end)) {
+    return std::to_string(code->code);
+  }
+  return "signal " + std::to_string(std::get<DieOf>(end).signal);
+}
+
+Aftermath after(std::optional<Ended> job, std::optional<Verdict> verdict = {}, std::optional<NotOurs> release = {},
+                bool automatic = true)
+{
+  return {.job = job, .locks = {{.lock = "stock", .verdict = verdict, .release = release}}, .automatic = automatic};
+}
+
+Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
+
+}  // namespace
+
+TEST_CASE("ending: a process that may not be signalled is left")
+{
+  struct Row {
+    const char* why;
+    Aftermath after;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"a fixed lease is over", after(job(SIGKILL, Stopped::lifeline), {}, {}, false), "124"},
+      {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
+      {"left behind by a job that ended well", after(job(exited(0))), "71"},
+      {"the guardian was killed", after(std::nullopt), "71"},
+      {"the lock was lost", after(job(SIGKILL, Stopped::order), Gone{"expired or deleted"}), "121"},
+  };
+  for (Row row : rows) {
+    CAPTURE(row.why);
+    row.after.still_runs = true;
+    CHECK(shown(ending(row.after).end) == row.expect);
+  }
+}
+
+TEST_CASE("ending: losing counts most, then what we did, then the job's own end")
+{
+  const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
+  struct Row {
+    const char* why;
+    Aftermath after;
+    const char* expect;
+    const char* says;
+  };
+  const Row rows[] = {
+      {"all well", after(job(exited(0))), "0", ""},
+      {"the job's code", after(job(exited(7))), "7", ""},
+      {"the job's signal", after(job(SIGTERM)), "signal 15", ""},
+      {"a core dump is the same death", after(job(SIGSEGV | 0x80)), "signal 11", ""},
+      {"found gone at release", after(job(exited(0)), {}, gone), "121", "the lock stock was lost: expired or deleted"},
+      {"proven gone", after(job(SIGTERM, Stopped::order), Gone{"now held by x"}, gone), "121", "now held by x"},
+      {"forced", after(job(SIGTERM, Stopped::order), Wanted{"alice@web1"}), "121", "force-unlocked by alice@web1"},
+      {"forced, and never heard of it",
+       after(job(exited(0)), {}, NotOurs{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
+       "bob@db1"},
+      {"not renewed in time", after(job(SIGTERM, Stopped::lifeline), Unsure{"connection refused"}), "121",
+       "connection refused"},
+      {"a job that ends well at the last moment of a lost lease", after(job(exited(0)), Unsure{"silence"}), "121",
+       "silence"},
+      {"a fixed lease is over", after(job(SIGTERM, Stopped::lifeline), {}, {}, false), "124", "lease of stock"},
+      {"--max-runtime", after(job(exited(0), Stopped::max_runtime)), "124", "--max-runtime"},
+      {"the guardian was killed", after(std::nullopt), "71", "guardian"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const Ending end = ending(row.after);
+    CHECK(shown(end.end) == row.expect);
+    CHECK((end.line.empty() ? std::string(row.says).empty() : end.line.find(row.says) != std::string::npos));
+  }
+}
+
+TEST_CASE("ending: why it was not renewed is told even where the job was stopped before the verdict")
+{
+  LockFate fate{.lock = "stock", .verdict = {}, .release = {}};
+  fate.trouble = "no renewal for 5s: silence";
+  const Ending end = ending({.job = job(SIGKILL, Stopped::lifeline), .locks = {fate}});
+  CHECK(shown(end.end) == "121");
+  CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
+}
+
+TEST_CASE("ending: of several locks the one that was lost is named, the surest first")
+{
+  const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
+  const LockFate fine{.lock = "fine", .verdict = {}, .release = {}, .valid_until = Instant{Millis{1}}};
+  const LockFate proven{.lock = "proven", .verdict = Gone{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockFate found{.lock = "found", .verdict = {}, .release = gone, .valid_until = Instant{Millis{9}}};
+  const LockFate unsure{
+      .lock = "unsure", .verdict = Unsure{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockFate later{.lock = "later", .verdict = {}, .release = {}, .valid_until = Instant{Millis{2}}};
+
+  struct Row {
+    std::vector<LockFate> locks;
+    Ended job;
+    bool automatic;
+    const char* expect;
+    const char* says;
+  };
+  const Row rows[] = {
+      {{fine, later}, job(exited(3)), true, "3", ""},
+      {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},
+      {{fine, unsure, found}, job(exited(0)), true, "121", "lock found was"},
+      {{fine, unsure}, job(exited(0)), true, "121", "lock unsure was"},
+      {{later, fine}, job(SIGTERM, Stopped::lifeline), true, "121", "lock fine was"},  // nobody had time to say why
+      {{later, fine}, job(SIGTERM, Stopped::lifeline), false, "124", "lease of later, fine was over"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.says);
+    const Ending end = ending({.job = row.job, .locks = row.locks, .automatic = row.automatic});
+    CHECK(shown(end.end) == row.expect);
+    CHECK(end.line.find(row.says) != std::string::npos);
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/cluster_map.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+using namespace rlock;
+
+namespace {
+
+const HostPort asked{"db1", 7000};
+
+Reply error(std::string text) { return {.kind = Reply::Kind::error, .text = std::move(text)}; }
+Reply number(std::int64_t value) { return {.kind = Reply::Kind::integer, .integer = value}; }
+Reply list(std::vector<Reply> elements) { return {.kind = Reply::Kind::array, .elements = std::move(elements)}; }
+Reply node(std::string host, std::int64_t port)
+{
+  return list(
+      {{.kind = Reply::Kind::text, .text = std::move(host)}, number(port), {.kind = Reply::Kind::text, .text = "id"}});
+}
+
+std::string show(const std::optional<Redirection>& found)
+{
+  if (!found) {
+    return "none";
+  }
+  return (found->kind == Redirection::Kind::ask ? "ask " : "moved ") + std::to_string(found->slot) + " " +
+         found->to.host + " " + std::to_string(found->to.port);
+}
+
+std::string show(const std::optional<HostPort>& found)
+{
+  return found ? found->host + " " + std::to_string(found->port) : "nobody";
+}
+
+}  // namespace
+
+TEST_CASE("redirection: where a node sends us")
+{
+  struct Row {
+    const char* why;
+    Reply reply;
+    const char* expect;
+  };
+  const Row rows[] = {
+      {"moved", error("MOVED 3999 127.0.0.1:6381"), "moved 3999 127.0.0.1 6381"},
+      {"this once", error("ASK 16383 db2.example:7001"), "ask 16383 db2.example 7001"},
+      {"an address with colons", error("MOVED 0 ::1:7001"), "moved 0 ::1 7001"},
+      {"no host: where we asked", error("MOVED 5 :7001"), "moved 5 db1 7001"},
+      {"a host that is not known there", error("MOVED 5 ?:7001"), "moved 5 db1 7001"},
+      {"no port", error("MOVED 5 db2"), "none"},
+      {"no such port", error("MOVED 5 db2:70000"), "none"},
+      {"no such slot", error("MOVED 16384 db2:1"), "none"},
+      {"half of it", error("MOVED"), "none"},
+      {"another error", error("TRYAGAIN Multiple keys request during rehashing of slot"), "none"},
+      {"no error at all", {.kind = Reply::Kind::text, .text = "MOVED 5 db2:1"}, "none"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    CHECK(show(redirection_in(row.reply, asked)) == row.expect);
+  }
+}
+
+TEST_CASE("cluster map: masters by slot, replicas known, what makes no sense left out")
+{
+  ClusterMap map(list({list({number(0), number(99), node("db1", 7000), node("db3", 7002)}),
+                       list({number(100), number(100), node("", 7001)}),
+                       list({number(200), number(20000), node("db9", 1)}), list({number(300)}), number(7)}),
+                 asked);
+  CHECK(show(map.owner(0)) == "db1 7000");
+  CHECK(show(map.owner(99)) == "db1 7000");
+  CHECK(show(map.owner(100)) == "db1 7001");
+  CHECK(show(map.owner(101)) == "nobody");
+  CHECK(show(map.owner(300)) == "nobody");
+  CHECK(map.owners().size() == 2);
+  CHECK(map.nodes().size() == 3);
+
+  map.moved(50, {"db4", 7003});
+  CHECK(show(map.owner(50)) == "db4 7003");
+  CHECK(show(map.owner(51)) == "db1 7000");
+  CHECK(map.nodes().size() == 4);
+  CHECK(show(ClusterMap(error("NOPERM"), asked).owner(1)) == "nobody");
+}

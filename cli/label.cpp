@@ -10,7 +10,7 @@ void describe_label(Options& options, Text& typed)
   options.text("--label", typed, "TEXT", "shown to operators, at most 256 bytes");
 }
 
-Result<std::string> meant_label(const Text& typed)
+Result<std::string> resolve_label(const Text& typed)
 {
   const std::string label = typed.value_or("");
   if (label.size() > longest_label) {

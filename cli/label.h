@@ -10,7 +10,7 @@ namespace rlock::cli {
 
 void describe_label(Options& options, Text& typed);
 
-// Fault::usage for a label that is longer than longest_label.
-Result<std::string> meant_label(const Text& typed);
+// ErrorCode::usage for a label that is longer than longest_label.
+Result<std::string> resolve_label(const Text& typed);
 
 }  // namespace rlock::cli

@@ -58,9 +58,9 @@ int main(int argc, char** argv)
   try {
     end = cli::end_of({argv, static_cast<std::size_t>(argc)});
   } catch (const std::system_error& refused) {  // no descriptor or thread to be had
-    end = cli::failed({Fault::os, refused.what()});
+    end = cli::failed({ErrorCode::os, refused.what()});
   } catch (const std::exception& error) {
-    end = cli::failed({Fault::internal, std::string("internal error: ") + error.what()});
+    end = cli::failed({ErrorCode::internal, std::string("internal error: ") + error.what()});
   }
   finish_log();
   if (const auto* death = std::get_if<DieOf>(&end)) {

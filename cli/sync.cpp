@@ -17,12 +17,12 @@ void describe_sync(Options& options, Text& typed)
                "for them (0)");
 }
 
-Result<unsigned> meant_sync(const Text& typed, const ServerSpec& server)
+Result<unsigned> resolve_sync(const Text& typed, const ServerSpec& server)
 {
   if (!typed) {
     return 0U;
   }
-  const Result<int> replicas = meant_number(*typed, sync_rule);
+  const Result<int> replicas = resolve_number(*typed, sync_rule);
   if (!replicas) {
     return replicas.error();
   }

@@ -9,7 +9,7 @@ namespace rlock::cli {
 
 void describe_sync(Options& options, Text& typed);
 
-// The number of replicas. Fault::usage for several servers: independent masters have no replica in common.
-Result<unsigned> meant_sync(const Text& typed, const ServerSpec& server);
+// The number of replicas. ErrorCode::usage for several servers: independent masters have no replica in common.
+Result<unsigned> resolve_sync(const Text& typed, const ServerSpec& server);
 
 }  // namespace rlock::cli

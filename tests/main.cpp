@@ -13,9 +13,9 @@ namespace {
 const char* program = "";
 
 // What a failing test leaves to whoever looks into it: its files, and the command that repeats it.
-class Aftermath final : public doctest::IReporter {
+class JobOutcome final : public doctest::IReporter {
  public:
-  explicit Aftermath(const doctest::ContextOptions&) {}
+  explicit JobOutcome(const doctest::ContextOptions&) {}
 
   void test_case_start(const doctest::TestCaseData& test_case) override { m_name = test_case.m_name; }
 
@@ -46,7 +46,7 @@ class Aftermath final : public doctest::IReporter {
  private:
   const char* m_name = "";
 };
-DOCTEST_REGISTER_LISTENER("aftermath", 1, Aftermath);
+DOCTEST_REGISTER_LISTENER("aftermath", 1, JobOutcome);
 
 }  // namespace
 

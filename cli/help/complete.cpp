@@ -63,8 +63,8 @@ std::vector<Candidate> options_of(const CLI::App& app)
 std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
 {
   CLI::App app;
-  TypedServer server;
-  TypedKeys keys;
+  RawServer server;
+  RawKeys keys;
   Options known(app);
   describe_server(known, server);
   describe_prefix(known, keys);
@@ -83,7 +83,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   server.timeout = std::to_string(server_patience.count()) + "ms";
   const auto opened = open_typed(server, environment);
   const auto states =
-      opened ? opened->store->list(meant_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+      opened ? opened->store->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
              : Result<std::vector<LockState>>(opened.error());
   std::vector<Candidate> candidates;
   for (const LockState& state : states ? *states : std::vector<LockState>{}) {

@@ -166,7 +166,7 @@ std::string help_of_servers()
   constexpr std::size_t column = 28;
   CLI::App app;
   app.set_help_flag();
-  TypedServer typed;
+  RawServer typed;
   Options options(app);
   describe_server(options, typed);
   std::string text = "rlock help servers: where the locks are kept\n\nURLs:\n";

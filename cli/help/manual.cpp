@@ -131,7 +131,7 @@ std::string mdoc_of_servers()
 {
   CLI::App app;
   app.set_help_flag();
-  TypedServer typed;
+  RawServer typed;
   Options options(app);
   describe_server(options, typed);
   return list(app, server_group);

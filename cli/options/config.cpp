@@ -47,7 +47,7 @@ bool contains(const Range& range, std::string_view word)
   return std::find(std::begin(range), std::end(range), word) != std::end(range);
 }
 
-Error wrong(const std::string& where, const std::string& what) { return {Fault::config, where + ": " + what}; }
+Error wrong(const std::string& where, const std::string& what) { return {ErrorCode::config, where + ": " + what}; }
 
 // nullopt: there is none.
 Result<std::optional<ConfigFile>> read(const std::string& path)
@@ -291,7 +291,7 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::Ap
 {
   const auto entries = parse_toml(file.text);
   if (!entries) {
-    return Error{Fault::config, file.path + ":" + entries.error().text};
+    return Error{ErrorCode::config, file.path + ":" + entries.error().text};
   }
   return Reader(file, app).read(*entries);
 }
@@ -319,7 +319,7 @@ Words words_of(const std::vector<Setting>& settings, const CLI::App& app, const 
 
 Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const Words& typed)
 {
-  if (error.fault != Fault::usage) {
+  if (error.fault != ErrorCode::usage) {
     return error;
   }
   const Words used = words_of(settings, app, typed);
@@ -328,7 +328,7 @@ Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& a
                           (error.text.size() == setting.option.size() ||
                            std::string_view(": ").find(error.text[setting.option.size()]) != std::string_view::npos);
     if (is_named && contains(used.options, setting.option)) {
-      return {Fault::config, setting.where + ": " + error.text};
+      return {ErrorCode::config, setting.where + ": " + error.text};
     }
   }
   return error;

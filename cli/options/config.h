@@ -25,13 +25,13 @@ struct ConfigFile {
 };
 
 // The first that is found: $RLOCK_CONFIG, $XDG_CONFIG_HOME/rlock.toml (or in ~/.config), `system_wide`; or none.
-// Fault::config: it cannot be read.
+// ErrorCode::config: it cannot be read.
 Result<std::optional<ConfigFile>> find_config(const Environment& environment,
                                               const std::string& system_wide = "/etc/rlock.toml");
 
 // What the file says to the verb that `app` describes, with all its options: its table [VERB] before what stands above all
 // tables.
-// Fault::config, "FILE:LINE: why": it cannot be understood, names an option that no verb has, or has a password that
+// ErrorCode::config, "FILE:LINE: why": it cannot be understood, names an option that no verb has, or has a password that
 // everybody may read.
 Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::App& app);
 

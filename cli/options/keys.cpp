@@ -8,25 +8,25 @@ constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
 
 }  // namespace
 
-void describe_prefix(Options& options, TypedKeys& typed)
+void describe_prefix(Options& options, RawKeys& typed)
 {
   options.text("--prefix", typed.prefix, "TEXT", "put before every key");
 }
 
-void describe_keys(Options& options, TypedKeys& typed)
+void describe_keys(Options& options, RawKeys& typed)
 {
   options.texts("-k,--key", typed.keys, "KEY", "the lock's name, which is the Redis key");
   describe_prefix(options, typed);
 }
 
-void describe_several_keys(Options& options, TypedKeys& typed)
+void describe_several_keys(Options& options, RawKeys& typed)
 {
   options.texts("-k,--key", typed.keys, "KEY",
                 "the lock's name, which is the Redis key; given several times: all of them or none");
   describe_prefix(options, typed);
 }
 
-Result<std::vector<LockName>> meant_keys(const TypedKeys& typed, std::span<const std::string> operands)
+Result<std::vector<LockName>> resolve_keys(const RawKeys& typed, std::span<const std::string> operands)
 {
   std::vector<std::string> keys = typed.keys;
   keys.insert(keys.end(), operands.begin(), operands.end());
@@ -48,9 +48,9 @@ Result<std::vector<LockName>> meant_keys(const TypedKeys& typed, std::span<const
   return names;
 }
 
-Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands)
+Result<LockName> resolve_key(const RawKeys& typed, std::span<const std::string> operands)
 {
-  Result<std::vector<LockName>> names = meant_keys(typed, operands);
+  Result<std::vector<LockName>> names = resolve_keys(typed, operands);
   if (!names) {
     return names.error();
   }
@@ -66,13 +66,13 @@ void describe_shards(Options& options, Text& typed, std::string_view how_told)
   options.text("--shards", typed, "N", help.c_str());
 }
 
-Result<std::vector<LockName>> meant_shards(const Text& typed, const LockName& key)
+Result<std::vector<LockName>> resolve_shards(const Text& typed, const LockName& key)
 {
   std::vector<LockName> shards;
   if (!typed) {
     return shards;
   }
-  const Result<int> count = meant_number(*typed, shards_rule);
+  const Result<int> count = resolve_number(*typed, shards_rule);
   if (!count) {
     return count.error();
   }
@@ -86,7 +86,7 @@ Result<std::vector<LockName>> meant_shards(const Text& typed, const LockName& ke
   return shards;
 }
 
-std::string meant_pattern(const TypedKeys& typed, std::string_view pattern)
+std::string resolve_pattern(const RawKeys& typed, std::string_view pattern)
 {
   std::string glob;
   for (const char c : typed.prefix.value_or("")) {

@@ -9,26 +9,26 @@
 
 namespace rlock::cli {
 
-struct TypedKeys {
+struct RawKeys {
   std::vector<std::string> keys;
   Text prefix;
 };
 
-void describe_prefix(Options& options, TypedKeys& typed);
-void describe_keys(Options& options, TypedKeys& typed);          // --key and --prefix
-void describe_several_keys(Options& options, TypedKeys& typed);  // where they are one lock together
+void describe_prefix(Options& options, RawKeys& typed);
+void describe_keys(Options& options, RawKeys& typed);          // --key and --prefix
+void describe_several_keys(Options& options, RawKeys& typed);  // where they are one lock together
 
-// `operands` are keys too: `rlock status stock` is what everybody types first. Errors: Fault::usage
+// `operands` are keys too: `rlock status stock` is what everybody types first. Errors: ErrorCode::usage
 // (none, or more than one for meant_key), and those of LockName::parse.
-Result<std::vector<LockName>> meant_keys(const TypedKeys& typed, std::span<const std::string> operands);
-Result<LockName> meant_key(const TypedKeys& typed, std::span<const std::string> operands);
+Result<std::vector<LockName>> resolve_keys(const RawKeys& typed, std::span<const std::string> operands);
+Result<LockName> resolve_key(const RawKeys& typed, std::span<const std::string> operands);
 
 // `how_told`: where the caller finds the number of the lock that was taken.
 void describe_shards(Options& options, Text& typed, std::string_view how_told);
 // KEY:0 to KEY:N-1; empty where `typed` is missing.
-Result<std::vector<LockName>> meant_shards(const Text& typed, const LockName& key);
+Result<std::vector<LockName>> resolve_shards(const Text& typed, const LockName& key);
 
 // The glob of all keys that match `pattern` after the prefix, in which nothing is special.
-std::string meant_pattern(const TypedKeys& typed, std::string_view pattern);
+std::string resolve_pattern(const RawKeys& typed, std::string_view pattern);
 
 }  // namespace rlock::cli

@@ -13,7 +13,7 @@ constexpr NumberRule permits_rule{"--permits", 1, 1'000'000, "5"};
 enum class Format { redisson, string };
 constexpr std::array formats{Choice<Format>{"redisson", Format::redisson}, Choice<Format>{"string", Format::string}};
 
-void describe_kinds(Options options, TypedMode& typed)
+void describe_kinds(Options options, RawMode& typed)
 {
   options.flag("-s,--shared", typed.shared, "with other readers of a read-write lock");
   options.flag("-x,-e,--exclusive", typed.exclusive,
@@ -21,7 +21,7 @@ void describe_kinds(Options options, TypedMode& typed)
   options.text("--permits", typed.permits, "N", "at most N holders at a time");
 }
 
-void describe_format(Options& options, TypedMode& typed)
+void describe_format(Options& options, RawMode& typed)
 {
   options.text("--format", typed.format, "redisson|string",
                "the layout on the server; string: SET KEY NX PX, for clients that poll. A Java "
@@ -31,21 +31,21 @@ void describe_format(Options& options, TypedMode& typed)
 
 }  // namespace
 
-void describe_mode(Options& options, TypedMode& typed)
+void describe_mode(Options& options, RawMode& typed)
 {
   describe_kinds(options, typed);
   describe_format(options, typed);
 }
 
-void describe_mode_of_one(Options& options, TypedMode& typed)
+void describe_mode_of_one(Options& options, RawMode& typed)
 {
   describe_kinds(options.in(""), typed);
   describe_format(options, typed);
 }
 
-Result<Mode> meant_mode(const TypedMode& typed)
+Result<Mode> resolve_mode(const RawMode& typed)
 {
-  const auto format = meant_choice(typed.format.value_or("redisson"), "--format", formats);
+  const auto format = resolve_choice(typed.format.value_or("redisson"), "--format", formats);
   if (!format) {
     return format.error();
   }
@@ -55,7 +55,7 @@ Result<Mode> meant_mode(const TypedMode& typed)
     return usage("--shared, --exclusive, --permits and --format string exclude each other (try one of them)");
   }
   if (typed.permits) {
-    const Result<int> limit = meant_number(*typed.permits, permits_rule);
+    const Result<int> limit = resolve_number(*typed.permits, permits_rule);
     return limit ? Result<Mode>(Permits{static_cast<unsigned>(*limit)}) : Result<Mode>(limit.error());
   }
   if (typed.shared) {
@@ -64,7 +64,7 @@ Result<Mode> meant_mode(const TypedMode& typed)
   if (typed.exclusive) {
     return Mode{Writer{}};
   }
-  return string ? Mode{PlainString{}} : Mode{Plain{}};
+  return string ? Mode{StringLock{}} : Mode{Plain{}};
 }
 
 }  // namespace rlock::cli

@@ -7,19 +7,19 @@
 
 namespace rlock::cli {
 
-struct TypedMode {
+struct RawMode {
   bool shared = false;
   bool exclusive = false;
   Text permits;
   Text format;
 };
 
-void describe_mode(Options& options, TypedMode& typed);
+void describe_mode(Options& options, RawMode& typed);
 // For what can be under a lock for one at a time alone: the others are understood, so that they can be refused, and not
 // shown.
-void describe_mode_of_one(Options& options, TypedMode& typed);
+void describe_mode_of_one(Options& options, RawMode& typed);
 
-// Fault::usage where two of them exclude each other.
-Result<Mode> meant_mode(const TypedMode& typed);
+// ErrorCode::usage where two of them exclude each other.
+Result<Mode> resolve_mode(const RawMode& typed);
 
 }  // namespace rlock::cli

@@ -112,9 +112,9 @@ void Options::each(const char* names, const char* value_name, const std::functio
 
 std::string shown_word(std::string_view typed) { return shortened(printable(typed), longest_quoted); }
 
-Error usage(std::string text) { return {Fault::usage, std::move(text)}; }
+Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
 
-Result<Millis> meant_duration(std::string_view typed, const DurationRule& rule)
+Result<Millis> resolve_duration(std::string_view typed, const DurationRule& rule)
 {
   const std::string option(rule.option);
   const std::string quoted = option + ": '" + shown_word(typed) + "' is ";
@@ -135,7 +135,7 @@ Result<Millis> meant_duration(std::string_view typed, const DurationRule& rule)
   return duration;
 }
 
-Result<int> meant_number(std::string_view typed, const NumberRule& rule)
+Result<int> resolve_number(std::string_view typed, const NumberRule& rule)
 {
   int number = 0;
   const char* const end = typed.data() + typed.size();

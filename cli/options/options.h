@@ -62,7 +62,7 @@ struct DurationRule {
   Millis most;
   std::string_view good;  // a good value
 };
-Result<Millis> meant_duration(std::string_view typed, const DurationRule& rule);
+Result<Millis> resolve_duration(std::string_view typed, const DurationRule& rule);
 
 struct NumberRule {
   std::string_view option;
@@ -70,7 +70,7 @@ struct NumberRule {
   int most;
   std::string_view good;
 };
-Result<int> meant_number(std::string_view typed, const NumberRule& rule);
+Result<int> resolve_number(std::string_view typed, const NumberRule& rule);
 
 template <typename T>
 struct Choice {
@@ -78,7 +78,7 @@ struct Choice {
   T value;
 };
 template <typename T, std::size_t N>
-Result<T> meant_choice(std::string_view typed, std::string_view option, const std::array<Choice<T>, N>& choices)
+Result<T> resolve_choice(std::string_view typed, std::string_view option, const std::array<Choice<T>, N>& choices)
 {
   std::string words;
   for (const auto& choice : choices) {

@@ -11,7 +11,7 @@ constexpr std::array forms{Choice<Form>{"text", Form::text}, Choice<Form>{"json"
 
 }  // namespace
 
-void describe_form(Options& options, TypedForm& typed)
+void describe_form(Options& options, RawForm& typed)
 {
   options.text("-o,--output", typed.output, "text|json|prometheus",
                "json: one object a line; prometheus: for a textfile collector (text)");
@@ -19,13 +19,13 @@ void describe_form(Options& options, TypedForm& typed)
   options.in("").text("--format", typed.format, "text|json|prometheus", "");
 }
 
-Result<Form> meant_form(const TypedForm& typed)
+Result<Form> resolve_form(const RawForm& typed)
 {
   // A config file may say how locks are written on the server.
   const bool is_of_locks = typed.format == "redisson" || typed.format == "string";
   const Text& output = typed.output || is_of_locks ? typed.output : typed.format;
   const Result<Form> form =
-      output ? meant_choice(*output, "--output", forms) : Result(typed.json ? Form::json : Form::text);
+      output ? resolve_choice(*output, "--output", forms) : Result(typed.json ? Form::json : Form::text);
   if (form && typed.json && *form != Form::json) {
     return usage("--json and --output " + *output + " cannot both be (leave out --json)");
   }

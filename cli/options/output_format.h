@@ -12,13 +12,13 @@ namespace rlock::cli {
 
 enum class Form { text, json, prometheus };
 
-struct TypedForm {
+struct RawForm {
   Text output;
   Text format;  // what --output was called
   bool json = false;
 };
 
-void describe_form(Options& options, TypedForm& typed);  // --output, --json, and --format, which --output was called
-Result<Form> meant_form(const TypedForm& typed);
+void describe_form(Options& options, RawForm& typed);  // --output, --json, and --format, which --output was called
+Result<Form> resolve_form(const RawForm& typed);
 
 }  // namespace rlock::cli

@@ -21,7 +21,7 @@ constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::m
 constexpr std::string_view default_url = "redis://127.0.0.1:6379";
 
 // The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
-Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, Fault fault)
+Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, ErrorCode fault)
 {
   Result<Endpoint> endpoint = parse_url(url);
   if (!endpoint) {
@@ -48,7 +48,7 @@ bool is_same_server(const Endpoint& one, const Endpoint& other)
 }
 
 // Independent masters, each of which has one vote.
-Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, Fault fault)
+Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, ErrorCode fault)
 {
   for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
     if (one->kind == Endpoint::Kind::local) {
@@ -72,7 +72,7 @@ Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::
 }
 
 Result<std::vector<Endpoint>> endpoints_from(const std::vector<std::string>& urls, const std::string& source,
-                                             Fault fault)
+                                             ErrorCode fault)
 {
   std::vector<Endpoint> endpoints;
   for (const std::string& url : urls) {
@@ -92,21 +92,21 @@ std::vector<std::string> words_of(std::string_view text)
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-Result<std::vector<Endpoint>> meant_endpoints(const TypedServer& typed, const Environment& environment)
+Result<std::vector<Endpoint>> resolve_endpoints(const RawServer& typed, const Environment& environment)
 {
   if (!typed.urls.empty()) {
-    return endpoints_from(typed.urls, "--server", Fault::usage);
+    return endpoints_from(typed.urls, "--server", ErrorCode::usage);
   }
   for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
     const auto urls = words_of(environment.value(name));
     if (!urls.empty()) {
-      return endpoints_from(urls, name, Fault::config);
+      return endpoints_from(urls, name, ErrorCode::config);
     }
   }
   if (const Setting* configured = environment.setting("--server")) {
-    return endpoints_from(configured->values, configured->where + ": server", Fault::config);
+    return endpoints_from(configured->values, configured->where + ": server", ErrorCode::config);
   }
-  return endpoints_from({std::string(default_url)}, "--server", Fault::internal);
+  return endpoints_from({std::string(default_url)}, "--server", ErrorCode::internal);
 }
 
 std::string_view password_of(const Environment& environment)
@@ -115,7 +115,7 @@ std::string_view password_of(const Environment& environment)
   return ours.empty() ? environment.value("REDISCLI_AUTH") : ours;
 }
 
-Text password_file_of(const TypedServer& typed, const Environment& environment)
+Text password_file_of(const RawServer& typed, const Environment& environment)
 {
   const Setting* configured = environment.setting("--password-file");
   const bool is_configured = configured != nullptr && password_of(environment).empty();
@@ -150,7 +150,7 @@ void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment
 }
 
 // Of those without one in their URL. The private server is guarded by its directory and has none.
-Result<Done> mean_passwords(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> mean_passwords(const RawServer& typed, const Environment& environment, ServerSpec& server)
 {
   const Text file = password_file_of(typed, environment);
   for (Endpoint& endpoint : server.endpoints) {
@@ -174,7 +174,7 @@ Result<Done> mean_passwords(const TypedServer& typed, const Environment& environ
 }
 
 // The sentinels' own: those of the server are not shown to them.
-Result<Done> mean_sentinels(const TypedServer&, const Environment& environment, ServerSpec& server)
+Result<Done> mean_sentinels(const RawServer&, const Environment& environment, ServerSpec& server)
 {
   for (Endpoint& endpoint : server.endpoints) {
     Sentinels& sentinels = endpoint.sentinels;
@@ -202,7 +202,7 @@ std::string typed_or(const Text& typed, const Environment& environment, std::str
 }
 
 // What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
-Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> mean_tls(const RawServer& typed, const Environment& environment, ServerSpec& server)
 {
   if (typed.tls_key && !typed.cert) {
     return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
@@ -227,10 +227,10 @@ Result<Done> mean_tls(const TypedServer& typed, const Environment& environment, 
   return Done{};
 }
 
-Result<Done> mean_quorum(const TypedServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> mean_quorum(const RawServer& typed, const Environment& environment, ServerSpec& server)
 {
   if (typed.restart_guard) {
-    const Result<Millis> guard = meant_duration(*typed.restart_guard, guard_rule);
+    const Result<Millis> guard = resolve_duration(*typed.restart_guard, guard_rule);
     if (!guard) {
       return guard.error();
     }
@@ -242,9 +242,9 @@ Result<Done> mean_quorum(const TypedServer& typed, const Environment& environmen
     return Done{};
   }
   const std::string& word = typed.quorum ? *typed.quorum : configured->values.front();
-  const Result<QuorumRule> rule = meant_choice(word, "--quorum", quorum_choices);
+  const Result<QuorumRule> rule = resolve_choice(word, "--quorum", quorum_choices);
   if (!rule) {
-    return typed.quorum ? rule.error() : Error{Fault::config, configured->where + ": " + rule.error().text};
+    return typed.quorum ? rule.error() : Error{ErrorCode::config, configured->where + ": " + rule.error().text};
   }
   if (server.endpoints.size() == 1) {
     return usage("--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
@@ -256,13 +256,13 @@ Result<Done> mean_quorum(const TypedServer& typed, const Environment& environmen
 constexpr std::string_view url_help =
     "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
 
-void describe_urls(Options& options, TypedServer& typed, std::string_view more)
+void describe_urls(Options& options, RawServer& typed, std::string_view more)
 {
   const std::string help = std::string(url_help).append(more);
   options.texts("-S,--server", typed.urls, "URL", help.c_str());
 }
 
-void describe_quorum(Options options, TypedServer& typed)
+void describe_quorum(Options options, RawServer& typed)
 {
   options.text("--quorum", typed.quorum, "majority|all",
                "how many of several servers have to grant it; permits may need more than a majority "
@@ -273,7 +273,7 @@ void describe_quorum(Options options, TypedServer& typed)
                "count it at once: all of them keep their data when they are restarted");
 }
 
-void describe_access(Options& options, TypedServer& typed)
+void describe_access(Options& options, RawServer& typed)
 {
   options.text("--password-file", typed.password_file, "FILE",
                "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
@@ -285,7 +285,7 @@ void describe_access(Options& options, TypedServer& typed)
 
 }  // namespace
 
-void describe_server(Options& options, TypedServer& typed)
+void describe_server(Options& options, RawServer& typed)
 {
   Options group = options.in(server_group);
   describe_urls(group, typed, "; given several times: independent servers, of which a quorum has to grant the lock");
@@ -295,7 +295,7 @@ void describe_server(Options& options, TypedServer& typed)
   describe_access(group, typed);
 }
 
-void describe_one_server(Options& options, TypedServer& typed)
+void describe_one_server(Options& options, RawServer& typed)
 {
   Options group = options.in(server_group);
   describe_urls(group, typed, "");
@@ -304,9 +304,9 @@ void describe_one_server(Options& options, TypedServer& typed)
   describe_access(group, typed);
 }
 
-Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment)
+Result<ServerSpec> resolve_server(const RawServer& typed, const Environment& environment)
 {
-  Result<std::vector<Endpoint>> endpoints = meant_endpoints(typed, environment);
+  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(typed, environment);
   if (!endpoints) {
     return endpoints.error();
   }
@@ -314,7 +314,7 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
   server.endpoints = *std::move(endpoints);
   server.timeout = server.endpoints.size() > 1 ? quorum_timeout : server.timeout;
   if (typed.timeout) {
-    const Result<Millis> timeout = meant_duration(*typed.timeout, timeout_rule);
+    const Result<Millis> timeout = resolve_duration(*typed.timeout, timeout_rule);
     if (!timeout) {
       return timeout.error();
     }
@@ -331,14 +331,14 @@ Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& env
   return server;
 }
 
-Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment)
+Result<OpenedStore> open_typed(const RawServer& typed, const Environment& environment)
 {
-  const Result<ServerSpec> server = meant_server(typed, environment);
+  const Result<ServerSpec> server = resolve_server(typed, environment);
   if (!server) {
     return server.error();
   }
   auto clock = std::make_unique<BootClock>();
-  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, Stop::never());
+  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, StopToken::never());
   if (!store) {
     return store.error();
   }

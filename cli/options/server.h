@@ -12,7 +12,7 @@ namespace rlock::cli {
 
 inline constexpr const char* server_group = "Server";  // the heading of the options, which rlock help servers explains
 
-struct TypedServer {
+struct RawServer {
   std::vector<std::string> urls;
   Text timeout;
   Text password_file;
@@ -24,9 +24,9 @@ struct TypedServer {
   bool no_restart_guard = false;
 };
 
-void describe_server(Options& options, TypedServer& typed);
+void describe_server(Options& options, RawServer& typed);
 // For a verb that asks one server alone: what is for several is understood, for the config file may have it, and not shown.
-void describe_one_server(Options& options, TypedServer& typed);
+void describe_one_server(Options& options, RawServer& typed);
 
 // -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins; several -S, or several URLs with spaces
 // between in a variable, are a quorum. The password of each is the one in its URL, else --password-file, RLOCK_PASSWORD,
@@ -34,17 +34,20 @@ void describe_one_server(Options& options, TypedServer& typed);
 // those of the options, else of RLOCK_CACERT, RLOCK_CERT and RLOCK_TLS_KEY. Where neither an option nor a variable says
 // anything the config file does.
 // Faults: usage (the arguments), config (the environment, the password file).
-Result<ServerSpec> meant_server(const TypedServer& typed, const Environment& environment);
+Result<ServerSpec> resolve_server(const RawServer& typed, const Environment& environment);
 
 // A store and what it needs to live, for the verbs that ask and print.
 struct OpenedStore {
   std::unique_ptr<BootClock> clock;
   std::unique_ptr<LockStore> store;
   Millis timeout;
-  [[nodiscard]] Limit limit() const { return {clock->now() + timeout, Stop::never()}; }
+  [[nodiscard]] CallLimits limit() const { return {clock->now() + timeout, StopToken::never()}; }
   // For a question of many requests, however long they take together.
-  [[nodiscard]] PerAnswer per_answer(Stop stop = Stop::never()) const { return {*clock, timeout, {far_future, stop}}; }
+  [[nodiscard]] PerAnswer per_answer(StopToken stop = StopToken::never()) const
+  {
+    return {*clock, timeout, {far_future, stop}};
+  }
 };
-Result<OpenedStore> open_typed(const TypedServer& typed, const Environment& environment);
+Result<OpenedStore> open_typed(const RawServer& typed, const Environment& environment);
 
 }  // namespace rlock::cli

@@ -19,7 +19,7 @@ struct Words {
   std::vector<std::string> operands;  // byte for byte as they were typed
 };
 
-// `args` is what follows the verb. Fault::usage for options that `app` does not know, values that
+// `args` is what follows the verb. ErrorCode::usage for options that `app` does not know, values that
 // are missing and flags that were given one.
 Result<Words> cut(const CLI::App& app, std::span<const std::string> args, Operands operands);
 

@@ -16,22 +16,22 @@ constexpr const char* key_variable = "RLOCK_KEY";
 constexpr const char* token_variable = "RLOCK_TOKEN";
 constexpr const char* held_variable = "RLOCK_HELD";
 
-bool is_typed(const TypedClaim& typed, std::span<const std::string> operands)
+bool is_typed(const RawClaim& typed, std::span<const std::string> operands)
 {
   return !typed.keys.keys.empty() || !operands.empty();
 }
 
-Result<LockName> name_of(const TypedClaim& typed, std::span<const std::string> operands, const Environment& environment)
+Result<LockName> name_of(const RawClaim& typed, std::span<const std::string> operands, const Environment& environment)
 {
   const std::string_view inherited = environment.value(key_variable);
   if (is_typed(typed, operands)) {
-    return meant_key(typed.keys, operands);
+    return resolve_key(typed.keys, operands);
   }
   if (inherited.empty()) {
     return usage("no key: name the lock with -k KEY, or let RLOCK_KEY be set, as in a job (try -k stock)");
   }
   Result<LockName> name = LockName::parse(inherited);
-  return name ? std::move(name) : Error{Fault::config, std::string(key_variable) + ": " + name.error().text};
+  return name ? std::move(name) : Error{ErrorCode::config, std::string(key_variable) + ": " + name.error().text};
 }
 
 // The innermost of the lines "TOKEN KEY" that has this key; empty when none has.
@@ -57,7 +57,7 @@ std::string_view inherited_token(const LockName& name, const Environment& enviro
   return !held.empty() || !concerns_it ? held : environment.value(token_variable);
 }
 
-Result<Hold> hold_of(const TypedClaim& typed, const LockName& name, const Environment& environment)
+Result<Hold> hold_of(const RawClaim& typed, const LockName& name, const Environment& environment)
 {
   const std::string_view token = typed.token ? *typed.token : inherited_token(name, environment);
   if (token.empty()) {
@@ -67,9 +67,9 @@ Result<Hold> hold_of(const TypedClaim& typed, const LockName& name, const Enviro
   return Hold::of_token(token);
 }
 
-Log log_of(const TypedClaim& typed) { return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal); }
+Log log_of(const RawClaim& typed) { return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal); }
 
-Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedClaim& typed)
+Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const RawClaim& typed)
 {
   const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
   if (!state) {
@@ -86,7 +86,7 @@ Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const TypedCl
 
 }  // namespace
 
-void describe_claim(Options& options, TypedClaim& typed)
+void describe_claim(Options& options, RawClaim& typed)
 {
   describe_keys(options, typed.keys);
   options.text("--token", typed.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
@@ -94,8 +94,8 @@ void describe_claim(Options& options, TypedClaim& typed)
   describe_server(options, typed.server);
 }
 
-Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> operands,
-                          const Environment& environment)
+Result<Claim> resolve_claim(const RawClaim& typed, std::span<const std::string> operands,
+                            const Environment& environment)
 {
   Result<LockName> name = name_of(typed, operands, environment);
   if (!name) {
@@ -112,7 +112,7 @@ Result<Claim> meant_claim(const TypedClaim& typed, std::span<const std::string> 
 Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& opened)
 {
   const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
-  if (!state && state.error().fault != Fault::config) {
+  if (!state && state.error().fault != ErrorCode::config) {
     return state.error();
   }
   return LockSpec{.name = claim.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
@@ -123,13 +123,13 @@ std::string what_became_of(const NotOurs& found)
   return found.forced ? "force-unlocked by " + printable(found.forced->by) : found.what;
 }
 
-RunEnd not_ours(const Claim& claim, const std::string& what, const TypedClaim& typed)
+RunEnd not_ours(const Claim& claim, const std::string& what, const RawClaim& typed)
 {
   log_of(typed).notice("the lock " + printable(claim.name.text()) + " is not ours: " + what);
   return ended(ExitCode::no);
 }
 
-Result<RunEnd> let_go(const Claim& claim, const TypedClaim& typed, const Call& call)
+Result<RunEnd> release_all(const Claim& claim, const RawClaim& typed, const Call& call)
 {
   const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
   if (!opened) {
@@ -147,13 +147,13 @@ Result<RunEnd> let_go(const Claim& claim, const TypedClaim& typed, const Call& c
   if (const auto* lost = std::get_if<NotOurs>(&*released)) {
     return not_ours(claim, what_became_of(*lost), typed);
   }
-  if (std::holds_alternative<Left>(*released)) {
+  if (std::holds_alternative<Dequeued>(*released)) {
     return not_ours(claim, "it was still waited for", typed);
   }
   return ended(ExitCode::ok);
 }
 
-Result<RunEnd> affirm(const Claim& claim, Millis ttl, const TypedClaim& typed, const Call& call)
+Result<RunEnd> affirm(const Claim& claim, Millis ttl, const RawClaim& typed, const Call& call)
 {
   const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
   if (!opened) {

@@ -87,7 +87,7 @@ class Parser {
 
   [[nodiscard]] Error wrong(const std::string& what) const
   {
-    return {Fault::config, std::to_string(m_line) + ": " + what};
+    return {ErrorCode::config, std::to_string(m_line) + ": " + what};
   }
 
   std::string bare()

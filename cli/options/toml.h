@@ -27,7 +27,7 @@ struct TomlEntry {
   std::size_t table_line = 0;  // where [table] stands
 };
 
-// Fault::config, "LINE: what is wrong". A key that comes twice in a table is wrong.
+// ErrorCode::config, "LINE: what is wrong". A key that comes twice in a table is wrong.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 }  // namespace rlock::cli

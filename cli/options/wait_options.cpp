@@ -11,17 +11,17 @@ constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24
 
 }  // namespace
 
-void describe_patience(Options& options, TypedPatience& typed)
+void describe_patience(Options& options, RawPatience& typed)
 {
   options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait, "give up at once when the lock is busy");
   options.text("-w,--wait,--timeout", typed.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
 }
 
-Result<std::optional<Millis>> meant_patience(const TypedPatience& typed)
+Result<std::optional<Millis>> resolve_patience(const RawPatience& typed)
 {
   std::optional<Millis> wait;
   if (typed.wait) {
-    const Result<Millis> meant = meant_duration(*typed.wait, wait_rule);
+    const Result<Millis> meant = resolve_duration(*typed.wait, wait_rule);
     if (!meant) {
       return meant.error();
     }

@@ -6,14 +6,14 @@
 
 namespace rlock::cli {
 
-struct TypedPatience {
+struct RawPatience {
   bool no_wait = false;
   Text wait;
 };
 
-void describe_patience(Options& options, TypedPatience& typed);  // -n and -w
+void describe_patience(Options& options, RawPatience& typed);  // -n and -w
 
 // Missing: for ever; zero: not at all.
-Result<std::optional<Millis>> meant_patience(const TypedPatience& typed);
+Result<std::optional<Millis>> resolve_patience(const RawPatience& typed);
 
 }  // namespace rlock::cli

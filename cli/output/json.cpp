@@ -114,7 +114,7 @@ struct ModeName {
   const char* operator()(const Reader&) const { return "shared"; }
   const char* operator()(const Writer&) const { return "exclusive"; }
   const char* operator()(const Permits&) const { return "permits"; }
-  const char* operator()(const PlainString&) const { return "plain"; }
+  const char* operator()(const StringLock&) const { return "plain"; }
 };
 
 }  // namespace
@@ -123,7 +123,7 @@ std::string status_json(const LockState& state)
 {
   return one_line({{"key", state.name.text()},
                    {"held", state.held()},
-                   {"format", std::holds_alternative<PlainString>(state.mode) ? "string" : "redisson"},
+                   {"format", std::holds_alternative<StringLock>(state.mode) ? "string" : "redisson"},
                    {"mode", std::visit(ModeName{}, state.mode)},
                    {"limit", limit_of(state)},
                    {"ttl_ms", ttl_of(state)},
@@ -204,7 +204,7 @@ std::string finding_json(const Finding& finding, std::string_view status, std::s
                    {"server", or_null(std::string(server))}});
 }
 
-std::string acl_json(std::string_view user, const Rights& rights, std::string_view line)
+std::string acl_json(std::string_view user, const AclRules& rights, std::string_view line)
 {
   return one_line({{"user", user},
                    {"keys", rights.keys},

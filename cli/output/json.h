@@ -27,7 +27,7 @@ std::string event_json(const ShownEvent& shown);
 std::string distribution_json(std::string_view measure, const Distribution& times);
 std::string pairs_json(double per_second, unsigned connections);
 std::string finding_json(const Finding& finding, std::string_view status, std::string_view server);  // none: this host
-std::string acl_json(std::string_view user, const Rights& rights, std::string_view line);
+std::string acl_json(std::string_view user, const AclRules& rights, std::string_view line);
 std::string forget_json(const LockName& name, bool forgotten);
 std::string version_json(std::string_view version);
 

@@ -22,7 +22,7 @@ Result<Done> use_log_format(const Text& typed, const LockName* lock)
   if (!typed) {
     return Done{};
   }
-  const Result<LogFormat> format = meant_choice(*typed, "--log-format", formats);
+  const Result<LogFormat> format = resolve_choice(*typed, "--log-format", formats);
   if (!format) {
     return format.error();
   }

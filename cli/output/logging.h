@@ -10,7 +10,7 @@ namespace rlock::cli {
 void describe_log_format(Options& options, Text& typed);
 
 // From here on all lines of this process are written like that. `lock`: what they are about, unless they say otherwise.
-// Fault::usage.
+// ErrorCode::usage.
 Result<Done> use_log_format(const Text& typed, const LockName* lock);
 
 }  // namespace rlock::cli

@@ -21,7 +21,7 @@ Result<Done> finish_output()
     return Done{};
   }
   const std::string why = errno == 0 ? "" : ": " + std::generic_category().message(errno);
-  return Error{Fault::os, "cannot write to standard output" + why};
+  return Error{ErrorCode::os, "cannot write to standard output" + why};
 }
 
 bool drop_unread_output()

@@ -10,7 +10,7 @@ namespace rlock::cli {
 
 void print(std::string_view text);  // as it is; failures are kept for finish_output
 
-// Fault::os when not all of it could be written: half an answer must not look like one.
+// ErrorCode::os when not all of it could be written: half an answer must not look like one.
 Result<Done> finish_output();
 
 // Whether the program that read standard output has ended, as with `rlock watch | head`. If so, what is left is dropped, and

@@ -144,7 +144,7 @@ struct HowHeld {
     return permits.limit == 0 ? held + " permits (their number is gone)"
                               : held + " of " + std::to_string(permits.limit) + " permits";
   }
-  std::string operator()(const PlainString&) const { return " (format string)"; }
+  std::string operator()(const StringLock&) const { return " (format string)"; }
 };
 
 std::string how(const LockState& state) { return std::visit(HowHeld{state}, state.mode); }

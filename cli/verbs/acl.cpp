@@ -13,8 +13,8 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedAcl {
-  TypedKeys keys;
+struct RawAcl {
+  RawKeys keys;
   Text user;
   bool cluster = false;
   bool json = false;
@@ -56,13 +56,13 @@ std::string rules(char kind, const std::vector<std::string>& names)
 }
 
 // Says nothing of a password: so it can be repeated for a user that has one, and a new user cannot log in before it does.
-std::string line_for(const std::string& user, const Rights& rights)
+std::string line_for(const std::string& user, const AclRules& rights)
 {
   return "ACL SETUSER " + as_word(user) + " on resetkeys resetchannels -@all" + rules('~', rights.keys) +
          rules('&', rights.channels) + rules('+', rights.commands);
 }
 
-Result<std::string> meant_user(const TypedAcl& typed)
+Result<std::string> resolve_user(const RawAcl& typed)
 {
   const std::string user = typed.user.value_or("rlock");
   const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
@@ -71,22 +71,22 @@ Result<std::string> meant_user(const TypedAcl& typed)
              : user;
 }
 
-Result<RunEnd> act(const TypedAcl& typed, const Call& call)
+Result<RunEnd> act(const RawAcl& typed, const Call& call)
 {
   std::vector<std::string> globs;
   for (const auto& list : {typed.keys.keys, call.operands}) {
     for (const std::string& glob : list) {
-      globs.push_back(meant_pattern(typed.keys, glob));
+      globs.push_back(resolve_pattern(typed.keys, glob));
     }
   }
   if (globs.empty()) {
     return usage("no key: say which locks the user may take (try -k 'app:*')");
   }
-  const Result<std::string> user = meant_user(typed);
+  const Result<std::string> user = resolve_user(typed);
   if (!user) {
     return user.error();
   }
-  Result<Rights> rights = rights_for(globs);
+  Result<AclRules> rights = acl_rules_for(globs);
   if (!rights) {
     return rights.error();
   }
@@ -100,7 +100,7 @@ Result<RunEnd> act(const TypedAcl& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedAcl>();
+  auto typed = std::make_shared<RawAcl>();
   options.texts("-k,--key", typed->keys.keys, "GLOB", "the locks that the user may take");
   describe_prefix(options, typed->keys);
   options.text("--user", typed->user, "NAME", "who may (rlock)");

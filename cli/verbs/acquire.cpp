@@ -39,7 +39,7 @@ constexpr std::array exits{
     config_exit,
 };
 
-void describe_keeper(Options& options, TypedAcquire& typed)
+void describe_keeper(Options& options, RawAcquire& typed)
 {
   Options group = options.in("How long it lasts (one of --pid and --lease is needed)");
   group.text("--pid", typed.pid, "PID",
@@ -55,16 +55,16 @@ void describe_keeper(Options& options, TypedAcquire& typed)
              "outer hold, not before that one ends, and what is then left of its ttl");
 }
 
-Result<Millis> meant_ttl(const TypedAcquire& typed)
+Result<Millis> resolve_ttl(const RawAcquire& typed)
 {
   if (typed.pid.has_value() == typed.lease.has_value()) {
     return usage(typed.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
                            : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
   }
   if (typed.lease) {
-    return meant_duration(*typed.lease, fixed_lease_rule);
+    return resolve_duration(*typed.lease, fixed_lease_rule);
   }
-  return typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+  return typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
 }
 
 Error keeper_only(std::string_view option, const char* why)
@@ -72,7 +72,7 @@ Error keeper_only(std::string_view option, const char* why)
   return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
 }
 
-Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
+Result<std::optional<WatchedProcess>> resolve_ward(const RawAcquire& typed)
 {
   if (!typed.pid) {
     if (typed.ttl) {
@@ -81,13 +81,13 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
     if (typed.signal || typed.on_lost) {
       return keeper_only(typed.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
     }
-    return std::optional<Ward>{};
+    return std::optional<WatchedProcess>{};
   }
-  const Result<int> pid = meant_number(*typed.pid, pid_rule);
+  const Result<int> pid = resolve_number(*typed.pid, pid_rule);
   if (!pid) {
     return pid.error();
   }
-  Ward ward{.pid = *pid};
+  WatchedProcess ward{.pid = *pid};
   if (typed.signal) {
     const std::optional<int> signal = signal_number(*typed.signal);
     if (!signal) {
@@ -96,7 +96,7 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
     ward.lost_signal = *signal;
   }
   if (typed.on_lost) {
-    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    const Result<OnLost> on_lost = resolve_choice(*typed.on_lost, "--on-lost", on_lost_choices);
     if (!on_lost) {
       return on_lost.error();
     }
@@ -105,7 +105,7 @@ Result<std::optional<Ward>> meant_ward(const TypedAcquire& typed)
   return std::optional(ward);
 }
 
-std::string shown(const TypedAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+std::string shown(const RawAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
                   const Environment& environment)
 {
   if (typed.json) {
@@ -130,9 +130,9 @@ void print_failure(const Result<RunEnd>& end)
   }
 }
 
-Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
+Result<RunEnd> acquired(const RawAcquire& typed, const Call& call)
 {
-  const Result<AcquireRequest> request = meant_acquire(typed, call.operands, call.environment);
+  const Result<AcquireRequest> request = resolve_acquire(typed, call.operands, call.environment);
   const Result<Done> logging = use_log_format(typed.log_format, request ? &request->name : nullptr);
   if (!logging) {
     return logging.error();
@@ -149,7 +149,7 @@ Result<RunEnd> acquired(const TypedAcquire& typed, const Call& call)
   });
 }
 
-Result<RunEnd> act(const TypedAcquire& typed, const Call& call)
+Result<RunEnd> act(const RawAcquire& typed, const Call& call)
 {
   Result<RunEnd> end = acquired(typed, call);
   if (typed.exports) {
@@ -160,14 +160,14 @@ Result<RunEnd> act(const TypedAcquire& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedAcquire>();
+  auto typed = std::make_shared<RawAcquire>();
   describe_acquire(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 
 }  // namespace
 
-void describe_acquire(Options& options, TypedAcquire& typed)
+void describe_acquire(Options& options, RawAcquire& typed)
 {
   describe_keys(options, typed.keys);
   describe_shards(options, typed.shards, "--export and --json say which");
@@ -185,52 +185,52 @@ void describe_acquire(Options& options, TypedAcquire& typed)
   describe_server(options, typed.server);
 }
 
-Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
-                                     const Environment& environment)
+Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const std::string> operands,
+                                       const Environment& environment)
 {
-  Result<LockName> name = meant_key(typed.keys, operands);
+  Result<LockName> name = resolve_key(typed.keys, operands);
   if (!name) {
     return name.error();
   }
-  const Result<Mode> mode = meant_mode(typed.mode);
+  const Result<Mode> mode = resolve_mode(typed.mode);
   if (!mode) {
     return mode.error();
   }
-  const Result<Millis> ttl = meant_ttl(typed);
+  const Result<Millis> ttl = resolve_ttl(typed);
   if (!ttl) {
     return ttl.error();
   }
-  const Result<std::optional<Ward>> ward = meant_ward(typed);
+  const Result<std::optional<WatchedProcess>> ward = resolve_ward(typed);
   if (!ward) {
     return ward.error();
   }
-  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
   if (!wait) {
     return wait.error();
   }
-  const Result<int> busy_code = meant_number(typed.busy_code.value_or("75"), busy_code_rule);
+  const Result<int> busy_code = resolve_number(typed.busy_code.value_or("75"), busy_code_rule);
   if (!busy_code) {
     return busy_code.error();
   }
   if (typed.exports && typed.json) {
     return usage("--export and --json exclude each other (try --export alone)");
   }
-  const Result<std::vector<LockName>> shards = meant_shards(typed.shards, *name);
+  const Result<std::vector<LockName>> shards = resolve_shards(typed.shards, *name);
   if (!shards) {
     return shards.error();
   }
   if (!shards->empty() && !typed.exports && !typed.json) {
     return usage("--shards: which lock was taken is said by --export and --json only (try --export)");
   }
-  Result<std::string> label = meant_label(typed.label);
+  Result<std::string> label = resolve_label(typed.label);
   if (!label) {
     return label.error();
   }
-  Result<ServerSpec> server = meant_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(typed.server, environment);
   if (!server) {
     return server.error();
   }
-  const Result<unsigned> sync = meant_sync(typed.sync, *server);
+  const Result<unsigned> sync = resolve_sync(typed.sync, *server);
   if (!sync) {
     return sync.error();
   }

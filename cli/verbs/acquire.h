@@ -13,11 +13,11 @@
 
 namespace rlock::cli {
 
-struct TypedAcquire {
-  TypedKeys keys;
-  TypedServer server;
-  TypedPatience patience;
-  TypedMode mode;
+struct RawAcquire {
+  RawKeys keys;
+  RawServer server;
+  RawPatience patience;
+  RawMode mode;
   Text shards;
   Text busy_code;
   Text pid;
@@ -33,9 +33,9 @@ struct TypedAcquire {
   bool quiet = false;
 };
 
-void describe_acquire(Options& options, TypedAcquire& typed);
+void describe_acquire(Options& options, RawAcquire& typed);
 
-Result<AcquireRequest> meant_acquire(const TypedAcquire& typed, std::span<const std::string> operands,
-                                     const Environment& environment);
+Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const std::string> operands,
+                                       const Environment& environment);
 
 }  // namespace rlock::cli

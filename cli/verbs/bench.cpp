@@ -14,9 +14,9 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedBench {
-  TypedKeys keys;
-  TypedServer server;
+struct RawBench {
+  RawKeys keys;
+  RawServer server;
   Text time;
   Text connections;
   bool json = false;
@@ -82,17 +82,17 @@ void tell(const BenchResult& result, const BenchPlan& plan, bool json)
   print(line.data());
 }
 
-Result<BenchPlan> meant(const TypedBench& typed, const Environment& environment)
+Result<BenchPlan> meant(const RawBench& typed, const Environment& environment)
 {
-  const Result<Millis> time = typed.time ? meant_duration(*typed.time, time_rule) : Millis{1000};
+  const Result<Millis> time = typed.time ? resolve_duration(*typed.time, time_rule) : Millis{1000};
   if (!time) {
     return time.error();
   }
-  const Result<int> connections = typed.connections ? meant_number(*typed.connections, connections_rule) : 4;
+  const Result<int> connections = typed.connections ? resolve_number(*typed.connections, connections_rule) : 4;
   if (!connections) {
     return connections.error();
   }
-  Result<ServerSpec> server = meant_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(typed.server, environment);
   if (!server) {
     return server.error();
   }
@@ -103,7 +103,7 @@ Result<BenchPlan> meant(const TypedBench& typed, const Environment& environment)
 }
 
 // A signal ends it, but not before its locks are deleted.
-Result<RunEnd> act(const TypedBench& typed, const Call& call)
+Result<RunEnd> act(const RawBench& typed, const Call& call)
 {
   const Result<BenchPlan> plan = meant(typed, call.environment);
   if (!plan) {
@@ -124,7 +124,7 @@ Result<RunEnd> act(const TypedBench& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedBench>();
+  auto typed = std::make_shared<RawBench>();
   options.text("--for", typed->time, "DUR", "how long each of the three measurements takes (1s)");
   options.text("--connections", typed->connections, "N", "how many take and release at once, each its own lock (4)");
   describe_prefix(options, typed->keys);

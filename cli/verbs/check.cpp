@@ -23,9 +23,9 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const TypedClaim& typed, const Call& call)
+Result<RunEnd> act(const RawClaim& typed, const Call& call)
 {
-  const Result<Claim> claim = meant_claim(typed, call.operands, call.environment);
+  const Result<Claim> claim = resolve_claim(typed, call.operands, call.environment);
   if (!claim) {
     return claim.error();
   }
@@ -34,7 +34,7 @@ Result<RunEnd> act(const TypedClaim& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedClaim>();
+  auto typed = std::make_shared<RawClaim>();
   describe_claim(options, *typed);
   options.flag("--json", typed->json, "one JSON object a line, when it is ours");
   return [typed](const Call& call) { return act(*typed, call); };

@@ -52,7 +52,7 @@ Result<RunEnd> act(bool next, const Call& call)
   if (call.operands.size() != 1) {
     return usage("say for which shell: rlock completion bash, zsh or fish");
   }
-  const auto script = meant_choice(call.operands.front(), "completion", scripts);
+  const auto script = resolve_choice(call.operands.front(), "completion", scripts);
   if (!script) {
     return script.error();
   }

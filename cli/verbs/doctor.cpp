@@ -20,9 +20,9 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedDoctor {
-  TypedKeys keys;
-  TypedServer server;
+struct RawDoctor {
+  RawKeys keys;
+  RawServer server;
   Text ttl;
   bool json = false;
 };
@@ -58,7 +58,7 @@ std::string shown(const Finding& finding)
 }
 
 // Several servers are told apart by a line of their own. No server: this host.
-void tell(const std::vector<Finding>& findings, const std::string& server, const TypedDoctor& typed, bool several)
+void tell(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& typed, bool several)
 {
   if (several && !typed.json) {
     print((server.empty() ? "this host" : server) + "\n");
@@ -73,7 +73,7 @@ bool any_failed(const std::vector<Finding>& findings)
   return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.status == Health::fail; });
 }
 
-Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const TypedDoctor& typed, Millis ttl)
+Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& typed, Millis ttl)
 {
   const BootClock clock;
   SystemRng rng;
@@ -81,19 +81,19 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
   if (!name) {
     return name.error();
   }
-  const auto transport = open_transport(server, endpoint, clock, Stop::never());
+  const auto transport = open_transport(server, endpoint, clock, StopToken::never());
   if (!transport) {
     Facts facts;
     facts.server = endpoint.shown();
     facts.failure = transport.error();
     return facts;
   }
-  const auto anonymous = open_transport(server, without_password(endpoint), clock, Stop::never());
+  const auto anonymous = open_transport(server, without_password(endpoint), clock, StopToken::never());
   if (!anonymous) {
     return anonymous.error();
   }
-  return examine(**transport, **anonymous, endpoint, {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout},
-                 clock, rng);
+  return collect_facts(**transport, **anonymous, endpoint,
+                       {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
 }
 
 // A server of which nothing could be asked weighs more than one that failed a check.
@@ -103,13 +103,13 @@ ExitCode worse(ExitCode one, ExitCode other)
   return weight(one) >= weight(other) ? one : other;
 }
 
-Result<RunEnd> act(const TypedDoctor& typed, const Call& call)
+Result<RunEnd> act(const RawDoctor& typed, const Call& call)
 {
-  const Result<Millis> ttl = typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Millis{30'000};
+  const Result<Millis> ttl = typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Millis{30'000};
   if (!ttl) {
     return ttl.error();
   }
-  const Result<ServerSpec> server = meant_server(typed.server, call.environment);
+  const Result<ServerSpec> server = resolve_server(typed.server, call.environment);
   if (!server) {
     return server.error();
   }
@@ -128,18 +128,18 @@ Result<RunEnd> act(const TypedDoctor& typed, const Call& call)
                                             : ExitCode::ok);
     all.push_back(*facts);
   }
-  const auto together = judge_together(all);
+  const auto together = rules_together(all);
   if (!together.empty()) {
     tell(together, server->shown(), typed, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
-  tell(judge_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", typed, several);
+  tell(rules_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", typed, several);
   return ended(end);
 }
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedDoctor>();
+  auto typed = std::make_shared<RawDoctor>();
   options.text("--ttl", typed->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
   describe_prefix(options, typed->keys);
   options.flag("--json", typed->json, "one JSON object a line");

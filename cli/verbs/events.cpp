@@ -7,8 +7,8 @@
 #include "cli/output/output.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
-#include "lock/event_log.h"
 #include "store/redis/acl_error.h"
+#include "store/redis/event_log_query.h"
 
 #include <algorithm>
 #include <array>
@@ -23,9 +23,9 @@ using std::chrono_literals::operator""ms;
 constexpr Millis between_looks = 500ms;
 constexpr int looks_between_searches = 10;  // for further locks, and for leases that have ended
 
-struct TypedEvents {
-  TypedKeys keys;
-  TypedServer server;
+struct RawEvents {
+  RawKeys keys;
+  RawServer server;
   bool follow = false;
   bool json = false;
 };
@@ -57,7 +57,7 @@ class Trails {
 
   Result<Done> search(std::string_view pattern)
   {
-    const auto names = find_trails(*m_transport, pattern, m_opened.per_answer());
+    const auto names = find_event_logs(*m_transport, pattern, m_opened.per_answer());
     if (!names) {
       return names.error();
     }
@@ -70,11 +70,11 @@ class Trails {
   // What is new, in its order.
   Result<std::vector<ShownEvent>> news()
   {
-    std::vector<TrailQuery> queries;
+    std::vector<EventLogQuery> queries;
     for (const auto& [name, trail] : m_trails) {
       queries.push_back({name, trail.last});
     }
-    const auto trails = read_trails(*m_transport, queries, m_opened.limit());
+    const auto trails = read_event_logs(*m_transport, queries, m_opened.limit());
     if (!trails) {
       return trails.error();
     }
@@ -110,7 +110,7 @@ class Trails {
     }
     auto events = news();
     for (auto each = gone.begin(); events && each != gone.end(); ++each) {
-      TrailReader& reader = m_trails[each->first].reader;
+      EventLogReader& reader = m_trails[each->first].reader;
       if (reader.holder() == each->second) {
         events->push_back({each->first, reader.expired(wall_clock_ms())});
       }
@@ -118,11 +118,11 @@ class Trails {
     return events;
   }
 
-  void pause() const { m_opened.clock->sleep_until(m_opened.clock->now() + between_looks, Stop::never()); }
+  void pause() const { m_opened.clock->sleep_until(m_opened.clock->now() + between_looks, StopToken::never()); }
 
  private:
   struct Trail {
-    TrailReader reader;
+    EventLogReader reader;
     std::string last;
   };
 
@@ -130,7 +130,7 @@ class Trails {
   {
     const auto state = m_opened.store->inspect(name, m_opened.limit());
     if (!state) {
-      return state.error().fault == Fault::config ? Result(false) : Result<bool>(state.error());
+      return state.error().fault == ErrorCode::config ? Result(false) : Result<bool>(state.error());
     }
     return std::any_of(state->holders.begin(), state->holders.end(),
                        [&](const Holder& holder) { return holder.owner == owner; });
@@ -141,7 +141,7 @@ class Trails {
   std::map<LockName, Trail> m_trails;
 };
 
-Result<Done> tell(Result<std::vector<ShownEvent>> events, const TypedEvents& typed)
+Result<Done> tell(Result<std::vector<ShownEvent>> events, const RawEvents& typed)
 {
   if (!events) {
     return events.error();
@@ -153,7 +153,7 @@ Result<Done> tell(Result<std::vector<ShownEvent>> events, const TypedEvents& typ
 }
 
 // Through restarts of the server; only what cannot pass ends it.
-Result<RunEnd> follow(Trails& trails, const TypedEvents& typed, const std::optional<std::string>& pattern)
+Result<RunEnd> follow(Trails& trails, const RawEvents& typed, const std::optional<std::string>& pattern)
 {
   bool is_away = false;
   for (int look = 1;; ++look) {
@@ -171,9 +171,9 @@ Result<RunEnd> follow(Trails& trails, const TypedEvents& typed, const std::optio
   }
 }
 
-Result<Trails> open_trails(const TypedEvents& typed, const Environment& environment)
+Result<Trails> open_trails(const RawEvents& typed, const Environment& environment)
 {
-  const Result<ServerSpec> server = meant_server(typed.server, environment);
+  const Result<ServerSpec> server = resolve_server(typed.server, environment);
   if (!server) {
     return server.error();
   }
@@ -184,7 +184,7 @@ Result<Trails> open_trails(const TypedEvents& typed, const Environment& environm
   if (!opened) {
     return opened.error();
   }
-  auto transport = open_transport(*server, server->endpoints.front(), *opened->clock, Stop::never());
+  auto transport = open_transport(*server, server->endpoints.front(), *opened->clock, StopToken::never());
   if (!transport) {
     return transport.error();
   }
@@ -200,14 +200,14 @@ Error with_a_choice(Error error)
   return error;
 }
 
-Result<RunEnd> act(const TypedEvents& typed, const Call& call)
+Result<RunEnd> act(const RawEvents& typed, const Call& call)
 {
   std::optional<std::string> pattern;
   std::vector<LockName> names;
   if (typed.keys.keys.empty() && call.operands.empty()) {
-    pattern = meant_pattern(typed.keys, "*");
+    pattern = resolve_pattern(typed.keys, "*");
   } else {
-    auto meant = meant_keys(typed.keys, call.operands);
+    auto meant = resolve_keys(typed.keys, call.operands);
     if (!meant) {
       return meant.error();
     }
@@ -231,7 +231,7 @@ Result<RunEnd> act(const TypedEvents& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedEvents>();
+  auto typed = std::make_shared<RawEvents>();
   options.texts("-k,--key", typed->keys.keys, "KEY", "this lock, and others when given again (all)");
   describe_prefix(options, typed->keys);
   options.flag("-f,--follow", typed->follow, "go on, and tell what happens");

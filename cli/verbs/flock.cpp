@@ -54,7 +54,7 @@ constexpr std::array unfit{
     Unfit{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
 };
 
-void describe_unfit(Options& options, TypedFlock& typed)
+void describe_unfit(Options& options, RawFlock& typed)
 {
   Options hidden = options.in("");
   for (const Unfit& option : unfit) {
@@ -69,7 +69,7 @@ void describe_unfit(Options& options, TypedFlock& typed)
 }
 
 // Of -s, -x and -u the last one counts.
-void add_kind(Options& options, const char* names, TypedFlock& typed, FlockKind kind, const char* help)
+void add_kind(Options& options, const char* names, RawFlock& typed, FlockKind kind, const char* help)
 {
   options.each(
       names, nullptr, [&typed, kind] { typed.kind = kind; }, help);
@@ -87,7 +87,8 @@ Error no_command(const std::string& key)
 }
 
 // -c and its one string, or the command itself.
-Result<std::vector<std::string>> meant_command(const std::vector<std::string>& operands, const Environment& environment)
+Result<std::vector<std::string>> resolve_command(const std::vector<std::string>& operands,
+                                                 const Environment& environment)
 {
   const bool by_shell = operands[1] == "-c" || operands[1] == "--command";
   if (!by_shell) {
@@ -100,10 +101,10 @@ Result<std::vector<std::string>> meant_command(const std::vector<std::string>& o
   return std::vector<std::string>{std::string(shell.empty() ? "/bin/sh" : shell), "-c", operands[2]};
 }
 
-Result<std::optional<Millis>> meant_wait(const TypedFlock& typed)
+Result<std::optional<Millis>> resolve_wait(const RawFlock& typed)
 {
   if (typed.wait) {
-    const Result<Millis> wait = meant_duration(*typed.wait, wait_rule);
+    const Result<Millis> wait = resolve_duration(*typed.wait, wait_rule);
     if (!wait) {
       return wait.error();
     }
@@ -113,29 +114,29 @@ Result<std::optional<Millis>> meant_wait(const TypedFlock& typed)
 }
 
 // -u: what this job's own rflock holds is let go of before the job is over.
-Result<RunEnd> unlock(const TypedFlock& typed, const Call& call)
+Result<RunEnd> unlock(const RawFlock& typed, const Call& call)
 {
-  const TypedClaim claimed{.keys = {.keys = {call.operands.front()}, .prefix = typed.keys.prefix},
-                           .server = typed.server,
-                           .token = std::nullopt,
-                           .json = false,
-                           .quiet = !typed.verbose};
-  const Result<Claim> claim = meant_claim(claimed, {}, call.environment);
-  const Result<RunEnd> end = claim ? let_go(*claim, claimed, call) : claim.error();
+  const RawClaim claimed{.keys = {.keys = {call.operands.front()}, .prefix = typed.keys.prefix},
+                         .server = typed.server,
+                         .token = std::nullopt,
+                         .json = false,
+                         .quiet = !typed.verbose};
+  const Result<Claim> claim = resolve_claim(claimed, {}, call.environment);
+  const Result<RunEnd> end = claim ? release_all(*claim, claimed, call) : claim.error();
   if (call.operands.size() == 1) {
     return claim ? end
                  : usage("-u: nothing is held under " + printable(call.operands.front()) +
                          " here (inside a job of rflock's; elsewhere rlock release --token)");
   }
-  const auto command = meant_command(call.operands, call.environment);
+  const auto command = resolve_command(call.operands, call.environment);
   if (!command) {
     return command.error();
   }
   // As with flock(1), where an unlocked file keeps nobody from running anything.
-  return Error{Fault::unreachable, become(*command, call.environment.all(), call.signals).text};
+  return Error{ErrorCode::unreachable, exec_command(*command, call.environment.all(), call.signals).text};
 }
 
-Result<RunEnd> act(const TypedFlock& typed, const Call& call)
+Result<RunEnd> act(const RawFlock& typed, const Call& call)
 {
   if (typed.wants_version) {
     print_version();
@@ -150,7 +151,7 @@ Result<RunEnd> act(const TypedFlock& typed, const Call& call)
   if (typed.kind == FlockKind::none) {
     return unlock(typed, call);
   }
-  const Result<RunRequest> request = meant_flock(typed, call.operands, call.environment);
+  const Result<RunRequest> request = resolve_flock(typed, call.operands, call.environment);
   const Result<Done> logging = use_log_format(typed.log_format, request ? &*request->names.begin() : nullptr);
   if (!logging) {
     return logging.error();
@@ -166,14 +167,14 @@ Result<RunEnd> act(const TypedFlock& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedFlock>();
+  auto typed = std::make_shared<RawFlock>();
   describe_flock(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 
 }  // namespace
 
-void describe_flock(Options& options, TypedFlock& typed)
+void describe_flock(Options& options, RawFlock& typed)
 {
   add_kind(options, "-s,--shared", typed, FlockKind::shared, "with others who share");
   add_kind(options, "-x,-e,--exclusive", typed, FlockKind::exclusive, "alone (the default)");
@@ -195,39 +196,39 @@ void describe_flock(Options& options, TypedFlock& typed)
   describe_unfit(options, typed);
 }
 
-Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::string>& operands,
-                               const Environment& environment)
+Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::string>& operands,
+                                 const Environment& environment)
 {
   if (operands.size() == 1) {
     return no_command(operands.front());
   }
-  TypedKeys keys = typed.keys;
+  RawKeys keys = typed.keys;
   keys.keys = {operands.front()};
-  Result<LockName> name = meant_key(keys, {});
+  Result<LockName> name = resolve_key(keys, {});
   if (!name) {
     return name.error();
   }
-  Result<std::vector<std::string>> command = meant_command(operands, environment);
+  Result<std::vector<std::string>> command = resolve_command(operands, environment);
   if (!command) {
     return command.error();
   }
-  const Result<std::optional<Millis>> wait = meant_wait(typed);
+  const Result<std::optional<Millis>> wait = resolve_wait(typed);
   if (!wait) {
     return wait.error();
   }
-  const Result<int> busy_code = meant_number(typed.busy_code.value_or("1"), busy_code_rule);
+  const Result<int> busy_code = resolve_number(typed.busy_code.value_or("1"), busy_code_rule);
   if (!busy_code) {
     return busy_code.error();
   }
-  const Result<Millis> ttl = typed.ttl ? meant_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+  const Result<Millis> ttl = typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
   if (!ttl) {
     return ttl.error();
   }
-  Result<std::string> label = meant_label(typed.label);
+  Result<std::string> label = resolve_label(typed.label);
   if (!label) {
     return label.error();
   }
-  Result<ServerSpec> server = meant_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(typed.server, environment);
   if (!server) {
     return server.error();
   }
@@ -239,10 +240,10 @@ Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::s
                     .wait = *wait,
                     .busy_code = *busy_code,
                     .label = *std::move(label),
-                    .manners = Manners::flock,
+                    .compatibility = Compatibility::flock,
                     .argv = *std::move(command),
                     .environment = environment.all(),
-                    .leftovers = typed.close ? Leftovers::leave : Leftovers::heirs,
+                    .leftovers = typed.close ? Leftovers::leave : Leftovers::inherited_pipe,
                     .max_runtime = std::nullopt};
 }
 

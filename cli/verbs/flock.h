@@ -11,9 +11,9 @@ namespace rlock::cli {
 
 enum class FlockKind { exclusive, shared, none };
 
-struct TypedFlock {
-  TypedKeys keys;  // the prefix; the key is the first operand
-  TypedServer server;
+struct RawFlock {
+  RawKeys keys;  // the prefix; the key is the first operand
+  RawServer server;
   FlockKind kind = FlockKind::exclusive;
   bool no_wait = false;
   Text wait;
@@ -27,10 +27,10 @@ struct TypedFlock {
   std::string unfit;  // an option of flock(1) that a key cannot have, and why; empty: none
 };
 
-void describe_flock(Options& options, TypedFlock& typed);
+void describe_flock(Options& options, RawFlock& typed);
 
 // `operands`: KEY and what is to run. Unlike with `run`, what flock(1) takes is taken: -n with -w is -n.
-Result<RunRequest> meant_flock(const TypedFlock& typed, const std::vector<std::string>& operands,
-                               const Environment& environment);
+Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::string>& operands,
+                                 const Environment& environment);
 
 }  // namespace rlock::cli

@@ -65,7 +65,7 @@ Result<Done> confirmed(const LockState& state, const MeantForce& meant)
     return unconfirmed(holder);
   }
   if (!meant.owner && !state.proven) {
-    return Error{Fault::config,
+    return Error{ErrorCode::config,
                  "nothing proves that " + printable(meant.name.text()) +
                      " is a lock, its value may be data of another program: it is deleted only with --token " +
                      printable(holder.owner.text())};
@@ -73,9 +73,9 @@ Result<Done> confirmed(const LockState& state, const MeantForce& meant)
   return Done{};
 }
 
-Result<Millis> meant_grace(const TypedForce& typed)
+Result<Millis> resolve_grace(const RawForce& typed)
 {
-  Result<Millis> grace = meant_duration(typed.grace.value_or("10s"), grace_rule);
+  Result<Millis> grace = resolve_duration(typed.grace.value_or("10s"), grace_rule);
   if (!grace || !typed.now) {
     return grace;
   }
@@ -112,7 +112,7 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce&
       .server_timeout = opened.timeout,
       .revoked = [&meant](const ForceHeld& held) { tell_revoked(meant.name, held); },
   };
-  const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, Stop::never());
+  const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, StopToken::never());
   if (!end) {
     return end.error();
   }
@@ -149,9 +149,9 @@ Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const
   return may_take ? take(state, meant, opened) : Result<RunEnd>(may_take.error());
 }
 
-Result<RunEnd> act(const TypedForce& typed, const Call& call)
+Result<RunEnd> act(const RawForce& typed, const Call& call)
 {
-  const Result<MeantForce> meant = meant_force(typed, call.operands);
+  const Result<MeantForce> meant = resolve_force(typed, call.operands);
   if (!meant) {
     return meant.error();
   }
@@ -174,14 +174,14 @@ Result<RunEnd> act(const TypedForce& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedForce>();
+  auto typed = std::make_shared<RawForce>();
   describe_force(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }
 
 }  // namespace
 
-void describe_force(Options& options, TypedForce& typed)
+void describe_force(Options& options, RawForce& typed)
 {
   describe_keys(options, typed.keys);
   options.text("--token", typed.token, "T", "only if this is still the holder (status shows its token)");
@@ -192,13 +192,13 @@ void describe_force(Options& options, TypedForce& typed)
   describe_server(options, typed.server);
 }
 
-Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands)
+Result<MeantForce> resolve_force(const RawForce& typed, std::span<const std::string> operands)
 {
-  Result<LockName> name = meant_key(typed.keys, operands);
+  Result<LockName> name = resolve_key(typed.keys, operands);
   if (!name) {
     return name.error();
   }
-  const Result<Millis> grace = meant_grace(typed);
+  const Result<Millis> grace = resolve_grace(typed);
   if (!grace) {
     return grace.error();
   }

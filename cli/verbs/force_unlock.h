@@ -9,9 +9,9 @@
 
 namespace rlock::cli {
 
-struct TypedForce {
-  TypedKeys keys;
-  TypedServer server;
+struct RawForce {
+  RawKeys keys;
+  RawServer server;
   Text token;
   bool yes = false;
   Text grace;
@@ -19,7 +19,7 @@ struct TypedForce {
   bool json = false;
 };
 
-void describe_force(Options& options, TypedForce& typed);
+void describe_force(Options& options, RawForce& typed);
 
 struct MeantForce {
   LockName name;
@@ -28,7 +28,7 @@ struct MeantForce {
   Millis grace;
   bool json;
 };
-Result<MeantForce> meant_force(const TypedForce& typed, std::span<const std::string> operands);
+Result<MeantForce> resolve_force(const RawForce& typed, std::span<const std::string> operands);
 
 std::string show_force(const LockName& name, const ForceEnd& end);  // one line
 ExitCode exit_code_of_force(const ForceEnd& end);

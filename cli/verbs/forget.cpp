@@ -11,9 +11,9 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedForget {
-  TypedKeys keys;
-  TypedServer server;
+struct RawForget {
+  RawKeys keys;
+  RawServer server;
   bool json = false;
 };
 
@@ -29,9 +29,9 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const TypedForget& typed, const Call& call)
+Result<RunEnd> act(const RawForget& typed, const Call& call)
 {
-  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(typed.keys, call.operands);
   if (!name) {
     return name.error();
   }
@@ -51,7 +51,7 @@ Result<RunEnd> act(const TypedForget& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedForget>();
+  auto typed = std::make_shared<RawForget>();
   describe_keys(options, typed->keys);
   options.flag("--json", typed->json, "one JSON object a line");
   describe_server(options, typed->server);

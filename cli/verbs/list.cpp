@@ -15,10 +15,10 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedList {
-  TypedKeys keys;
-  TypedServer server;
-  TypedForm form;
+struct RawList {
+  RawKeys keys;
+  RawServer server;
+  RawForm form;
 };
 
 constexpr std::array<std::string_view, 2> examples{
@@ -49,13 +49,13 @@ void print_held(const std::vector<LockState>& states, Form form)
   }
 }
 
-Result<RunEnd> act(const TypedList& typed, const Call& call)
+Result<RunEnd> act(const RawList& typed, const Call& call)
 {
   if (call.operands.size() > 1) {
     return usage("one pattern at a time; does the shell expand it? (try rlock list 'billing:*')");
   }
-  const std::string pattern = meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
-  const Result<Form> form = meant_form(typed.form);
+  const std::string pattern = resolve_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const Result<Form> form = resolve_form(typed.form);
   if (!form) {
     return form.error();
   }
@@ -75,7 +75,7 @@ Result<RunEnd> act(const TypedList& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedList>();
+  auto typed = std::make_shared<RawList>();
   describe_prefix(options, typed->keys);
   describe_form(options, typed->form);
   describe_server(options, typed->server);

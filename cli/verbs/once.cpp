@@ -33,22 +33,22 @@ constexpr std::array exits{
     ExitLine{"126, 127", "the job cannot be executed, was not found"},
 };
 
-struct TypedOnce {
-  TypedRun run;
+struct RawOnce {
+  RawRun run;
   Text within;
   bool again = false;
 };
 
-Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
+Result<RunRequest> resolve_once(const RawOnce& typed, const Call& call)
 {
   if (!typed.within) {
     return usage("--for is missing: for how long is a success good? (try --for 1h)");
   }
-  const Result<Millis> within = meant_duration(*typed.within, for_rule);
+  const Result<Millis> within = resolve_duration(*typed.within, for_rule);
   if (!within) {
     return within.error();
   }
-  auto request = meant_run(typed.run, call.operands, call.environment);
+  auto request = resolve_run(typed.run, call.operands, call.environment);
   if (!request) {
     return request;
   }
@@ -56,7 +56,7 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
     return usage("--key: given for " + std::to_string(request->names.size()) +
                  " locks, but a success is remembered under one (try one -k)");
   }
-  if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<PlainString>(request->mode)) {
+  if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<StringLock>(request->mode)) {
     return usage(
         "once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
         "rlock run)");
@@ -68,7 +68,7 @@ Result<RunRequest> meant_once(const TypedOnce& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedOnce>();
+  auto typed = std::make_shared<RawOnce>();
   options.text("--for", typed->within, "DUR",
                "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs "
                "waits, and shares its "
@@ -77,7 +77,7 @@ Act describe_verb(Options& options)
   describe_keys(options, typed->run.keys);
   describe_mode_of_one(options, typed->run.mode);
   describe_run_options(options, typed->run);
-  return [typed](const Call& call) { return act_on(typed->run, call, meant_once(*typed, call)); };
+  return [typed](const Call& call) { return act_on(typed->run, call, resolve_once(*typed, call)); };
 }
 
 }  // namespace

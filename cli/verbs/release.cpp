@@ -22,18 +22,18 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const TypedClaim& typed, const Call& call)
+Result<RunEnd> act(const RawClaim& typed, const Call& call)
 {
-  const Result<Claim> claim = meant_claim(typed, call.operands, call.environment);
+  const Result<Claim> claim = resolve_claim(typed, call.operands, call.environment);
   if (!claim) {
     return claim.error();
   }
-  return let_go(*claim, typed, call);
+  return release_all(*claim, typed, call);
 }
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedClaim>();
+  auto typed = std::make_shared<RawClaim>();
   describe_claim(options, *typed);
   return [typed](const Call& call) { return act(*typed, call); };
 }

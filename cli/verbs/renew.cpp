@@ -9,8 +9,8 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedRenew {
-  TypedClaim claim;
+struct RawRenew {
+  RawClaim claim;
   Text lease;
 };
 
@@ -32,28 +32,28 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<Millis> meant_lease(const TypedRenew& typed, const Environment& environment)
+Result<Millis> resolve_lease(const RawRenew& typed, const Environment& environment)
 {
   if (typed.lease) {
-    return meant_duration(*typed.lease, fixed_lease_rule);
+    return resolve_duration(*typed.lease, fixed_lease_rule);
   }
   const std::string_view inherited = environment.value(lease_variable);
   if (inherited.empty()) {
     return usual_lease;
   }
-  Result<Millis> lease = meant_duration(std::string(inherited) + "ms", fixed_lease_rule);
+  Result<Millis> lease = resolve_duration(std::string(inherited) + "ms", fixed_lease_rule);
   return lease ? std::move(lease)
-               : Error{Fault::config, std::string(lease_variable) + ": '" + printable(inherited) +
-                                          "' is no number of milliseconds for a lease (try --lease 5m)"};
+               : Error{ErrorCode::config, std::string(lease_variable) + ": '" + printable(inherited) +
+                                              "' is no number of milliseconds for a lease (try --lease 5m)"};
 }
 
-Result<RunEnd> act(const TypedRenew& typed, const Call& call)
+Result<RunEnd> act(const RawRenew& typed, const Call& call)
 {
-  const Result<Claim> claim = meant_claim(typed.claim, call.operands, call.environment);
+  const Result<Claim> claim = resolve_claim(typed.claim, call.operands, call.environment);
   if (!claim) {
     return claim.error();
   }
-  const Result<Millis> lease = meant_lease(typed, call.environment);
+  const Result<Millis> lease = resolve_lease(typed, call.environment);
   if (!lease) {
     return lease.error();
   }
@@ -62,7 +62,7 @@ Result<RunEnd> act(const TypedRenew& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedRenew>();
+  auto typed = std::make_shared<RawRenew>();
   describe_claim(options, typed->claim);
   options.text("--lease", typed->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
   options.flag("--json", typed->claim.json, "one JSON object a line, when it is ours");

@@ -47,7 +47,7 @@ constexpr std::array exits{
     ExitLine{"126, 127", "the job cannot be executed, was not found"},
 };
 
-void describe_lease(Options& options, TypedRun& typed)
+void describe_lease(Options& options, RawRun& typed)
 {
   options.text("--lease", typed.lease, "auto|DUR",
                "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
@@ -60,7 +60,7 @@ void describe_lease(Options& options, TypedRun& typed)
   describe_label(options, typed.label);
 }
 
-void describe_job(Options& options, TypedRun& typed)
+void describe_job(Options& options, RawRun& typed)
 {
   Options group = options.in("Job");
   group.text("--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR");
@@ -70,15 +70,15 @@ void describe_job(Options& options, TypedRun& typed)
              "what becomes of processes that the job leaves behind (stop)");
 }
 
-Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_waiting(const RawRun& typed, RunRequest& request)
 {
-  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
   if (!wait) {
     return wait.error();
   }
   request.wait = *wait;
   if (typed.busy_code) {
-    const Result<int> code = meant_number(*typed.busy_code, busy_code_rule);
+    const Result<int> code = resolve_number(*typed.busy_code, busy_code_rule);
     if (!code) {
       return code.error();
     }
@@ -87,9 +87,9 @@ Result<Done> mean_waiting(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_label(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_label(const RawRun& typed, RunRequest& request)
 {
-  Result<std::string> label = meant_label(typed.label);
+  Result<std::string> label = resolve_label(typed.label);
   if (!label) {
     return label.error();
   }
@@ -97,12 +97,12 @@ Result<Done> mean_label(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_shards(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_shards(const RawRun& typed, RunRequest& request)
 {
   if (typed.shards && request.names.size() > 1) {
     return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
   }
-  auto shards = meant_shards(typed.shards, *request.names.begin());
+  auto shards = resolve_shards(typed.shards, *request.names.begin());
   if (!shards) {
     return shards.error();
   }
@@ -110,9 +110,9 @@ Result<Done> mean_shards(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_mode(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_mode(const RawRun& typed, RunRequest& request)
 {
-  const Result<Mode> mode = meant_mode(typed.mode);
+  const Result<Mode> mode = resolve_mode(typed.mode);
   if (!mode) {
     return mode.error();
   }
@@ -120,7 +120,7 @@ Result<Done> mean_mode(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_lease(const RawRun& typed, RunRequest& request)
 {
   request.automatic = typed.lease.value_or("auto") == "auto";
   if (!request.automatic && typed.ttl) {
@@ -129,14 +129,14 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
   }
   const Text& typed_ttl = request.automatic ? typed.ttl : typed.lease;
   if (typed_ttl) {
-    const Result<Millis> ttl = meant_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
+    const Result<Millis> ttl = resolve_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
     if (!ttl) {
       return ttl.error();
     }
     request.ttl = *ttl;
   }
   if (typed.on_lost) {
-    const Result<OnLost> on_lost = meant_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+    const Result<OnLost> on_lost = resolve_choice(*typed.on_lost, "--on-lost", on_lost_choices);
     if (!on_lost) {
       return on_lost.error();
     }
@@ -145,9 +145,9 @@ Result<Done> mean_lease(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_sync(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_sync(const RawRun& typed, RunRequest& request)
 {
-  const Result<unsigned> replicas = meant_sync(typed.sync, request.server);
+  const Result<unsigned> replicas = resolve_sync(typed.sync, request.server);
   if (!replicas) {
     return replicas.error();
   }
@@ -155,24 +155,24 @@ Result<Done> mean_sync(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_times(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_times(const RawRun& typed, RunRequest& request)
 {
   if (typed.min_hold) {
-    const Result<Millis> min_hold = meant_duration(*typed.min_hold, min_hold_rule);
+    const Result<Millis> min_hold = resolve_duration(*typed.min_hold, min_hold_rule);
     if (!min_hold) {
       return min_hold.error();
     }
     request.min_hold = *min_hold;
   }
   if (typed.max_runtime) {
-    const Result<Millis> limit = meant_duration(*typed.max_runtime, max_runtime_rule);
+    const Result<Millis> limit = resolve_duration(*typed.max_runtime, max_runtime_rule);
     if (!limit) {
       return limit.error();
     }
     request.max_runtime = *limit;
   }
   if (typed.kill_after) {
-    const Result<Millis> kill_after = meant_duration(*typed.kill_after, kill_after_rule);
+    const Result<Millis> kill_after = resolve_duration(*typed.kill_after, kill_after_rule);
     if (!kill_after) {
       return kill_after.error();
     }
@@ -181,7 +181,7 @@ Result<Done> mean_times(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
+Result<Done> mean_stopping(const RawRun& typed, RunRequest& request)
 {
   if (typed.signal) {
     const std::optional<int> signal = signal_number(*typed.signal);
@@ -191,7 +191,7 @@ Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
     request.stop_signal = *signal;
   }
   if (typed.leftovers) {
-    const Result<Leftovers> leftovers = meant_choice(*typed.leftovers, "--leftovers", leftovers_choices);
+    const Result<Leftovers> leftovers = resolve_choice(*typed.leftovers, "--leftovers", leftovers_choices);
     if (!leftovers) {
       return leftovers.error();
     }
@@ -200,7 +200,7 @@ Result<Done> mean_stopping(const TypedRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Verbosity> meant_verbosity(const TypedRun& typed)
+Result<Verbosity> resolve_verbosity(const RawRun& typed)
 {
   if (typed.quiet && typed.verbose) {
     return usage("--quiet and --verbose exclude each other");
@@ -213,16 +213,17 @@ Result<Verbosity> meant_verbosity(const TypedRun& typed)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedRun>();
+  auto typed = std::make_shared<RawRun>();
   describe_run(options, *typed);
-  return [typed](const Call& call) { return act_on(*typed, call, meant_run(*typed, call.operands, call.environment)); };
+  return
+      [typed](const Call& call) { return act_on(*typed, call, resolve_run(*typed, call.operands, call.environment)); };
 }
 
 }  // namespace
 
-Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunRequest>& request)
+Result<RunEnd> act_on(const RawRun& typed, const Call& call, const Result<RunRequest>& request)
 {
-  const Result<Verbosity> verbosity = meant_verbosity(typed);
+  const Result<Verbosity> verbosity = resolve_verbosity(typed);
   if (!verbosity) {
     return verbosity.error();
   }
@@ -240,7 +241,7 @@ Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunR
   return run(*request, {clock, rng, call.signals, log});
 }
 
-void describe_run(Options& options, TypedRun& typed)
+void describe_run(Options& options, RawRun& typed)
 {
   describe_several_keys(options, typed.keys);
   describe_shards(options, typed.shards, "the job finds its number in RLOCK_SHARD");
@@ -248,7 +249,7 @@ void describe_run(Options& options, TypedRun& typed)
   describe_run_options(options, typed);
 }
 
-void describe_run_options(Options& options, TypedRun& typed)
+void describe_run_options(Options& options, RawRun& typed)
 {
   describe_patience(options, typed.patience);
   options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
@@ -260,17 +261,17 @@ void describe_run_options(Options& options, TypedRun& typed)
   describe_server(options, typed.server);
 }
 
-Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
-                             const Environment& environment)
+Result<RunRequest> resolve_run(const RawRun& typed, const std::vector<std::string>& command,
+                               const Environment& environment)
 {
-  const Result<std::vector<LockName>> names = meant_keys(typed.keys, {});
+  const Result<std::vector<LockName>> names = resolve_keys(typed.keys, {});
   if (!names) {
     return names.error();
   }
   if (command.empty()) {
     return usage("no command to run (try rlock run -k " + printable(names->front().text()) + " -- ./job.sh)");
   }
-  Result<ServerSpec> server = meant_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(typed.server, environment);
   if (!server) {
     return server.error();
   }

@@ -11,11 +11,11 @@
 
 namespace rlock::cli {
 
-struct TypedRun {
-  TypedKeys keys;
-  TypedServer server;
-  TypedPatience patience;
-  TypedMode mode;
+struct RawRun {
+  RawKeys keys;
+  RawServer server;
+  RawPatience patience;
+  RawMode mode;
   Text busy_code;
   Text shards;
   Text lease;
@@ -33,13 +33,13 @@ struct TypedRun {
   bool verbose = false;
 };
 
-void describe_run(Options& options, TypedRun& typed);
-void describe_run_options(Options& options, TypedRun& typed);  // all but the keys and the kind of lock
+void describe_run(Options& options, RawRun& typed);
+void describe_run_options(Options& options, RawRun& typed);  // all but the keys and the kind of lock
 
-Result<RunRequest> meant_run(const TypedRun& typed, const std::vector<std::string>& command,
-                             const Environment& environment);
+Result<RunRequest> resolve_run(const RawRun& typed, const std::vector<std::string>& command,
+                               const Environment& environment);
 
 // Runs it, unless it cannot be meant.
-Result<RunEnd> act_on(const TypedRun& typed, const Call& call, const Result<RunRequest>& request);
+Result<RunEnd> act_on(const RawRun& typed, const Call& call, const Result<RunRequest>& request);
 
 }  // namespace rlock::cli

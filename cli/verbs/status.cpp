@@ -14,10 +14,10 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedStatus {
-  TypedKeys keys;
-  TypedServer server;
-  TypedForm form;
+struct RawStatus {
+  RawKeys keys;
+  RawServer server;
+  RawForm form;
 };
 
 constexpr std::array<std::string_view, 3> examples{
@@ -36,13 +36,13 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const TypedStatus& typed, const Call& call)
+Result<RunEnd> act(const RawStatus& typed, const Call& call)
 {
-  const Result<std::vector<LockName>> names = meant_keys(typed.keys, call.operands);
+  const Result<std::vector<LockName>> names = resolve_keys(typed.keys, call.operands);
   if (!names) {
     return names.error();
   }
-  const Result<Form> form = meant_form(typed.form);
+  const Result<Form> form = resolve_form(typed.form);
   if (!form) {
     return form.error();
   }
@@ -75,7 +75,7 @@ Result<RunEnd> act(const TypedStatus& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedStatus>();
+  auto typed = std::make_shared<RawStatus>();
   describe_keys(options, typed->keys);
   describe_form(options, typed->form);
   describe_server(options, typed->server);

@@ -52,7 +52,7 @@ Result<const Verb*> find_verb(std::string_view name)
     return usage("unknown verb '" + shown_word(name) + "' (to run a command: rlock run -k KEY -- " + shown_word(name) +
                  ")");
   }
-  return Error{Fault::usage,
+  return Error{ErrorCode::usage,
                "unknown verb '" + shown_word(name) + "'" + did_you_mean(name, names, " (rlock help lists them)")};
 }
 

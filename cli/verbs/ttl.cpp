@@ -11,9 +11,9 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedTtl {
-  TypedKeys keys;
-  TypedServer server;
+struct RawTtl {
+  RawKeys keys;
+  RawServer server;
   bool json = false;
 };
 
@@ -38,9 +38,9 @@ std::string bare(const LockState& state)
   return state.ttl ? std::to_string(state.ttl->count()) + "\n" : "-1\n";
 }
 
-Result<RunEnd> act(const TypedTtl& typed, const Call& call)
+Result<RunEnd> act(const RawTtl& typed, const Call& call)
 {
-  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(typed.keys, call.operands);
   if (!name) {
     return name.error();
   }
@@ -58,7 +58,7 @@ Result<RunEnd> act(const TypedTtl& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedTtl>();
+  auto typed = std::make_shared<RawTtl>();
   describe_keys(options, typed->keys);
   options.flag("--json", typed->json, "one JSON object a line");
   describe_server(options, typed->server);

@@ -13,10 +13,10 @@
 namespace rlock::cli {
 namespace {
 
-struct TypedWait {
-  TypedKeys keys;
-  TypedServer server;
-  TypedPatience patience;
+struct RawWait {
+  RawKeys keys;
+  RawServer server;
+  RawPatience patience;
   bool quiet = false;
 };
 
@@ -42,13 +42,13 @@ RunEnd busy(const LockName& name, Millis waited, const Log& log)
 }
 
 // Nothing of ours is on the server: a signal may end us as it ends any program.
-Result<RunEnd> act(const TypedWait& typed, const Call& call)
+Result<RunEnd> act(const RawWait& typed, const Call& call)
 {
-  const Result<LockName> name = meant_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(typed.keys, call.operands);
   if (!name) {
     return name.error();
   }
-  const Result<std::optional<Millis>> wait = meant_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
   if (!wait) {
     return wait.error();
   }
@@ -60,12 +60,12 @@ Result<RunEnd> act(const TypedWait& typed, const Call& call)
   const BootClock& clock = *opened->clock;
   SystemRng rng;
   const auto until = *wait ? std::optional{clock.now() + **wait} : std::nullopt;
-  const Result<Freedom> freedom =
-      wait_until_free(*opened->store, *name, until, opened->timeout, clock, rng, Stop::never());
+  const Result<WaitResult> freedom =
+      wait_until_free(*opened->store, *name, until, opened->timeout, clock, rng, StopToken::never());
   if (!freedom) {
     return freedom.error();
   }
-  if (*freedom == Freedom::free) {
+  if (*freedom == WaitResult::free) {
     return ended(ExitCode::ok);
   }
   return busy(*name, wait->value_or(Millis{0}), Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
@@ -73,7 +73,7 @@ Result<RunEnd> act(const TypedWait& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedWait>();
+  auto typed = std::make_shared<RawWait>();
   describe_keys(options, typed->keys);
   describe_patience(options, typed->patience);
   options.flag("-q,--quiet", typed->quiet, "do not say that it is busy");

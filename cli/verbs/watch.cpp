@@ -26,9 +26,9 @@ using namespace std::chrono_literals;
 constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
 constexpr char ctrl_z = 26;
 
-struct TypedWatch {
-  TypedKeys keys;
-  TypedServer server;
+struct RawWatch {
+  RawKeys keys;
+  RawServer server;
   Text interval;
   bool json = false;
 };
@@ -193,16 +193,16 @@ class Watch {
   Instant m_look_at{};
 };
 
-Result<RunEnd> act(const TypedWatch& typed, const Call& call)
+Result<RunEnd> act(const RawWatch& typed, const Call& call)
 {
   if (call.operands.size() > 1) {
     return usage("one pattern at a time; does the shell expand it? (try rlock watch 'billing:*')");
   }
-  const auto interval = meant_duration(typed.interval.value_or("1s"), interval_rule);
+  const auto interval = resolve_duration(typed.interval.value_or("1s"), interval_rule);
   if (!interval) {
     return interval.error();
   }
-  const auto server = meant_server(typed.server, call.environment);
+  const auto server = resolve_server(typed.server, call.environment);
   if (!server) {
     return server.error();
   }
@@ -210,7 +210,7 @@ Result<RunEnd> act(const TypedWatch& typed, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const std::string pattern = meant_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const std::string pattern = resolve_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
   call.signals.block();
   Watch watch(*opened, pattern, server->shown(), *interval, call.signals);
   if (const auto begun = watch.begin(); !begun) {
@@ -221,7 +221,7 @@ Result<RunEnd> act(const TypedWatch& typed, const Call& call)
 
 Act describe_verb(Options& options)
 {
-  auto typed = std::make_shared<TypedWatch>();
+  auto typed = std::make_shared<RawWatch>();
   describe_prefix(options, typed->keys);
   options.text("--interval", typed->interval, "DUR", "from one look at the server to the next (1s)");
   options.flag("--json", typed->json, "one JSON object a line, each time for every lock");

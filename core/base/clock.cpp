@@ -20,7 +20,7 @@ Instant BootClock::now() const
 
 // poll's own timeout stands still in suspend, so the instant is looked at again each time it returns; a
 // wait is late by one wake-up after a resume, never early.
-Wake BootClock::sleep_until(Instant when, const Stop& stop) const
+Wake BootClock::sleep_until(Instant when, const StopToken& stop) const
 {
   for (;;) {
     const Instant current = now();

@@ -24,7 +24,7 @@ using Instant = BootTime::time_point;
 
 constexpr Instant far_future = Instant::max();
 
-class Stop;
+class StopToken;
 enum class Wake { due, stopped };
 
 // Thread-safe. Tests bring their own.
@@ -33,13 +33,13 @@ class Clock {
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant now() const = 0;
   // Until the instant has come or `stop` is readable, whichever is first.
-  virtual Wake sleep_until(Instant when, const Stop& stop) const = 0;
+  virtual Wake sleep_until(Instant when, const StopToken& stop) const = 0;
 };
 
 class BootClock final : public Clock {
  public:
   [[nodiscard]] Instant now() const override;
-  Wake sleep_until(Instant when, const Stop& stop) const override;
+  Wake sleep_until(Instant when, const StopToken& stop) const override;
 };
 
 // The timeout to hand to poll(2): never negative, rounded up so that a wait is not over before its time,

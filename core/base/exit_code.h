@@ -24,19 +24,19 @@ enum class ExitCode {
   not_found = 127,
 };
 
-constexpr ExitCode exit_code_of(Fault fault)
+constexpr ExitCode exit_code_of(ErrorCode fault)
 {
   switch (fault) {
-    case Fault::usage: return ExitCode::usage;
-    case Fault::config: return ExitCode::config;
-    case Fault::unreachable:
-    case Fault::unfit: return ExitCode::unavailable;
-    case Fault::refused: return ExitCode::refused;
-    case Fault::os: return ExitCode::os;
-    case Fault::not_found: return ExitCode::not_found;
-    case Fault::not_executable: return ExitCode::not_executable;
-    case Fault::internal:
-    case Fault::interrupted: break;
+    case ErrorCode::usage: return ExitCode::usage;
+    case ErrorCode::config: return ExitCode::config;
+    case ErrorCode::unreachable:
+    case ErrorCode::unfit: return ExitCode::unavailable;
+    case ErrorCode::refused: return ExitCode::refused;
+    case ErrorCode::os: return ExitCode::os;
+    case ErrorCode::not_found: return ExitCode::not_found;
+    case ErrorCode::not_executable: return ExitCode::not_executable;
+    case ErrorCode::internal:
+    case ErrorCode::interrupted: break;
   }
   return ExitCode::internal;
 }

@@ -127,7 +127,7 @@ void finish_log()
   const BootClock clock;
   const Instant give_up = clock.now() + last_wait;
   while (!backlog().try_again() && clock.now() < give_up) {
-    clock.sleep_until(clock.now() + look_every, Stop::never());
+    clock.sleep_until(clock.now() + look_every, StopToken::never());
   }
 }
 

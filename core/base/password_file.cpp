@@ -13,7 +13,7 @@ namespace {
 
 Error unreadable(const std::string& path, const std::string& why)
 {
-  return {Fault::config, "--password-file: cannot read a password from " + printable(path) + ": " + why};
+  return {ErrorCode::config, "--password-file: cannot read a password from " + printable(path) + ": " + why};
 }
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;

@@ -8,7 +8,7 @@
 
 namespace rlock {
 
-// The first line. Fault::config when there is none; the text names --password-file and the path.
+// The first line. ErrorCode::config when there is none; the text names --password-file and the path.
 Result<std::string> read_password_file(const std::string& path);
 
 }  // namespace rlock

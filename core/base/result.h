@@ -12,7 +12,7 @@
 namespace rlock {
 
 // Why something failed, as far as the caller has to tell cases apart. `exit_code.h` maps each to a code.
-enum class Fault {
+enum class ErrorCode {
   usage,        // the command line says something that cannot be meant
   config,       // the environment or a file says it, or the key holds something that is no such lock
   unreachable,  // nobody answered: the request may or may not have happened
@@ -26,10 +26,10 @@ enum class Fault {
 };
 
 // Whether it may be another time, with nothing changed by us.
-constexpr bool is_passing(Fault fault) { return fault == Fault::unreachable || fault == Fault::unfit; }
+constexpr bool is_passing(ErrorCode fault) { return fault == ErrorCode::unreachable || fault == ErrorCode::unfit; }
 
 struct Error {
-  Fault fault;
+  ErrorCode fault;
   std::string text;        // lower case, names the thing and the fix, no newline, never a secret
   int script_line = 0;     // refused, in a script: where, counted from 1
   bool was_there = false;  // unreachable: it had spoken to us before it was gone

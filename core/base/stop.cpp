@@ -11,7 +11,7 @@
 
 namespace rlock {
 
-bool Stop::requested() const
+bool StopToken::requested() const
 {
   if (m_fd < 0) {
     return false;
@@ -27,7 +27,7 @@ AnyStop::AnyStop() : m_set(::epoll_create1(EPOLL_CLOEXEC))
   }
 }
 
-void AnyStop::add(Stop stop)
+void AnyStop::add(StopToken stop)
 {
   epoll_event readable{.events = EPOLLIN, .data = {.fd = stop.fd()}};
   if (::epoll_ctl(m_set.get(), EPOLL_CTL_ADD, stop.fd(), &readable) != 0) {
@@ -35,7 +35,7 @@ void AnyStop::add(Stop stop)
   }
 }
 
-void AnyStop::remove(Stop stop) { ::epoll_ctl(m_set.get(), EPOLL_CTL_DEL, stop.fd(), nullptr); }
+void AnyStop::remove(StopToken stop) { ::epoll_ctl(m_set.get(), EPOLL_CTL_DEL, stop.fd(), nullptr); }
 
 StopSource::StopSource() : m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {

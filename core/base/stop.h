@@ -12,10 +12,10 @@
 
 namespace rlock {
 
-class Stop {
+class StopToken {
  public:
-  static constexpr Stop never() { return Stop(-1); }
-  explicit constexpr Stop(int readable_fd) : m_fd(readable_fd) {}
+  static constexpr StopToken never() { return StopToken(-1); }
+  explicit constexpr StopToken(int readable_fd) : m_fd(readable_fd) {}
 
   [[nodiscard]] constexpr int fd() const { return m_fd; }  // -1: never; poll(2) ignores that
   [[nodiscard]] bool requested() const;
@@ -29,7 +29,7 @@ class StopSource {
  public:
   StopSource();
   void request();
-  [[nodiscard]] Stop token() const { return Stop(m_event.get()); }
+  [[nodiscard]] StopToken token() const { return StopToken(m_event.get()); }
 
  private:
   Fd m_event;
@@ -40,26 +40,26 @@ class StopSource {
 class AnyStop {
  public:
   AnyStop();
-  void add(Stop stop);  // kept open by the caller until it is removed
-  void remove(Stop stop);
-  [[nodiscard]] Stop token() const { return Stop(m_set.get()); }
+  void add(StopToken stop);  // kept open by the caller until it is removed
+  void remove(StopToken stop);
+  [[nodiscard]] StopToken token() const { return StopToken(m_set.get()); }
 
  private:
   Fd m_set;
 };
 
 // How long something may take: no longer than `deadline`, and not at all once `stop` is readable.
-struct Limit {
+struct CallLimits {
   Instant deadline;
-  Stop stop;
+  StopToken stop;
 };
 
 // For work of any number of requests: each has `timeout` for its answer, and all together no longer than `whole`.
 struct PerAnswer {
   const Clock& clock;
   Millis timeout;
-  Limit whole;
-  [[nodiscard]] Limit next() const
+  CallLimits whole;
+  [[nodiscard]] CallLimits next() const
   {
     return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop};
   }

@@ -111,4 +111,10 @@ std::string json_text(std::string_view text)
   return out + "\"";
 }
 
+bool is_control(char c)
+{
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
 }  // namespace rlock

@@ -34,4 +34,6 @@ std::string json_escape(std::string_view control);
 // As JSON writes it, in its quotes: control characters as \u00NN, invalid UTF-8 as U+FFFD.
 std::string json_text(std::string_view text);
 
+bool is_control(char c);  // C0 or DEL
+
 }  // namespace rlock

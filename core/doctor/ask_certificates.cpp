@@ -61,10 +61,10 @@ std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Fa
                                               const Clock& clock)
 {
   return at_once(who_shows_one(endpoint, facts), [&](const Endpoint& one) {
-    const auto met = Connection::open(without_login(one), clock, {clock.now() + timeout, Stop::never()});
+    const auto met = Connection::open(without_login(one), clock, {clock.now() + timeout, StopToken::never()});
     const auto left = met ? met->certificate_left() : std::nullopt;
     return CertificateLife{one.shown(), left  ? Result(*left)
-                                        : met ? Error{Fault::internal, "it shows none"}
+                                        : met ? Error{ErrorCode::internal, "it shows none"}
                                               : met.error()};
   });
 }

@@ -36,7 +36,7 @@ ClusterFacts ask_cluster(Transport& transport, std::string_view route_key, Milli
 {
   const auto ask = [&](std::string_view what) {
     return transport.call(route_key, std::array<std::string_view, 2>{"CLUSTER", what},
-                          {clock.now() + timeout, Stop::never()});
+                          {clock.now() + timeout, StopToken::never()});
   };
   ClusterFacts facts;
   if (const auto info = ask("INFO")) {

@@ -14,7 +14,7 @@
 namespace rlock::doctor {
 namespace {
 
-Limit within(Millis timeout, const Clock& clock) { return {clock.now() + timeout, Stop::never()}; }
+CallLimits within(Millis timeout, const Clock& clock) { return {clock.now() + timeout, StopToken::never()}; }
 
 Result<Done> fail_over_in(const Result<Reply>& reply, const std::string& where)
 {
@@ -25,10 +25,10 @@ Result<Done> fail_over_in(const Result<Reply>& reply, const std::string& where)
     return Done{};
   }
   const bool no_quorum = reply->text.starts_with("NOQUORUM");
-  return no_quorum ? Error{Fault::unfit, printable(reply->text)} : error_from_reply(reply->text, where);
+  return no_quorum ? Error{ErrorCode::unfit, printable(reply->text)} : error_from_reply(reply->text, where);
 }
 
-SentinelSaid ask(const Endpoint& group, const HostPort& at, const Limit& limit, const Clock& clock)
+SentinelSaid ask(const Endpoint& group, const HostPort& at, const CallLimits& limit, const Clock& clock)
 {
   const std::string& name = group.sentinels.master;
   SentinelSaid said{.where = show(at), .master = {}};

@@ -18,7 +18,7 @@ using std::chrono_literals::operator""s;
 // Asks one store, on one thread.
 class Bencher {
  public:
-  Bencher(const BenchPlan& plan, LockName name, const Clock& clock, Stop stop)
+  Bencher(const BenchPlan& plan, LockName name, const Clock& clock, StopToken stop)
       : m_plan(plan),
         m_clock(clock),
         m_stop(stop),
@@ -71,10 +71,10 @@ class Bencher {
 
  private:
   Owner fresh() { return Owner::fresh(m_rng, ::getpid()); }
-  [[nodiscard]] Limit limit() const { return {m_clock.now() + m_plan.server.timeout, m_stop}; }
+  [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_plan.server.timeout, m_stop}; }
   [[nodiscard]] Micros since(Instant start) const { return std::chrono::duration_cast<Micros>(m_clock.now() - start); }
 
-  Result<Done> take(const Owner& owner, const Manner& manner)
+  Result<Done> take(const Owner& owner, const AcquireOptions& manner)
   {
     const auto attempt = m_store->acquire(m_spec, owner, manner, limit());
     if (!attempt) {
@@ -82,12 +82,12 @@ class Bencher {
     }
     const Busy* busy = std::get_if<Busy>(&*attempt);
     if (busy != nullptr && !busy->unfit.empty()) {
-      return Error{Fault::unfit, busy->unfit};
+      return Error{ErrorCode::unfit, busy->unfit};
     }
     const bool waits = manner.queues && std::holds_alternative<Busy>(*attempt);
     return waits || std::holds_alternative<Granted>(*attempt)
                ? Result(Done{})
-               : Error{Fault::unfit,
+               : Error{ErrorCode::unfit,
                        "a lock of our own was not granted (is the server slow, or about to lose its locks?)"};
   }
 
@@ -127,7 +127,7 @@ class Bencher {
 
   const BenchPlan& m_plan;
   const Clock& m_clock;
-  Stop m_stop;
+  StopToken m_stop;
   SystemRng m_rng;
   LockSpec m_spec;
   std::unique_ptr<LockStore> m_store;
@@ -139,9 +139,9 @@ class Bencher {
 void sweep_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
 {
   for (const Endpoint& endpoint : plan.server.endpoints) {
-    const auto transport = open_transport(plan.server, endpoint, clock, Stop::never());
+    const auto transport = open_transport(plan.server, endpoint, clock, StopToken::never());
     for (const LockName& name : names) {
-      if (transport && !sweep(**transport, name, {clock.now() + plan.server.timeout, Stop::never()})) {
+      if (transport && !sweep(**transport, name, {clock.now() + plan.server.timeout, StopToken::never()})) {
         break;
       }
     }
@@ -149,7 +149,8 @@ void sweep_everywhere(const BenchPlan& plan, std::span<const LockName> names, co
 }
 
 // Each connection counts its own; the slowest to connect starts them all.
-Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, Stop stop)
+Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock,
+                                StopToken stop)
 {
   std::vector<Bencher> benchers;
   for (const LockName& name : names) {
@@ -176,7 +177,7 @@ Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName>
   return static_cast<double>(pairs) / took.count();
 }
 
-Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, Stop stop)
+Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock, StopToken stop)
 {
   Bencher alone(plan, names.front(), clock, stop);
   if (const auto connected = alone.connect(); !connected) {
@@ -203,7 +204,7 @@ Result<BenchResult> measure(const BenchPlan& plan, std::span<const LockName> nam
 
 }  // namespace
 
-Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, Stop stop)
+Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken stop)
 {
   SystemRng rng;
   std::vector<LockName> names;
@@ -214,11 +215,11 @@ Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, Stop stop)
     }
     names.push_back(*std::move(name));
   }
-  Result<BenchResult> result = Error{Fault::internal, "not measured"};
+  Result<BenchResult> result = Error{ErrorCode::internal, "not measured"};
   try {
     result = measure(plan, names, clock, stop);
   } catch (const std::system_error& refused) {
-    result = Error{Fault::os, "cannot start a thread for each connection: " + refused.code().message()};
+    result = Error{ErrorCode::os, "cannot start a thread for each connection: " + refused.code().message()};
   }
   sweep_everywhere(plan, names, clock);
   return result;

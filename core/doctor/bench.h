@@ -25,8 +25,8 @@ struct BenchResult {
   double pairs_per_second = 0;  // of all connections together
 };
 
-// A thread for each connection. Leaves nothing behind, also when `stop` ends it with Fault::interrupted, unless the server
+// A thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted, unless the server
 // cannot be reached any more.
-Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, Stop stop);
+Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -42,7 +42,7 @@ class Examiner {
     const auto seconds = part(*reply, 0);
     const auto micros = part(*reply, 1);
     if (seconds == 0) {
-      return Error{Fault::internal, "the answer to TIME makes no sense"};
+      return Error{ErrorCode::internal, "the answer to TIME makes no sense"};
     }
     return Tick{.sent = sent,
                 .answered = answered,
@@ -82,7 +82,7 @@ class Examiner {
 
  private:
   [[nodiscard]] const std::string& route() const { return m_what.name.text(); }
-  [[nodiscard]] Limit limit() const { return {m_clock.now() + m_what.timeout, Stop::never()}; }
+  [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_what.timeout, StopToken::never()}; }
 
   static std::int64_t part(const Reply& reply, std::size_t at)
   {
@@ -108,7 +108,7 @@ std::optional<T> if_told(Result<T> result)
 // Whom the server does not let in is refused everything.
 bool is_shut_out(const Facts& facts)
 {
-  return !facts.info && !facts.probe && facts.probe.error().fault == Fault::refused;
+  return !facts.info && !facts.probe && facts.probe.error().fault == ErrorCode::refused;
 }
 
 bool is_on_this_host(const Endpoint& endpoint)
@@ -121,14 +121,14 @@ bool is_on_this_host(const Endpoint& endpoint)
 }
 
 // Deletes a key that is not there. `anonymous`: a way to the same server without a name and a password.
-Anonymous try_to_delete(Transport& anonymous, const LockName& name, const Limit& limit)
+Anonymous try_to_delete(Transport& anonymous, const LockName& name, const CallLimits& limit)
 {
   const std::array<std::string_view, 2> argv{"DEL", name.text()};
   const auto reply = anonymous.call(name.text(), argv, limit);
   if (reply) {
     return Anonymous::may_delete;
   }
-  return reply.error().fault == Fault::refused ? Anonymous::refused : Anonymous::unknown;
+  return reply.error().fault == ErrorCode::refused ? Anonymous::refused : Anonymous::unknown;
 }
 
 std::string host_of(const Endpoint& endpoint)
@@ -146,7 +146,7 @@ void ask_the_server(Facts& facts, Examiner& ask, Transport& transport, const Exa
                     Rng& rng)
 {
   const auto first = ask.tick();
-  const bool refused = !first && first.error().fault == Fault::refused;
+  const bool refused = !first && first.error().fault == ErrorCode::refused;
   if (!first && !refused) {
     facts.failure = first.error();
     return;
@@ -195,8 +195,8 @@ Endpoint without_password(Endpoint endpoint)
   return endpoint;
 }
 
-Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
-              const Clock& clock, Rng& rng)
+Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
+                    const Clock& clock, Rng& rng)
 {
   Facts facts;
   facts.server = endpoint.shown();
@@ -207,14 +207,14 @@ Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoi
   if (facts.failure) {
     ask_a_node(facts, endpoint, what, clock);
   } else {
-    facts.anonymous = try_to_delete(anonymous, what.name, {clock.now() + what.timeout, Stop::never()});
+    facts.anonymous = try_to_delete(anonymous, what.name, {clock.now() + what.timeout, StopToken::never()});
   }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
     facts.sentinels = doctor::ask_sentinels(endpoint, what.timeout, clock);
   }
   facts.certificates = doctor::ask_certificates(endpoint, facts, what.timeout, clock);
   if (!facts.ticks.empty()) {
-    clock.sleep_until(facts.ticks.front().sent + 1s, Stop::never());
+    clock.sleep_until(facts.ticks.front().sent + 1s, StopToken::never());
     if (auto tick = ask.tick()) {
       facts.ticks.push_back(*tick);
     }

@@ -20,7 +20,7 @@ Endpoint without_password(Endpoint endpoint);
 
 // Takes about a second, for the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the same without
 // a password.
-Facts examine(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
-              const Clock& clock, Rng& rng);
+Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
+                    const Clock& clock, Rng& rng);
 
 }  // namespace rlock

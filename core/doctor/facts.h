@@ -56,7 +56,7 @@ struct SentinelSaid {
   Result<Done> heard = Done{};     // an Error: it said nothing; what follows is empty
   std::optional<HostPort> master;  // missing: it knows none of that name
   Result<Done> fail_over =
-      Done{};  // whether there could be one, by SENTINEL CKQUORUM; Fault::refused: it may not be asked that
+      Done{};  // whether there could be one, by SENTINEL CKQUORUM; ErrorCode::refused: it may not be asked that
 };
 
 // Whom sentinels name, and whether he says so himself.
@@ -95,7 +95,7 @@ struct Facts {
   std::vector<Tick> ticks;                         // the last one about a second after the first
   std::optional<Fields> info;
   std::optional<Fields> config;
-  Result<Probe> probe = Error{Fault::internal, "not tried"};
+  Result<Probe> probe = Error{ErrorCode::internal, "not tried"};
 };
 
 // Of a host name or an address.

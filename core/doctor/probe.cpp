@@ -8,7 +8,7 @@
 namespace rlock {
 namespace {
 
-Error wrong(std::string what) { return {Fault::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
+Error wrong(std::string what) { return {ErrorCode::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
 
 // One trial; each step needs those before it.
 class Trial {
@@ -108,7 +108,7 @@ class Trial {
     return std::holds_alternative<NotOurs>(*stolen) ? Result(Done{}) : wrong("somebody else could release a lock");
   }
 
-  [[nodiscard]] Limit limit() const { return {m_clock.now() + m_timeout, Stop::never()}; }
+  [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }
 
   RedisStore& m_store;
   LockSpec m_spec;
@@ -132,11 +132,11 @@ Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl,
   RedisStore store(std::make_unique<Borrowed>(transport));
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
-  [[maybe_unused]] const auto swept = sweep(transport, name, {clock.now() + timeout, Stop::never()});
+  [[maybe_unused]] const auto swept = sweep(transport, name, {clock.now() + timeout, StopToken::never()});
   return probe;
 }
 
-Result<Done> sweep(Transport& transport, const LockName& name, const Limit& limit)
+Result<Done> sweep(Transport& transport, const LockName& name, const CallLimits& limit)
 {
   const LockKeys keys(name);
   const std::vector<std::string_view> argv{"DEL",       keys.lock,  keys.fence,   keys.holder,  keys.force,

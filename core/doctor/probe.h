@@ -16,30 +16,31 @@ Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl,
                          Rng& rng);
 
 // Deletes all that may be left of a lock that was ours alone.
-Result<Done> sweep(Transport& transport, const LockName& name, const Limit& limit);
+Result<Done> sweep(Transport& transport, const LockName& name, const CallLimits& limit);
 
 // A Transport that belongs to somebody else, who keeps it for longer.
 class Borrowed final : public Transport {
  public:
   explicit Borrowed(Transport& owner) : m_owner(owner) {}
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
+                     const CallLimits& limit) override
   {
     return m_owner.call(route_key, argv, limit);
   }
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const Limit& limit) override
+                          const CallLimits& limit) override
   {
     return m_owner.follow_up(route_key, argv, limit);
   }
-  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit) override
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override
   {
     return m_owner.call_each(requests, limit);
   }
-  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override
   {
     return m_owner.subscribe(channels, limit);
   }
-  Result<std::vector<std::string>> routes(const Limit& limit) override { return m_owner.routes(limit); }
+  Result<std::vector<std::string>> routes(const CallLimits& limit) override { return m_owner.routes(limit); }
   [[nodiscard]] bool is_cluster() const override { return m_owner.is_cluster(); }
   void forget() override { m_owner.forget(); }
 

@@ -77,9 +77,9 @@ doctor::Verdict verdict_of(const Check& check, const Facts& facts, Millis ttl)
 Finding unreachable(const Error& why)
 {
   switch (why.fault) {
-    case Fault::unreachable:
+    case ErrorCode::unreachable:
       return {"reach", Health::fail, why.text, "see that it runs, and that the URL and the network are right"};
-    case Fault::refused: return {"reach", Health::fail, why.text, "give this user's name and password"};
+    case ErrorCode::refused: return {"reach", Health::fail, why.text, "give this user's name and password"};
     default: return {"reach", Health::fail, why.text, "ask again when it is fit"};
   }
 }

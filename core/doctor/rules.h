@@ -15,8 +15,8 @@ namespace rlock {
 std::vector<Finding> judge(const Facts& facts, Millis ttl);
 
 // Of several servers that are to be a quorum: whether they are independent.
-std::vector<Finding> judge_together(std::span<const Facts> servers);
+std::vector<Finding> rules_together(std::span<const Facts> servers);
 
-std::vector<Finding> judge_host(const HostFacts& facts);
+std::vector<Finding> rules_host(const HostFacts& facts);
 
 }  // namespace rlock

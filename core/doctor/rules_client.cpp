@@ -122,7 +122,7 @@ Verdict lock(const Facts& facts, Millis)
     return ok("one of our own was taken, refused to another, renewed and released");
   }
   const Error& why = facts.probe.error();
-  return fail(why.text, why.fault == Fault::refused
+  return fail(why.text, why.fault == ErrorCode::refused
                             ? "rlock acl -k GLOB prints the rules; --prefix says where this user may lock"
                             : "no lock can be taken there as it is");
 }

@@ -20,7 +20,7 @@ const CertificateLife* no_good(const Facts& facts)
 {
   const auto& all = facts.certificates;
   const auto at = std::find_if(all.begin(), all.end(), [](const CertificateLife& each) {
-    return !each.left && each.left.error().fault == Fault::unfit;
+    return !each.left && each.left.error().fault == ErrorCode::unfit;
   });
   return at == all.end() ? nullptr : &*at;
 }
@@ -108,7 +108,7 @@ Verdict fail_over(const Facts& facts, Millis)
     }
     if (said.fail_over) {
       ++told;
-    } else if (said.fail_over.error().fault == Fault::refused) {
+    } else if (said.fail_over.error().fault == ErrorCode::refused) {
       return not_permitted("SENTINEL CKQUORUM");
     } else {
       return fail(said.where + " says " + said.fail_over.error().text,
@@ -128,7 +128,7 @@ Verdict master(const Facts& facts, Millis)
       continue;
     }
     const Error& why = named.is_one.error();
-    if (why.fault == Fault::refused) {
+    if (why.fault == ErrorCode::refused) {
       return not_permitted("log in there");
     }
     return fail(why.text, "look at that server; sentinels name it, so locks are asked for there");

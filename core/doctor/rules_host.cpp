@@ -31,7 +31,7 @@ Verdict child_signal(const HostFacts& facts)
 
 }  // namespace
 
-std::vector<Finding> judge_host(const HostFacts& facts)
+std::vector<Finding> rules_host(const HostFacts& facts)
 {
   Verdict system = kernel(facts);
   Verdict children = child_signal(facts);

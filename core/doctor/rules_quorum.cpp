@@ -100,7 +100,7 @@ Verdict hosts(Servers servers)
 
 }  // namespace
 
-std::vector<Finding> judge_together(Servers servers)
+std::vector<Finding> rules_together(Servers servers)
 {
   if (servers.size() < 2) {
     return {};

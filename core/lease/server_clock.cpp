@@ -8,7 +8,7 @@
 
 namespace rlock {
 
-Millis gone_ahead(const Sighting& before, const Sighting& now)
+Millis gone_ahead(const ClockSample& before, const ClockSample& now)
 {
   const std::chrono::nanoseconds server = now.server - before.server;
   const auto least = now.sent_at - before.heard_at;
@@ -19,7 +19,7 @@ Millis gone_ahead(const Sighting& before, const Sighting& now)
   return server < least ? std::chrono::ceil<Millis>(server - least) : Millis{0};
 }
 
-Millis cut_for(const Sighting& before, const Sighting& now, Millis ttl)
+Millis cut_for(const ClockSample& before, const ClockSample& now, Millis ttl)
 {
   const auto between = std::chrono::ceil<Millis>(now.sent_at - before.sent_at);
   const Millis ahead = gone_ahead(before, now);

@@ -12,7 +12,7 @@
 namespace rlock {
 
 // One answer with the server's time in it.
-struct Sighting {
+struct ClockSample {
   Instant sent_at;                   // of the request
   Instant heard_at;                  // of the answer: the server told its time in between
   std::chrono::microseconds server;  // since 1970
@@ -20,11 +20,11 @@ struct Sighting {
 
 // How much more time has passed for the server than for us since `before`; less than 0: it went back. 0 as long as the
 // time that the answers took can explain it.
-Millis gone_ahead(const Sighting& before, const Sighting& now);
+Millis gone_ahead(const ClockSample& before, const ClockSample& now);
 
 // What a lease of `ttl` may be shorter than we count, beyond what is always allowed for, should the server's clock go
 // ahead again as it did since `before`. A third of the ttl at most: a single step, which a renewal has mended, costs no job.
-Millis cut_for(const Sighting& before, const Sighting& now, Millis ttl);
+Millis cut_for(const ClockSample& before, const ClockSample& now, Millis ttl);
 
 // ": the server's clock went 31s ahead of ours"; empty where that is within what is allowed for with that ttl.
 std::string words_for_step(Millis ahead, Millis ttl);

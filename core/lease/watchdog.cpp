@@ -24,7 +24,7 @@ std::string reason_of(const Error& error)
 {
   std::string text = error.text;
   const std::size_t begin = text.find(" (");
-  if (error.fault == Fault::unreachable && begin != std::string::npos) {
+  if (error.fault == ErrorCode::unreachable && begin != std::string::npos) {
     text.erase(begin, text.find(')', begin) - begin + 1);
   }
   return text;
@@ -155,7 +155,7 @@ std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
 {
   const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
   const auto seen =
-      time ? std::optional{Sighting{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
+      time ? std::optional{ClockSample{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
   if (auto* lost = std::get_if<NotOurs>(&renewal)) {
     m_is_revoked = lost->revoked;
     if (m_seen && seen) {
@@ -170,7 +170,7 @@ std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
 // The last try, which had hardly any time, does not tell why renewals fail.
 void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
 {
-  if (error.fault == Fault::interrupted) {
+  if (error.fault == ErrorCode::interrupted) {
     return;
   }
   if (!m_failing_since) {
@@ -207,7 +207,7 @@ void Watchdog::tell_detail(const std::string& line)
   }
 }
 
-void Watchdog::kept(Instant sent_at, const std::optional<Sighting>& seen)
+void Watchdog::kept(Instant sent_at, const std::optional<ClockSample>& seen)
 {
   if (seen) {
     compare_clocks(*seen);
@@ -228,7 +228,7 @@ void Watchdog::kept(Instant sent_at, const std::optional<Sighting>& seen)
 }
 
 // Renewals that come close upon each other, for something was said, tell too little about how fast a clock goes.
-void Watchdog::compare_clocks(const Sighting& seen)
+void Watchdog::compare_clocks(const ClockSample& seen)
 {
   const Millis ttl = m_order.spec.ttl;
   if (m_seen && seen.sent_at - m_seen->sent_at < ttl / 10) {
@@ -248,7 +248,7 @@ void Watchdog::compare_clocks(const Sighting& seen)
 // clients that wait.
 void Watchdog::listen()
 {
-  const Limit limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
+  const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened =
       m_order.listener ? Result(std::move(m_order.listener)) : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
   const bool shared = is_shared(m_order.spec.mode);

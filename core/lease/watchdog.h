@@ -76,8 +76,8 @@ class Watchdog {
   void tell_failure(const Error& error, Instant failing_since);
   void tell_detail(const std::string& line);
   std::optional<Verdict> answered(Renewal renewal, Instant sent_at);
-  void kept(Instant sent_at, const std::optional<Sighting>& seen);
-  void compare_clocks(const Sighting& seen);
+  void kept(Instant sent_at, const std::optional<ClockSample>& seen);
+  void compare_clocks(const ClockSample& seen);
   void listen();
   bool hint_before(Instant until);
 
@@ -91,10 +91,10 @@ class Watchdog {
   RenewalState m_state;
   std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
   Instant m_listen_at;
-  Millis m_listen_pause{0};        // after the last failure to listen
-  std::string m_trouble;           // what the renewals that fail say
-  std::optional<Sighting> m_seen;  // the server's clock, when it last kept the lease
-  Millis m_cut{0};                 // how much less of a lease we count on, for the server's clock goes ahead of ours
+  Millis m_listen_pause{0};           // after the last failure to listen
+  std::string m_trouble;              // what the renewals that fail say
+  std::optional<ClockSample> m_seen;  // the server's clock, when it last kept the lease
+  Millis m_cut{0};                    // how much less of a lease we count on, for the server's clock goes ahead of ours
   std::optional<Instant> m_failing_since;  // when the first of the failures in a row was sent
   bool m_told = false;                     // the log has a notice of them
   Instant m_detail_at{};                   // when the next detail may be logged

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/event_log.h"
 
-#include "store/redis/acl_error.h"
-#include "store/redis/scan.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,9 +17,9 @@ std::uint64_t number(std::string_view digits)
 
 }  // namespace
 
-class TrailReader::Words {
+class EventLogReader::Words {
  public:
-  explicit Words(const TrailEntry& entry) : m_entry(entry) {}
+  explicit Words(const EventLogEntry& entry) : m_entry(entry) {}
   [[nodiscard]] std::string_view first() const
   {
     return m_entry.words.empty() ? "" : std::string_view(m_entry.words.front().first);
@@ -50,7 +47,7 @@ class TrailReader::Words {
     }
     return nullptr;
   }
-  const TrailEntry& m_entry;
+  const EventLogEntry& m_entry;
 };
 
 std::string_view name_of(LockEvent::What what)
@@ -60,7 +57,7 @@ std::string_view name_of(LockEvent::What what)
   return names[static_cast<std::size_t>(what)];
 }
 
-LockEvent TrailReader::event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const
+LockEvent EventLogReader::event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const
 {
   LockEvent event{.what = what, .time_ms = time_ms, .owner = Owner::of(owner)};
   if (const auto known = m_known.find(owner); known != m_known.end()) {
@@ -70,25 +67,25 @@ LockEvent TrailReader::event(LockEvent::What what, std::int64_t time_ms, const s
   return event;
 }
 
-std::optional<HolderInfo> TrailReader::info_of(const std::string& owner) const
+std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) const
 {
   const auto known = m_known.find(owner);
   return known == m_known.end() ? std::nullopt : known->second.info;
 }
 
-std::string TrailReader::next_holder(const Words& words) const
+std::string EventLogReader::next_holder(const Words& words) const
 {
   const std::string known = m_holder == words.subject() ? "" : m_holder;
   const std::string holder = words.has("holder") ? words.text("holder") : known;  // an older version does not write it
   return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
 }
 
-std::optional<Owner> TrailReader::holder() const
+std::optional<Owner> EventLogReader::holder() const
 {
   return m_holder.empty() ? std::nullopt : std::optional(Owner::of(m_holder));
 }
 
-LockEvent TrailReader::expired(std::int64_t time_ms)
+LockEvent EventLogReader::expired(std::int64_t time_ms)
 {
   const std::string owner = std::exchange(m_holder, "");
   LockEvent expired = event(LockEvent::What::expired, time_ms, owner);
@@ -97,7 +94,7 @@ LockEvent TrailReader::expired(std::int64_t time_ms)
 }
 
 // What became of who had it, if nobody got it in the same moment.
-void TrailReader::tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events)
+void EventLogReader::tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
   const std::string_view first = words.first();
@@ -118,7 +115,7 @@ void TrailReader::tell_end(const Words& words, std::int64_t time_ms, std::vector
   }
 }
 
-void TrailReader::tell_grant(const Words& words, const TrailEntry& entry, std::vector<LockEvent>& events)
+void EventLogReader::tell_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
   const bool found_free = words.first() == "acquired";
@@ -138,10 +135,10 @@ void TrailReader::tell_grant(const Words& words, const TrailEntry& entry, std::v
   m_holder = alone ? taker : "";
 }
 
-std::vector<LockEvent> TrailReader::read(std::span<const TrailEntry> entries)
+std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entries)
 {
   std::vector<LockEvent> events;
-  for (const TrailEntry& entry : entries) {
+  for (const EventLogEntry& entry : entries) {
     const Words words(entry);
     tell_end(words, entry.time_ms, events);
     if (words.ends()) {
@@ -157,9 +154,9 @@ std::vector<LockEvent> TrailReader::read(std::span<const TrailEntry> entries)
   return events;
 }
 
-TrailEntry TrailEntry::of(std::string text)
+EventLogEntry EventLogEntry::of(std::string text)
 {
-  TrailEntry entry{.text = std::move(text)};
+  EventLogEntry entry{.text = std::move(text)};
   std::vector<std::string> parts;
   std::string_view rest = entry.text;
   for (bool more = true; more;) {
@@ -178,47 +175,6 @@ TrailEntry TrailEntry::of(std::string text)
     entry.words.emplace_back(std::move(parts[i]), std::move(parts[i + 1]));
   }
   return entry;
-}
-
-Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, std::span<const TrailQuery> queries,
-                                                         const Limit& limit)
-{
-  std::vector<Request> requests;
-  for (const TrailQuery& query : queries) {
-    requests.push_back({.route_key = query.name.text(), .words = {"LRANGE", LockKeys(query.name).events, "0", "-1"}});
-  }
-  const auto replies = transport.call_each(requests, limit);
-  std::vector<std::vector<TrailEntry>> trails;
-  for (std::size_t i = 0; i < replies.size(); ++i) {
-    if (!replies[i]) {
-      const Error& error = replies[i].error();
-      return is_about_keys(error) ? naming(LockKeys(queries[i].name).events, error) : error;
-    }
-    std::vector<TrailEntry> entries;
-    const auto& all = replies[i]->elements;
-    const auto seen =
-        std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
-    for (auto each = seen.base(); each != all.end(); ++each) {
-      entries.push_back(TrailEntry::of(each->text));
-    }
-    trails.push_back(std::move(entries));
-  }
-  return trails;
-}
-
-Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const PerAnswer& limits)
-{
-  const auto locks = locks_beside(transport, "events", pattern, "list", limits);
-  if (!locks) {
-    return locks.error();
-  }
-  std::vector<LockName> found;
-  for (const std::string& lock : *locks) {
-    if (auto name = LockName::parse(lock)) {
-      found.push_back(*std::move(name));
-    }
-  }
-  return found;
 }
 
 }  // namespace rlock

@@ -5,7 +5,6 @@
 #include "lock/holder.h"
 #include "lock/names.h"
 #include "lock/store.h"
-#include "server/transport.h"
 
 #include <cstdint>
 #include <map>
@@ -19,12 +18,12 @@
 namespace rlock {
 
 // One entry, as the scripts wrote it.
-struct TrailEntry {
+struct EventLogEntry {
   std::string text;
   std::int64_t time_ms = 0;
   std::uint64_t fence = 0;  // of whom it lets in
   std::vector<std::pair<std::string, std::string>> words;
-  static TrailEntry of(std::string text);
+  static EventLogEntry of(std::string text);
 };
 
 struct LockEvent {
@@ -45,9 +44,9 @@ struct LockEvent {
 std::string_view name_of(LockEvent::What what);  // "handed_over"
 
 // Makes events of the entries of one lock: what they leave out is known from those before. Pure.
-class TrailReader {
+class EventLogReader {
  public:
-  std::vector<LockEvent> read(std::span<const TrailEntry> entries);
+  std::vector<LockEvent> read(std::span<const EventLogEntry> entries);
 
   // Who has it by the trail, where only one can; when the server says otherwise its lease has ended.
   [[nodiscard]] std::optional<Owner> holder() const;
@@ -65,21 +64,10 @@ class TrailReader {
   // For people: who holds the lock that the owner has lost; empty: no client.
   [[nodiscard]] std::string next_holder(const Words& words) const;
   void tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events);
-  void tell_grant(const Words& words, const TrailEntry& entry, std::vector<LockEvent>& events);
+  void tell_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events);
 
   std::map<std::string, Known> m_known;
   std::string m_holder;
 };
-
-// What was written after the entry `after` ("": all that is left), the oldest first. One round trip.
-struct TrailQuery {
-  LockName name;
-  std::string after;  // its text
-};
-Result<std::vector<std::vector<TrailEntry>>> read_trails(Transport& transport, std::span<const TrailQuery> queries,
-                                                         const Limit& limit);
-
-// The locks whose name matches the glob and that have a trail, sorted.
-Result<std::vector<LockName>> find_trails(Transport& transport, std::string_view pattern, const PerAnswer& limits);
 
 }  // namespace rlock

@@ -17,7 +17,7 @@ Millis upto(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::u
 
 }  // namespace
 
-void Place::refused(const Busy& busy, const Manner& asked, Instant sent_at, Rng& rng)
+void LockCandidate::refused(const Busy& busy, const AcquireOptions& asked, Instant sent_at, Rng& rng)
 {
   last = busy;
   claim_over.reset();
@@ -34,7 +34,7 @@ void Place::refused(const Busy& busy, const Manner& asked, Instant sent_at, Rng&
   }
 }
 
-void Place::told(const Hint& hint, Instant now)
+void LockCandidate::told(const Hint& hint, Instant now)
 {
   if (hint.next) {
     claim_over.reset();
@@ -48,14 +48,14 @@ void Place::told(const Hint& hint, Instant now)
   }
 }
 
-void Place::became_deaf()
+void LockCandidate::became_deaf()
 {
   is_sure = false;
   hears_releases = false;
 }
 
 // The ticket stays ours: who comes back stands where it stood.
-void Place::left(Instant now)
+void LockCandidate::left(Instant now)
 {
   last.reset();
   in_line = false;

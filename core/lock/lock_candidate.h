@@ -13,7 +13,7 @@
 
 namespace rlock {
 
-struct Place {
+struct LockCandidate {
   const LockSpec& spec;
   std::size_t which;  // among those that were given
 
@@ -31,7 +31,7 @@ struct Place {
   Barging barging;
 
   // The answer to a request that was made in this manner.
-  void refused(const Busy& busy, const Manner& asked, Instant sent_at, Rng& rng);
+  void refused(const Busy& busy, const AcquireOptions& asked, Instant sent_at, Rng& rng);
   void told(const Hint& hint, Instant now);
   void became_deaf();
   void left(Instant now);

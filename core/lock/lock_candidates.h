@@ -10,13 +10,13 @@
 
 namespace rlock {
 
-class Places {
+class LockCandidates {
  public:
   // `specs` must outlive it, and is not empty.
-  Places(std::span<const LockSpec> specs, Rng& rng);
+  LockCandidates(std::span<const LockSpec> specs, Rng& rng);
 
   // Whose turn it is to be asked, of those whose time has come; nullptr: nobody's. It stays so until next_turn().
-  Place* due(Instant now);
+  LockCandidate* due(Instant now);
   void next_turn() { ++m_turn; }
 
   // The first ticket we were given tells when we came; what we are to be known by in the other lines follows from it.
@@ -27,14 +27,14 @@ class Places {
   void ask_all_by(Instant when);
 
   // Where we are nearest to the head of a line, by the last answers; there must have been one.
-  [[nodiscard]] const Place& nearest() const;
+  [[nodiscard]] const LockCandidate& nearest() const;
 
   [[nodiscard]] std::size_t size() const { return m_places.size(); }
   auto begin() { return m_places.begin(); }
   auto end() { return m_places.end(); }
 
  private:
-  std::vector<Place> m_places;
+  std::vector<LockCandidate> m_places;
   std::size_t m_turn = 0;
 };
 

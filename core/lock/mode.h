@@ -11,9 +11,9 @@ struct Reader {};  // of a read-write lock: many together
 struct Writer {};  // of a read-write lock: alone
 struct Permits {
   unsigned limit;
-};                      // that many holders at a time: Redisson's RPermitExpirableSemaphore
-struct PlainString {};  // one holder, SET KEY owner NX PX, as most clients take a lock
-using Mode = std::variant<Plain, Reader, Writer, Permits, PlainString>;
+};                     // that many holders at a time: Redisson's RPermitExpirableSemaphore
+struct StringLock {};  // one holder, SET KEY owner NX PX, as most clients take a lock
+using Mode = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
 // Whether others may hold it beside us.
 inline bool is_shared(const Mode& mode)

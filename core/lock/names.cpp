@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::size_t longest_name = 1024;
 
-bool is_control(char c)
-{
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
 // Redisson, whose names we share, asks only whether there is a brace; the cluster asks for a whole pair with
 // something in it. Where they differ, the lock and its channel fall into two slots.
 bool splits_over_slots(std::string_view name)
@@ -67,7 +61,7 @@ struct LineOf {
   std::string operator()(const Reader&) const { return "-rw"; }
   std::string operator()(const Writer&) const { return "-rw"; }
   std::string operator()(const Permits&) const { return "-permits"; }
-  std::string operator()(const PlainString&) const { return "-string"; }
+  std::string operator()(const StringLock&) const { return "-string"; }
 };
 
 struct ChannelOf {
@@ -76,7 +70,7 @@ struct ChannelOf {
   std::string operator()(const Reader&) const { return tagged("redisson_rwlock", name); }
   std::string operator()(const Writer&) const { return tagged("redisson_rwlock", name); }
   std::string operator()(const Permits&) const { return tagged("redisson_sc", name); }
-  std::string operator()(const PlainString&) const { return {}; }
+  std::string operator()(const StringLock&) const { return {}; }
 };
 
 }  // namespace
@@ -84,19 +78,20 @@ struct ChannelOf {
 Result<LockName> LockName::parse(std::string_view text)
 {
   if (text.empty()) {
-    return Error{Fault::usage, "the key is empty (give the lock a name, such as --key stock)"};
+    return Error{ErrorCode::usage, "the key is empty (give the lock a name, such as --key stock)"};
   }
   if (text.size() > longest_name) {
-    return Error{Fault::usage, "the key has " + std::to_string(text.size()) + " bytes (" +
-                                   std::to_string(longest_name) + " at most)"};
+    return Error{ErrorCode::usage, "the key has " + std::to_string(text.size()) + " bytes (" +
+                                       std::to_string(longest_name) + " at most)"};
   }
   if (std::any_of(text.begin(), text.end(), is_control)) {
-    return Error{Fault::usage, "the key \"" + printable(text) + "\" has a control character in it (leave it out)"};
+    return Error{ErrorCode::usage, "the key \"" + printable(text) + "\" has a control character in it (leave it out)"};
   }
   if (splits_over_slots(text)) {
-    return Error{Fault::config, "the key \"" + printable(text) +
-                                    "\" has a brace that would split the lock over two cluster slots (use none, or a "
-                                    "pair with something between, such as {stock}:eu)"};
+    return Error{ErrorCode::config,
+                 "the key \"" + printable(text) +
+                     "\" has a brace that would split the lock over two cluster slots (use none, or a "
+                     "pair with something between, such as {stock}:eu)"};
   }
   return LockName(std::string(text));
 }

@@ -11,18 +11,19 @@
 namespace rlock {
 namespace {
 
-constexpr Millis farewell{500};  // how long taking it back may take when the server does not answer
-constexpr int tries = 3;         // of a grant that was long on its way
+constexpr Millis release_options{500};  // how long taking it back may take when the server does not answer
+constexpr int tries = 3;                // of a grant that was long on its way
 
 void take_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout, const Clock& clock)
 {
-  const Limit limit{.deadline = clock.now() + std::min(farewell, server_timeout), .stop = Stop::never()};
+  const CallLimits limit{.deadline = clock.now() + std::min(release_options, server_timeout),
+                         .stop = StopToken::never()};
   [[maybe_unused]] const auto released = store.release(spec, hold, {}, limit);
 }
 
 Result<Nesting> failed(const Error& error)
 {
-  return error.fault == Fault::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
+  return error.fault == ErrorCode::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
 }
 
 template <typename Outcome>
@@ -46,7 +47,7 @@ Entry entry_of(Outcome outcome, const Hold& hold)
 
 // As for a lock that was waited for, a grant must leave more than half the lease; asked again it counts no second time.
 Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
-                           const Clock& clock, Stop stop)
+                           const Clock& clock, StopToken stop)
 {
   for (int i = 0; i < tries; ++i) {
     const Instant sent_at = clock.now();
@@ -80,7 +81,7 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
 
 Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
                     std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
-                    Stop stop, Onlooker& onlooker)
+                    StopToken stop, WaitObserver& onlooker)
 {
   for (const Ancestor& ancestor : ancestors) {
     const Hold nested = Hold::nested_in(ancestor.owner, rng, ::getpid());
@@ -105,7 +106,7 @@ Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Own
 }
 
 Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
-                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
+                    const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop, WaitObserver& onlooker)
 {
   std::vector<Ancestor> all;
   for (const Owner& ancestor : ancestors) {

@@ -15,7 +15,7 @@ using Nesting = std::variant<Taken, AlreadyDone, NotOurs, Interrupted>;
 
 // Unless the outcome is Taken nothing of this hold is left on the server, as with wait_and_acquire.
 Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
-                           const Clock& clock, Stop stop);
+                           const Clock& clock, StopToken stop);
 
 struct Entered {
   Hold hold;
@@ -32,8 +32,8 @@ struct Ancestor {
 // wait_and_acquire.
 Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
                     std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
-                    Stop stop, Onlooker& onlooker);
+                    StopToken stop, WaitObserver& onlooker);
 Result<Entry> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
-                    const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker);
+                    const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop, WaitObserver& onlooker);
 
 }  // namespace rlock

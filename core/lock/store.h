@@ -45,7 +45,7 @@ struct LockSpec {
 };
 
 // How to ask for a lock: once, or in line with others.
-struct Manner {
+struct AcquireOptions {
   bool queues = false;
   std::uint64_t ticket = 0;  // of an earlier Busy: our arrival, which survives a queue that was lost
 };
@@ -95,19 +95,19 @@ struct NotOurs {
   bool revoked = false;  // by an operator: it is still the owner's until its ttl is over, but is not renewed
 };
 using Renewal = std::variant<Kept, NotOurs>;
-using Reentry = std::variant<Granted, AlreadyDone, NotOurs>;
+using ReentryResult = std::variant<Granted, AlreadyDone, NotOurs>;
 
 struct Released {
   bool passed_on = false;
 };  // to somebody who had waited for it
 struct StillHeld {
   std::int64_t count;
-};               // nested: an outer hold is left
-struct Left {};  // it was not ours yet, and we are in line no more
-using Release = std::variant<Released, StillHeld, Left, NotOurs>;
+};                   // nested: an outer hold is left
+struct Dequeued {};  // it was not ours yet, and we are in line no more
+using Release = std::variant<Released, StillHeld, Dequeued, NotOurs>;
 
 // How a lock is let go.
-struct Parting {
+struct ReleaseOptions {
   Millis keep{0};          // how long it shall stay taken though the job is over, if this was the last hold
   bool succeeded = false;  // to be remembered for LockSpec::once
   bool announced = true;   // false: an attempt is taken back, which is no news for anybody
@@ -198,46 +198,46 @@ class Listener {
   virtual Result<Hints> heard(const Clock& clock) = 0;
   // From when this returns, also that lock number `which` has become free or was deleted, which only foreign
   // clients and the end of a queue say aloud. Again and again does no harm.
-  virtual Result<Done> hear_releases(std::size_t which, const Limit& limit) = 0;
+  virtual Result<Done> hear_releases(std::size_t which, const CallLimits& limit) = 0;
   // For a holder: from when this returns, also that lock number `which`, which it holds, was granted to another owner that
   // found it without a holder. Calling it again does no harm.
-  virtual Result<Done> hear_takings(std::size_t which, const Limit& limit) = 0;
+  virtual Result<Done> hear_takings(std::size_t which, const CallLimits& limit) = 0;
 };
 
-// Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, Fault::config
+// Not thread-safe; may be handed from one thread to another between calls. Besides what wire reports, ErrorCode::config
 // means that the key holds something that is no such lock, and says what.
 class LockStore {
  public:
   virtual ~LockStore() = default;
 
-  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner,
-                                  const Limit& limit) = 0;
+  virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+                                  const CallLimits& limit) = 0;
   // Whether acquire releases each attempt that is not granted by itself: then the next one needs a fresh owner.
   [[nodiscard]] virtual bool takes_back() const { return false; }
   // To be called right after a grant: whether as many replicas as LockSpec::sync asks for have it. The caller releases a lock
   // for which the answer is an Error.
-  virtual Result<Done> await_replicas(const LockSpec&, const Limit&) { return Done{}; }
+  virtual Result<Done> await_replicas(const LockSpec&, const CallLimits&) { return Done{}; }
   // For a nested hold: counts once more, if its owner holds the lock at this moment. Never takes it anew, for the
   // outer hold would then not notice that it was lost.
-  virtual Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) = 0;
+  virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
   // Whether the owner is in line. No script: what a waiter asks once it listens.
-  virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
-  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) = 0;
+  virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
+  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
   // The same for one hold: NotOurs also where its owner has the lock by other holds alone.
-  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
   {
     return renew(spec, hold.owner, limit);
   }
   // Later holders get more than `fence`, if the lock is still ours; false: it is not.
   virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                                   const Limit& limit) = 0;
+                                   const CallLimits& limit) = 0;
   // Also leaves the queue.
-  virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting,
-                                  const Limit& limit) = 0;
+  virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+                                  const CallLimits& limit) = 0;
   // The outermost holds, with nothing to remember; the answers in the same order. One round trip where the store can
   // do that.
   virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
-                                                    const Limit& limit)
+                                                    const CallLimits& limit)
   {
     std::vector<Result<Release>> answers;
     for (const LockSpec* spec : specs) {
@@ -245,20 +245,20 @@ class LockStore {
     }
     return answers;
   }
-  virtual Result<LockState> inspect(const LockName& name, const Limit& limit) = 0;
+  virtual Result<LockState> inspect(const LockName& name, const CallLimits& limit) = 0;
 
   // Names of locks whose key matches the glob, sorted. Keys that are no locks are left out.
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) = 0;
 
   // From when this returns, whatever is said to the owner about any of these locks is heard. One connection.
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
-                                                   const Limit& limit) = 0;
+                                                   const CallLimits& limit) = 0;
 
   // One step of force-unlock. A lock that --min-hold alone keeps is broken by each step.
-  virtual Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) = 0;
+  virtual Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) = 0;
 
   // Forgets the success that `rlock once` remembers; false: there was none.
-  virtual Result<bool> forget_success(const LockName& name, const Limit& limit) = 0;
+  virtual Result<bool> forget_success(const LockName& name, const CallLimits& limit) = 0;
 
   // Drops the connection, so that the next try starts on a fresh one.
   virtual void forget() = 0;

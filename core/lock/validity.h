@@ -23,7 +23,8 @@ constexpr bool leaves_enough(Instant sent_at, Millis ttl, Instant now)
 
 inline Error too_slow()
 {
-  return {Fault::unfit, "the server needs longer to answer than half the lease lasts (give a longer --ttl or --lease)"};
+  return {ErrorCode::unfit,
+          "the server needs longer to answer than half the lease lasts (give a longer --ttl or --lease)"};
 }
 
 }  // namespace rlock

@@ -8,7 +8,7 @@ constexpr Millis deaf_pause{200};  // between tries where listening is not possi
 
 }  // namespace
 
-void Ears::open(const Limit& limit)
+void WaitNotifications::open(const CallLimits& limit)
 {
   if (!m_listener) {
     auto listener = m_store.listen(m_specs, m_owner, limit);
@@ -20,7 +20,7 @@ void Ears::open(const Limit& limit)
     m_listens_for = m_owner;
   }
   const Instant now = m_clock.now();
-  for (Place& place : m_places) {
+  for (LockCandidate& place : m_places) {
     const bool rests = place.in_line && now < place.due_at();
     if (rests && m_listener) {
       make_sure(place, limit);
@@ -29,7 +29,7 @@ void Ears::open(const Limit& limit)
 }
 
 // Something may have been said before we listened.
-void Ears::make_sure(Place& place, const Limit& limit)
+void WaitNotifications::make_sure(LockCandidate& place, const CallLimits& limit)
 {
   if (!place.is_sure) {
     place.is_sure = true;
@@ -44,7 +44,7 @@ void Ears::make_sure(Place& place, const Limit& limit)
   }
 }
 
-void Ears::hear_releases(Place& place, const Limit& limit)
+void WaitNotifications::hear_releases(LockCandidate& place, const CallLimits& limit)
 {
   place.hears_releases = true;
   place.look_at = m_clock.now();
@@ -54,15 +54,15 @@ void Ears::hear_releases(Place& place, const Limit& limit)
   }
 }
 
-void Ears::close()
+void WaitNotifications::close()
 {
   m_listener.reset();
-  for (Place& place : m_places) {
+  for (LockCandidate& place : m_places) {
     place.became_deaf();
   }
 }
 
-bool Ears::hear()
+bool WaitNotifications::hear()
 {
   const auto hints = m_listener->heard(m_clock);
   const Instant now = m_clock.now();
@@ -72,7 +72,7 @@ bool Ears::hear()
     return false;
   }
   bool is_first = false;
-  for (Place& place : m_places) {
+  for (LockCandidate& place : m_places) {
     const Hint& hint = (*hints)[place.which];
     place.told(hint, now);
     is_first = is_first || (hint.next && !hint.look_in);

@@ -11,10 +11,11 @@
 
 namespace rlock {
 
-class Ears {
+class WaitNotifications {
  public:
   // All must outlive it.
-  Ears(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, Places& places, const Clock& clock)
+  WaitNotifications(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, LockCandidates& places,
+                    const Clock& clock)
       : m_store(store), m_specs(specs), m_owner(owner), m_places(places), m_clock(clock)
   {
   }
@@ -24,7 +25,7 @@ class Ears {
 
   // Listens from now on, and asks the queues whether we still are in line. Where we are not, or where that is not
   // possible, the places are to be asked soon.
-  void open(const Limit& limit);
+  void open(const CallLimits& limit);
   void close();
 
   // Takes what has arrived. True: we are first in one of the lines now.
@@ -34,13 +35,13 @@ class Ears {
   std::unique_ptr<Listener> hand_on() { return m_listens_for == m_owner ? std::move(m_listener) : nullptr; }
 
  private:
-  void make_sure(Place& place, const Limit& limit);
-  void hear_releases(Place& place, const Limit& limit);
+  void make_sure(LockCandidate& place, const CallLimits& limit);
+  void hear_releases(LockCandidate& place, const CallLimits& limit);
 
   LockStore& m_store;
   const std::span<const LockSpec> m_specs;
   const Owner& m_owner;
-  Places& m_places;
+  LockCandidates& m_places;
   const Clock& m_clock;
   std::unique_ptr<Listener> m_listener;  // for all of m_specs
   std::optional<Owner> m_listens_for;    // the owner when the listener was opened

@@ -35,12 +35,12 @@ struct Watching {
   Millis server_timeout;
   std::optional<Instant> until;
   const Clock& clock;
-  Stop stop;
+  StopToken stop;
   std::unique_ptr<Listener> listener;
   bool server_was_there = false;
 
   // The first answer gets its full time whatever the patience; later ones no longer than that.
-  [[nodiscard]] Limit limit() const
+  [[nodiscard]] CallLimits limit() const
   {
     const Instant now = clock.now();
     const Instant full = now + server_timeout;
@@ -63,7 +63,7 @@ struct Watching {
   // False where it could not be had; then we look more often.
   bool listen(const Mode& mode)
   {
-    if (std::holds_alternative<PlainString>(mode)) {
+    if (std::holds_alternative<StringLock>(mode)) {
       return false;
     }
     if (!listener) {
@@ -90,8 +90,8 @@ struct Watching {
 
 }  // namespace
 
-Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
-                                Millis server_timeout, const Clock& clock, Rng& rng, Stop stop)
+Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
+                                   Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop)
 {
   Watching watching{.store = store,
                     .name = name,
@@ -105,16 +105,16 @@ Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::opt
     const bool had_ears = watching.listener != nullptr;
     const auto state = watching.look();
     if (state && is_free(*state)) {
-      return Freedom::free;
+      return WaitResult::free;
     }
     if (stop.requested()) {
-      return Freedom::interrupted;
+      return WaitResult::interrupted;
     }
     if (!state && (!is_passing(state.error().fault) || !watching.server_was_there)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {
-      return state ? Result(Freedom::time_over) : Result<Freedom>(state.error());
+      return state ? Result(WaitResult::time_over) : Result<WaitResult>(state.error());
     }
     const bool hears = state && watching.listen(state->mode);
     if (hears && !had_ears) {

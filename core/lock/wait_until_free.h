@@ -9,11 +9,11 @@
 
 namespace rlock {
 
-enum class Freedom { free, time_over, interrupted };
+enum class WaitResult { free, time_over, interrupted };
 
 // Free: it has room, and nobody stands in line for that. Leaves no trace on the server.
 // `until` missing: for ever. Errors as wait_and_acquire's: a server that goes away meanwhile is asked again.
-Result<Freedom> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
-                                Millis server_timeout, const Clock& clock, Rng& rng, Stop stop);
+Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
+                                   Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop);
 
 }  // namespace rlock

@@ -16,7 +16,7 @@
 namespace rlock {
 namespace {
 
-constexpr Millis farewell{500};  // how long leaving may take when the server does not answer
+constexpr Millis release_options{500};  // how long leaving may take when the server does not answer
 constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};  // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
@@ -27,10 +27,10 @@ constexpr int stale_grants = 3;
 constexpr std::chrono::microseconds out_of_the_way{1500};
 
 // One caller's way to any of several locks; lives as long as one wait_and_acquire.
-class Approach {
+class WaitLoop {
  public:
-  Approach(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
-           const Clock& clock, Rng& rng, Stop stop, Onlooker& onlooker)
+  WaitLoop(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
+           const Clock& clock, Rng& rng, StopToken stop, WaitObserver& onlooker)
       : m_store(store),
         m_owner(owner),
         m_policy(policy),
@@ -47,7 +47,7 @@ class Approach {
   Result<WaitOutcome> run()
   {
     for (;;) {
-      if (Place* const place = m_places.due(time_is_over() ? far_future : m_clock.now())) {
+      if (LockCandidate* const place = m_places.due(time_is_over() ? far_future : m_clock.now())) {
         auto outcome = attempt(*place);
         if (!outcome || *outcome) {
           if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
@@ -66,9 +66,9 @@ class Approach {
  private:
   using Step = Result<std::optional<WaitOutcome>>;  // nullopt: not yet
 
-  Step attempt(Place& place)
+  Step attempt(LockCandidate& place)
   {
-    const Manner manner{.queues = m_to_scout == 0, .ticket = place.ticket};
+    const AcquireOptions manner{.queues = m_to_scout == 0, .ticket = place.ticket};
     const auto [tried, sent_at] = ask(place, manner);
     if (!tried) {
       return failed(place, tried.error());
@@ -96,11 +96,11 @@ class Approach {
 
   // Tied attempts are repeated within the time of one answer, but only for as long as a lease that comes of it is not much
   // older than its grant.
-  Asked ask(const Place& place, const Manner& manner)
+  Asked ask(const LockCandidate& place, const AcquireOptions& manner)
   {
     LockSpec asked = place.spec;
     const Instant first = m_clock.now();
-    const Limit limit{.deadline = answer_by(first), .stop = m_stop};
+    const CallLimits limit{.deadline = answer_by(first), .stop = m_stop};
     const Instant give_up = std::min(limit.deadline, first + asked.ttl / 4);
     for (Instant sent_at = first;; sent_at = m_clock.now()) {
       if (std::exchange(m_owner_is_spent, false)) {
@@ -116,14 +116,14 @@ class Approach {
       }
       m_server_was_there = true;
       if (m_clock.sleep_until(again, m_stop) == Wake::stopped) {
-        return {Error{Fault::interrupted, "interrupted"}, sent_at};
+        return {Error{ErrorCode::interrupted, "interrupted"}, sent_at};
       }
     }
   }
 
   // Never two: all other lines are left before we say that one is ours. A grant that is old by then, half the lease or
   // more, is asked for again: where no line was left the same request only renews it.
-  Step taken(Place& place, const Granted& granted, Instant sent_at)
+  Step taken(LockCandidate& place, const Granted& granted, Instant sent_at)
   {
     place.to_leave = true;
     const auto replicated = m_store.await_replicas(place.spec, {.deadline = answer_by(sent_at), .stop = m_stop});
@@ -145,12 +145,12 @@ class Approach {
       place.look_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
-    return Error{Fault::unfit,
+    return Error{ErrorCode::unfit,
                  "the server needs longer to answer than half the lease lasts (give a "
                  "longer --ttl or --lease)"};
   }
 
-  Step refused(Place& place, Instant sent_at)
+  Step refused(LockCandidate& place, Instant sent_at)
   {
     m_places.next_turn();
     scouted(place);
@@ -158,20 +158,20 @@ class Approach {
     if (place.is_first()) {
       m_prepare_at = sent_at + out_of_the_way;
     }
-    const Place& nearest = m_places.nearest();
+    const LockCandidate& nearest = m_places.nearest();
     if (&nearest == &place) {
       m_onlooker.refused(*place.last);
     }
     const bool is_hopeless = m_places.size() == 1 && m_onlooker.is_hopeless(*place.last);
     const bool gives_up = is_hopeless || (m_policy.patient ? time_is_over() : m_to_scout == 0);
     if (gives_up && !nearest.last->unfit.empty()) {
-      return Error{Fault::unfit, nearest.last->unfit};
+      return Error{ErrorCode::unfit, nearest.last->unfit};
     }
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
 
   // Where others wait for any of the locks, none of them is free.
-  void scouted(const Place& place)
+  void scouted(const LockCandidate& place)
   {
     if (place.only_seen()) {
       const bool others_wait = place.last->place > 0;
@@ -179,10 +179,10 @@ class Approach {
     }
   }
 
-  Step failed(Place& place, const Error& error)
+  Step failed(LockCandidate& place, const Error& error)
   {
-    place.to_leave = place.to_leave || error.fault == Fault::unreachable || error.fault == Fault::interrupted;
-    if (error.fault == Fault::interrupted) {
+    place.to_leave = place.to_leave || error.fault == ErrorCode::unreachable || error.fault == ErrorCode::interrupted;
+    if (error.fault == ErrorCode::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
     m_server_was_there = m_server_was_there || error.was_there;
@@ -206,7 +206,7 @@ class Approach {
   }
 
   // Before we rest, and before we stand in more than one line.
-  void listen_after(const Place& asked)
+  void listen_after(const LockCandidate& asked)
   {
     const bool rests = asked.only_seen() || m_clock.now() < asked.due_at();
     if (m_failures == 0 && m_to_scout == 0 && rests) {
@@ -263,7 +263,7 @@ class Approach {
   [[nodiscard]] bool time_is_over() const { return m_policy.until && m_clock.now() >= *m_policy.until; }
 
   // Deaf at once: what is handed over from now on is not for us.
-  void leave_others(const Place& kept)
+  void leave_others(const LockCandidate& kept)
   {
     if (m_places.size() > 1) {
       m_ears.close();
@@ -279,11 +279,11 @@ class Approach {
 
   // One request for both: it leaves the line, or passes on what was handed to us there. The owner is not used again unless
   // the servers say that nothing happened.
-  void leave_all_but(const Place* kept)
+  void leave_all_but(const LockCandidate* kept)
   {
-    std::vector<Place*> leaving;
+    std::vector<LockCandidate*> leaving;
     std::vector<const LockSpec*> specs;
-    for (Place& place : m_places) {
+    for (LockCandidate& place : m_places) {
       if (place.to_leave && &place != kept) {
         leaving.push_back(&place);
         specs.push_back(&place.spec);
@@ -292,10 +292,10 @@ class Approach {
     if (specs.empty()) {
       return;
     }
-    const Instant by = m_clock.now() + std::min(farewell, m_policy.server_timeout);
-    const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = Stop::never()});
+    const Instant by = m_clock.now() + std::min(release_options, m_policy.server_timeout);
+    const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
     for (std::size_t i = 0; i < leaving.size(); ++i) {
-      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().fault != Fault::unfit;
+      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().fault != ErrorCode::unfit;
       if (answers[i]) {
         leaving[i]->left(m_clock.now());
       }
@@ -308,12 +308,12 @@ class Approach {
   const WaitPolicy& m_policy;
   const Clock& m_clock;
   Rng& m_rng;
-  Stop m_stop;
-  Onlooker& m_onlooker;
+  StopToken m_stop;
+  WaitObserver& m_onlooker;
 
-  Places m_places;
+  LockCandidates m_places;
   std::size_t m_to_scout;  // how many are still to be looked at without getting in line
-  Ears m_ears;
+  WaitNotifications m_ears;
   Instant m_prepare_at = far_future;  // for our turn; set when we are first in line
   bool m_server_was_there = false;
   int m_failures = 0;
@@ -323,10 +323,10 @@ class Approach {
 }  // namespace
 
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
-                                     const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
-                                     Onlooker& onlooker)
+                                     const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
+                                     WaitObserver& onlooker)
 {
-  return Approach(store, specs, owner, policy, clock, rng, stop, onlooker).run();
+  return WaitLoop(store, specs, owner, policy, clock, rng, stop, onlooker).run();
 }
 
 }  // namespace rlock

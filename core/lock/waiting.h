@@ -41,9 +41,9 @@ struct Taken {
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
 // Who tells the user. Called from the waiting thread; must not block.
-class Onlooker {
+class WaitObserver {
  public:
-  virtual ~Onlooker() = default;
+  virtual ~WaitObserver() = default;
   virtual void refused(const Busy& busy) = 0;     // each answer that is not a grant, from where we are nearest
   [[nodiscard]] virtual Instant due() const = 0;  // when it wants to be called
   virtual void tick() = 0;
@@ -60,11 +60,11 @@ class Onlooker {
 // A server that goes away while we wait is asked again until the time is over (then the Error is returned);
 // one that was never there is an Error at once. It was there when it has spoken to us, in the handshake for one.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
-                                     const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
-                                     Onlooker& onlooker);
+                                     const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
+                                     WaitObserver& onlooker);
 inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
-                                            const WaitPolicy& policy, const Clock& clock, Rng& rng, Stop stop,
-                                            Onlooker& onlooker)
+                                            const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
+                                            WaitObserver& onlooker)
 {
   return wait_and_acquire(store, std::span(&spec, 1), owner, policy, clock, rng, stop, onlooker);
 }

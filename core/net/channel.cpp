@@ -29,7 +29,7 @@ Channel::Channel(Fd socket, const Endpoint& endpoint, const Clock& clock)
 {
 }
 
-Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   const Instant start = clock.now();
   std::optional<Tls> tls;
@@ -54,7 +54,7 @@ Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, cons
   return channel;
 }
 
-Result<Done> Channel::shake_hands(Instant start, const Limit& limit)
+Result<Done> Channel::shake_hands(Instant start, const CallLimits& limit)
 {
   std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
   for (bool first = true, over = false;;) {
@@ -85,7 +85,7 @@ Result<Done> Channel::shake_hands(Instant start, const Limit& limit)
   }
 }
 
-Result<Done> Channel::send(std::string_view bytes, const Limit& limit)
+Result<Done> Channel::send(std::string_view bytes, const CallLimits& limit)
 {
   if (!m_tls) {
     return transmit(bytes, limit);
@@ -94,7 +94,7 @@ Result<Done> Channel::send(std::string_view bytes, const Limit& limit)
   return sealed ? transmit(m_tls->to_send(), limit) : sealed;
 }
 
-Result<Done> Channel::transmit(std::string_view bytes, const Limit& limit)
+Result<Done> Channel::transmit(std::string_view bytes, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
   while (!bytes.empty()) {
@@ -167,9 +167,9 @@ Result<Done> Channel::early_into(Decoder& decoder)
   return Done{};
 }
 
-Error Channel::silent(Instant since, const Limit& limit) const
+Error Channel::silent(Instant since, const CallLimits& limit) const
 {
-  return {Fault::unreachable,
+  return {ErrorCode::unreachable,
           "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
 }
 
@@ -177,14 +177,14 @@ Error Channel::broken(std::string_view why) const
 {
   const bool may_want_tls = m_may_want_tls && !m_has_spoken;
   const std::string_view hint = may_want_tls ? " without a word (if it speaks TLS: rediss://)" : "";
-  return {.fault = Fault::unreachable,
+  return {.fault = ErrorCode::unreachable,
           .text = "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint),
           .was_there = m_has_spoken};
 }
 
 Error Channel::no_tls(std::string_view what) const
 {
-  return {Fault::unreachable,
+  return {ErrorCode::unreachable,
           "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks none: redis://)"};
 }
 

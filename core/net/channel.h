@@ -6,8 +6,8 @@
 #include "base/result.h"
 #include "base/stop.h"
 #include "net/codec.h"
+#include "net/endpoint.h"
 #include "net/tls.h"
-#include "server/url.h"
 
 #include <optional>
 #include <string>
@@ -20,10 +20,10 @@ class Channel {
  public:
   // Connected and, where the endpoint wants TLS, sure of the server. The faults are those of
   // Connection::open. `clock` must outlive it.
-  static Result<Channel> open(const Endpoint& endpoint, const Clock& clock, const Limit& limit);
+  static Result<Channel> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
   // Done as well when the server has hung up: it may have said why, which reading finds out.
-  Result<Done> send(std::string_view bytes, const Limit& limit);
+  Result<Done> send(std::string_view bytes, const CallLimits& limit);
 
   // Called when fd() is readable, and once after open, for what came along with the handshake:
   // feeds what there is, decrypted. It may be nothing.
@@ -37,12 +37,12 @@ class Channel {
   }
   [[nodiscard]] const std::string& where() const { return m_where; }
   [[nodiscard]] const Clock& clock() const { return *m_clock; }
-  [[nodiscard]] Error silent(Instant since, const Limit& limit) const;
+  [[nodiscard]] Error silent(Instant since, const CallLimits& limit) const;
 
  private:
   Channel(Fd socket, const Endpoint& endpoint, const Clock& clock);
-  Result<Done> shake_hands(Instant start, const Limit& limit);
-  Result<Done> transmit(std::string_view bytes, const Limit& limit);
+  Result<Done> shake_hands(Instant start, const CallLimits& limit);
+  Result<Done> transmit(std::string_view bytes, const CallLimits& limit);
   Result<std::size_t> receive(char* bytes, std::size_t size);
   [[nodiscard]] Error broken(std::string_view why) const;
   [[nodiscard]] Error no_tls(std::string_view what) const;

@@ -55,7 +55,7 @@ std::optional<Reply> to_reply(const redisReply& from)
 
 Error not_resp(std::string_view why)
 {
-  return {Fault::unreachable, "does not answer like a redis server without TLS (" + printable(why) + ")"};
+  return {ErrorCode::unreachable, "does not answer like a redis server without TLS (" + printable(why) + ")"};
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ Result<std::optional<Reply>> Decoder::next()
   }
   if (parsed == nullptr) {
     if (m_unfinished > max_unfinished) {
-      return Error{Fault::unreachable, "answered with more than 64 MiB"};
+      return Error{ErrorCode::unreachable, "answered with more than 64 MiB"};
     }
     return std::optional<Reply>{};
   }

@@ -25,7 +25,7 @@ class Decoder {
 
   void feed(std::string_view bytes);
 
-  // The next whole reply; nullopt when more bytes are needed. Errors are Fault::unreachable and
+  // The next whole reply; nullopt when more bytes are needed. Errors are ErrorCode::unreachable and
   // lack their subject: "answered with more than 64 MiB".
   Result<std::optional<Reply>> next();
 

@@ -29,7 +29,7 @@ std::optional<std::chrono::days> Connection::certificate_left() const { return m
 
 const std::string& Connection::where() const { return m_state->channel.where(); }
 
-Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   auto channel = Channel::open(endpoint, clock, limit);
   if (!channel) {
@@ -46,7 +46,7 @@ Result<Connection> Connection::open(const Endpoint& endpoint, const Clock& clock
   return connection;
 }
 
-Result<Reply> Connection::call(std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Connection::call(std::span<const std::string_view> argv, const CallLimits& limit)
 {
   if (const auto sent = send(argv, limit); !sent) {
     return sent.error();
@@ -54,7 +54,7 @@ Result<Reply> Connection::call(std::span<const std::string_view> argv, const Lim
   return answer(limit);
 }
 
-Result<Done> Connection::send(std::span<const std::string_view> argv, const Limit& limit)
+Result<Done> Connection::send(std::span<const std::string_view> argv, const CallLimits& limit)
 {
   if (limit.stop.requested()) {
     return interrupted();
@@ -62,7 +62,7 @@ Result<Done> Connection::send(std::span<const std::string_view> argv, const Limi
   return m_state->channel.send(encode(argv), limit);
 }
 
-Result<Reply> Connection::answer(const Limit& limit)
+Result<Reply> Connection::answer(const CallLimits& limit)
 {
   const Instant start = m_state->channel.clock().now();
   auto reply = receive(limit);
@@ -75,7 +75,7 @@ Result<Reply> Connection::answer(const Limit& limit)
   return **std::move(reply);
 }
 
-Result<std::optional<Reply>> Connection::receive(const Limit& limit)
+Result<std::optional<Reply>> Connection::receive(const CallLimits& limit)
 {
   // A server that never stops sending must not hold us past the deadline: then one more look, no
   // more.

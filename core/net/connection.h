@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/stop.h"
+#include "net/endpoint.h"
 #include "net/reply.h"
-#include "server/url.h"
 
 #include <chrono>
 #include <memory>
@@ -26,28 +26,28 @@ class Connection {
  public:
   // Connects, in TLS where the URL says so, and where a password or a db asks for it authenticates
   // and selects in one further round trip. `clock` must outlive it. `local:` and sentinel endpoints are
-  // refused here (Fault::internal): local_server.h and sentinel.h turn them into others.
+  // refused here (ErrorCode::internal): local_server.h and sentinel.h turn them into others.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
   //   unfit        loading, too many clients, a certificate that is no good, a replica where a master was meant
   //   refused      wrong password, or one is needed; the same of a certificate of ours
   //   config       no such db; a file for TLS that is no good
   //   interrupted  the stop became readable
-  static Result<Connection> open(const Endpoint& endpoint, const Clock& clock, const Limit& limit);
+  static Result<Connection> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
   ~Connection();
 
   // One request, its one reply, an error reply too. Faults: unreachable, interrupted.
-  Result<Reply> call(std::span<const std::string_view> argv, const Limit& limit);
+  Result<Reply> call(std::span<const std::string_view> argv, const CallLimits& limit);
 
   // The two halves of call, for subscriptions. receive: nullopt when the limit's deadline passed
   // with no complete reply; the connection is still good then, and only then.
-  Result<Done> send(std::span<const std::string_view> argv, const Limit& limit);
-  Result<std::optional<Reply>> receive(const Limit& limit);
+  Result<Done> send(std::span<const std::string_view> argv, const CallLimits& limit);
+  Result<std::optional<Reply>> receive(const CallLimits& limit);
 
-  // receive for who has asked something: no reply by the deadline is Fault::unreachable.
-  Result<Reply> answer(const Limit& limit);
+  // receive for who has asked something: no reply by the deadline is ErrorCode::unreachable.
+  Result<Reply> answer(const CallLimits& limit);
 
   // Readable when receive might have something (poll it with other descriptors). Replies that are
   // already buffered do not make it readable: receive until nullopt before polling.

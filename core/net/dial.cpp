@@ -47,7 +47,7 @@ int outcome_of_connect(int fd)
 }
 
 // A unix socket whose backlog is full says EAGAIN, and poll(2) cannot wait for room there.
-int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const Limit& limit)
+int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause{5};
   for (;;) {
@@ -67,7 +67,7 @@ int connect_when_there_is_room(int fd, const Address& address, const Clock& cloc
   }
 }
 
-Attempt connect_to(const Address& address, const Clock& clock, const Limit& limit)
+Attempt connect_to(const Address& address, const Clock& clock, const CallLimits& limit)
 {
   Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
@@ -87,14 +87,14 @@ Attempt connect_to(const Address& address, const Clock& clock, const Limit& limi
   return {std::move(socket), error};
 }
 
-Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock, const Limit& limit)
+Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock, const CallLimits& limit)
 {
   Attempt attempt;
   auto untried = static_cast<std::int64_t>(addresses.size());
   for (const Address& address : addresses) {
     const Instant now = clock.now();
     const Instant share = now + (limit.deadline - now) / untried--;
-    attempt = connect_to(address, clock, Limit{share, limit.stop});
+    attempt = connect_to(address, clock, CallLimits{share, limit.stop});
     if (attempt.error == 0 || attempt.error == ECANCELED) {
       return attempt;
     }
@@ -110,31 +110,31 @@ Error unreached(const Endpoint& endpoint, int error, const std::string& after)
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
-    case ENOMEM: return {Fault::os, text + os_text(error)};
-    case ETIMEDOUT: return {Fault::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
+    case ENOMEM: return {ErrorCode::os, text + os_text(error)};
+    case ETIMEDOUT: return {ErrorCode::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
     case ENOENT:
     case ECONNREFUSED:
-      return {Fault::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
-                                      " (is redis-server running? -S names another server, -S local: "
-                                      "starts a private one)"};
-    case EACCES: return {Fault::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
-    default: return {Fault::unreachable, text + os_text(error) + " (-S names another server)"};
+      return {ErrorCode::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +
+                                          " (is redis-server running? -S names another server, -S local: "
+                                          "starts a private one)"};
+    case EACCES: return {ErrorCode::unreachable, text + "permission denied (its unixsocketperm must let you in)"};
+    default: return {ErrorCode::unreachable, text + os_text(error) + " (-S names another server)"};
   }
 }
 
-Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   if (endpoint.kind == Endpoint::Kind::tcp) {
     return resolve(endpoint.host, endpoint.port, clock, limit);
   }
   if (endpoint.kind != Endpoint::Kind::unix_socket) {
-    return Error{Fault::internal, "no server to connect to but a way to one"};
+    return Error{ErrorCode::internal, "no server to connect to but a way to one"};
   }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
-    return Error{Fault::internal, "sentinels have to be asked before their master is connected to"};
+    return Error{ErrorCode::internal, "sentinels have to be asked before their master is connected to"};
   }
   if (!fits_socket_address(endpoint.path)) {
-    return Error{Fault::config, "a unix socket's path can have 107 bytes at most"};
+    return Error{ErrorCode::config, "a unix socket's path can have 107 bytes at most"};
   }
   const sockaddr_un unix_address = socket_address(endpoint.path);
   Address address{.length = sizeof unix_address};
@@ -144,14 +144,14 @@ Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock&
 
 }  // namespace
 
-Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   const Instant start = clock.now();
   const auto addresses = addresses_of(endpoint, clock, limit);
   if (!addresses) {
     const Error& why = addresses.error();
-    return why.fault == Fault::interrupted ? why
-                                           : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
+    return why.fault == ErrorCode::interrupted ? why
+                                               : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
   }
   Attempt attempt = connect_to_any(*addresses, clock, limit);
   if (attempt.error != 0) {

@@ -5,12 +5,12 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/stop.h"
-#include "server/url.h"
+#include "net/endpoint.h"
 
 namespace rlock {
 
 // The faults are those of Connection::open. Tries a host's addresses one after the other, each with
 // its share of the time that is left.
-Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const Limit& limit);
+Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock

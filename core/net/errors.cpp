@@ -13,7 +13,7 @@ namespace {
 
 struct Rule {
   std::string_view start;  // of the server's text, whole words
-  Fault fault;
+  ErrorCode fault;
   std::string_view advice;
 };
 
@@ -23,31 +23,31 @@ constexpr std::string_view give_password = "give the password in the URL, RLOCK_
 constexpr std::string_view is_a_node = "it is one node of a cluster: use -S ";
 
 constexpr Rule rules[] = {
-    {"LOADING", Fault::unfit, "wait until it has loaded its data"},
-    {"BUSY", Fault::unfit, "a script runs for too long there; SCRIPT KILL ends it"},
-    {"OOM", Fault::unfit, "its memory is full; raise maxmemory"},
-    {"MISCONF", Fault::unfit, "it cannot save to disk; see its log"},
-    {"READONLY", Fault::unfit, "it is a replica; name the master"},
-    {"MASTERDOWN", Fault::unfit, "it is a replica; name the master"},
-    {"NOREPLICAS", Fault::unfit, "too few replicas follow it; see min-replicas-to-write"},
-    {"CLUSTERDOWN", Fault::unfit, "see CLUSTER INFO there"},
-    {"TRYAGAIN", Fault::unfit, "its slots are being moved; try again"},
-    {"UNBLOCKED", Fault::unfit, "it has become a replica"},
-    {"ERR WAIT cannot be used with replica", Fault::unfit, "it has become a replica"},
-    {"ERR max number of clients", Fault::unfit, "raise maxclients there"},
-    {"ERR unknown command", Fault::unfit, "a command that rlock needs is renamed or switched off there"},
-    {"NOAUTH", Fault::refused, give_password},
-    {"WRONGPASS", Fault::refused, "check the user and the password"},
-    {"NOPERM", Fault::refused, missing_rule},
-    {"ERR The user executing the script can't", Fault::refused, missing_rule},
-    {"ERR ACL failure in script", Fault::refused, missing_rule},
-    {"The user executing the script can't", Fault::refused, missing_rule},
-    {"DENIED", Fault::refused, "it is in protected mode; set a password there"},
-    {"WRONGTYPE", Fault::config, "the key holds something that is no such lock; choose another key"},
-    {"ERR DB index is out of range", Fault::config, "choose a smaller db number"},
-    {"ERR invalid DB index", Fault::config, "choose a smaller db number"},
-    {"MOVED", Fault::config, is_a_node},
-    {"ASK", Fault::config, is_a_node},
+    {"LOADING", ErrorCode::unfit, "wait until it has loaded its data"},
+    {"BUSY", ErrorCode::unfit, "a script runs for too long there; SCRIPT KILL ends it"},
+    {"OOM", ErrorCode::unfit, "its memory is full; raise maxmemory"},
+    {"MISCONF", ErrorCode::unfit, "it cannot save to disk; see its log"},
+    {"READONLY", ErrorCode::unfit, "it is a replica; name the master"},
+    {"MASTERDOWN", ErrorCode::unfit, "it is a replica; name the master"},
+    {"NOREPLICAS", ErrorCode::unfit, "too few replicas follow it; see min-replicas-to-write"},
+    {"CLUSTERDOWN", ErrorCode::unfit, "see CLUSTER INFO there"},
+    {"TRYAGAIN", ErrorCode::unfit, "its slots are being moved; try again"},
+    {"UNBLOCKED", ErrorCode::unfit, "it has become a replica"},
+    {"ERR WAIT cannot be used with replica", ErrorCode::unfit, "it has become a replica"},
+    {"ERR max number of clients", ErrorCode::unfit, "raise maxclients there"},
+    {"ERR unknown command", ErrorCode::unfit, "a command that rlock needs is renamed or switched off there"},
+    {"NOAUTH", ErrorCode::refused, give_password},
+    {"WRONGPASS", ErrorCode::refused, "check the user and the password"},
+    {"NOPERM", ErrorCode::refused, missing_rule},
+    {"ERR The user executing the script can't", ErrorCode::refused, missing_rule},
+    {"ERR ACL failure in script", ErrorCode::refused, missing_rule},
+    {"The user executing the script can't", ErrorCode::refused, missing_rule},
+    {"DENIED", ErrorCode::refused, "it is in protected mode; set a password there"},
+    {"WRONGTYPE", ErrorCode::config, "the key holds something that is no such lock; choose another key"},
+    {"ERR DB index is out of range", ErrorCode::config, "choose a smaller db number"},
+    {"ERR invalid DB index", ErrorCode::config, "choose a smaller db number"},
+    {"MOVED", ErrorCode::config, is_a_node},
+    {"ASK", ErrorCode::config, is_a_node},
 };
 
 bool begins_with_words(std::string_view text, std::string_view words)
@@ -136,10 +136,10 @@ Error error_from_reply(std::string_view text, std::string_view where)
                                         [text](const Rule& each) { return begins_with_words(text, each.start); });
   const std::string said = std::string(where) + " says: " + shortened(text);
   if (rule == std::end(rules)) {
-    return {Fault::internal, said};
+    return {ErrorCode::internal, said};
   }
   return {rule->fault, said + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
-          rule->fault == Fault::refused ? line : 0};
+          rule->fault == ErrorCode::refused ? line : 0};
 }
 
 bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }

@@ -15,7 +15,8 @@ namespace {
 
 using Request = std::vector<std::string_view>;
 
-Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests, const Limit& limit)
+Result<std::vector<Reply>> ask_all(Connection& connection, const std::vector<Request>& requests,
+                                   const CallLimits& limit)
 {
   for (const Request& request : requests) {
     if (const auto sent = connection.send(request, limit); !sent) {
@@ -57,25 +58,25 @@ bool is_unknown_command(const Reply& reply)
 Error login_failed(const Reply& reply, const std::string& where)
 {
   Error error = error_from_reply(reply.text, where);
-  if (error.fault == Fault::unfit) {
+  if (error.fault == ErrorCode::unfit) {
     return error;
   }
-  return {Fault::refused, where +
-                              " refused the user or password (check the URL, RLOCK_PASSWORD "
-                              "or --password-file)"};
+  return {ErrorCode::refused, where +
+                                  " refused the user or password (check the URL, RLOCK_PASSWORD "
+                                  "or --password-file)"};
 }
 
 Error select_failed(const Reply& reply, const Endpoint& endpoint)
 {
   Error error = error_from_reply(reply.text, endpoint.shown());
-  const bool no_such_db = error.fault == Fault::config || error.fault == Fault::internal;
+  const bool no_such_db = error.fault == ErrorCode::config || error.fault == ErrorCode::internal;
   if (!no_such_db) {
     return error;
   }
   Endpoint server = endpoint;
   server.db = 0;
-  return {Fault::config, "no db " + std::to_string(endpoint.db) + " on " + server.shown() +
-                             " (0 is always there; its `databases` setting has their number)"};
+  return {ErrorCode::config, "no db " + std::to_string(endpoint.db) + " on " + server.shown() +
+                                 " (0 is always there; its `databases` setting has their number)"};
 }
 
 // HELLO tells it, to a user without any rights too; before Redis 6 there is ROLE.
@@ -89,7 +90,7 @@ std::string_view role_in(const Reply& hello)
   return {};
 }
 
-Result<Done> be_a_master(Connection& connection, const Reply& hello, const Limit& limit)
+Result<Done> be_a_master(Connection& connection, const Reply& hello, const CallLimits& limit)
 {
   std::string role(role_in(hello));
   if (role.empty()) {
@@ -106,10 +107,10 @@ Result<Done> be_a_master(Connection& connection, const Reply& hello, const Limit
   if (role == "master") {
     return Done{};
   }
-  return Error{Fault::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
+  return Error{ErrorCode::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
 }
 
-Result<Done> introduce_ourselves(Connection& connection, const Endpoint& endpoint, const Limit& limit)
+Result<Done> introduce_ourselves(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
   const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
   const std::string db = std::to_string(endpoint.db);
@@ -156,10 +157,10 @@ std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 
 }  // namespace
 
-Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const Limit& limit)
+Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
   const auto met = introduce_ourselves(connection, endpoint, limit);
-  if (met || met.error().fault != Fault::refused) {
+  if (met || met.error().fault != ErrorCode::refused) {
     return met;
   }
   const auto changed = with_new_password(endpoint);

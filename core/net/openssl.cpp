@@ -41,12 +41,12 @@ Result<const OpenSsl*> openssl()
 {
   static const std::optional<OpenSsl> loaded = load();
   if (!loaded && !may_open_files()) {
-    return Error{Fault::os, std::string("cannot load ") + library + ": too many open files (raise ulimit -n)"};
+    return Error{ErrorCode::os, std::string("cannot load ") + library + ": too many open files (raise ulimit -n)"};
   }
   if (!loaded) {
-    return Error{Fault::config, std::string("cannot load ") + library +
-                                    ", which rediss:// needs (install OpenSSL's library: libssl3 "
-                                    "on Debian and Ubuntu, openssl-libs on Fedora)"};
+    return Error{ErrorCode::config, std::string("cannot load ") + library +
+                                        ", which rediss:// needs (install OpenSSL's library: libssl3 "
+                                        "on Debian and Ubuntu, openssl-libs on Fedora)"};
   }
   return &*loaded;
 }

@@ -33,7 +33,7 @@ struct OpenSsl {
 #undef RLOCK_OPENSSL_MEMBER
 };
 
-// The same one for all threads, for ever. Fault::config when it is not on this host.
+// The same one for all threads, for ever. ErrorCode::config when it is not on this host.
 Result<const OpenSsl*> openssl();
 
 }  // namespace rlock

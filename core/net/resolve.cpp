@@ -65,25 +65,25 @@ Result<std::shared_ptr<Desk>> look_up_aside(const std::string& host, std::uint16
     }).detach();
     return desk;
   } catch (const std::system_error& error) {
-    return Error{Fault::os, "cannot look up a host: " + os_text(error.code().value())};
+    return Error{ErrorCode::os, "cannot look up a host: " + os_text(error.code().value())};
   }
 }
 
 Error unresolved(const Lookup& lookup)
 {
   if (lookup.code == EAI_SYSTEM) {
-    return {Fault::os, os_text(lookup.error)};
+    return {ErrorCode::os, os_text(lookup.error)};
   }
   if (lookup.code == EAI_AGAIN) {
-    return {Fault::unreachable, "its name cannot be looked up now (is the network up?)"};
+    return {ErrorCode::unreachable, "its name cannot be looked up now (is the network up?)"};
   }
-  return {Fault::unreachable, "no such host (check the name; -S names another server)"};
+  return {ErrorCode::unreachable, "no such host (check the name; -S names another server)"};
 }
 
 }  // namespace
 
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
-                                     const Limit& limit)
+                                     const CallLimits& limit)
 {
   Lookup numeric = look_up(host, port, AI_NUMERICHOST);
   if (numeric.code == 0) {
@@ -98,7 +98,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   switch (wait_for((*desk)->done.token().fd(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
     case Waited::late:
-      return Error{Fault::unreachable,
+      return Error{ErrorCode::unreachable,
                    "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
     case Waited::ready: break;
   }

@@ -24,6 +24,6 @@ struct Address {
 // At least one address, in the order to try them. Errors say what is wrong with the name, not whose
 // it is: "no such host".
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
-                                     const Limit& limit);
+                                     const CallLimits& limit);
 
 }  // namespace rlock

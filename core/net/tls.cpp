@@ -201,18 +201,18 @@ Error Tls::failed() const
   }
   const int code = ERR_GET_REASON(m_library->ERR_peek_error());
   if (code == certificate_required) {
-    return {Fault::refused, m_where + " wants a certificate of ours (give --cert and --tls-key)"};
+    return {ErrorCode::refused, m_where + " wants a certificate of ours (give --cert and --tls-key)"};
   }
   if (code >= bad_certificate_alert && code <= access_denied) {
-    return {Fault::refused, m_where + " does not accept our certificate: " + reason() +
-                                " (--cert must be one that the server's CA has signed)"};
+    return {ErrorCode::refused, m_where + " does not accept our certificate: " + reason() +
+                                    " (--cert must be one that the server's CA has signed)"};
   }
   if (code == handshake_failure) {
-    return {Fault::refused, m_where +
-                                " refused the TLS handshake (if it wants a certificate of ours: "
-                                "--cert and --tls-key)"};
+    return {ErrorCode::refused, m_where +
+                                    " refused the TLS handshake (if it wants a certificate of ours: "
+                                    "--cert and --tls-key)"};
   }
-  return {Fault::unfit, "TLS with " + m_where + " failed: " + reason()};
+  return {ErrorCode::unfit, "TLS with " + m_where + " failed: " + reason()};
 }
 
 Error Tls::bad_certificate(long why) const
@@ -220,18 +220,19 @@ Error Tls::bad_certificate(long why) const
   const std::string text = "the certificate of " + m_where + " ";
   switch (why) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return {Fault::unfit, text + "has expired (renew it there; is this host's clock right?)"};
-    case X509_V_ERR_CERT_NOT_YET_VALID: return {Fault::unfit, text + "is not valid yet (is this host's clock right?)"};
+      return {ErrorCode::unfit, text + "has expired (renew it there; is this host's clock right?)"};
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return {ErrorCode::unfit, text + "is not valid yet (is this host's clock right?)"};
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return {Fault::unfit, text + "is not for '" + m_host + "' (name the server as its certificate does)"};
+      return {ErrorCode::unfit, text + "is not for '" + m_host + "' (name the server as its certificate does)"};
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return {Fault::unfit, text + "is signed by nobody we trust (name the file of its CA with --cacert)"};
-    default: return {Fault::unfit, text + "is no good: " + m_library->X509_verify_cert_error_string(why)};
+      return {ErrorCode::unfit, text + "is signed by nobody we trust (name the file of its CA with --cacert)"};
+    default: return {ErrorCode::unfit, text + "is no good: " + m_library->X509_verify_cert_error_string(why)};
   }
 }
 
@@ -239,8 +240,8 @@ Error Tls::bad_file(std::string_view option, const std::string& file) const
 {
   const bool readable = ::access(file.c_str(), R_OK) == 0;
   const std::string why = readable ? reason() : std::strerror(errno);
-  return {Fault::config, std::string(option) + ": cannot use " + printable(file) + ": " + why +
-                             " (a PEM file, whose key has no passphrase)"};
+  return {ErrorCode::config, std::string(option) + ": cannot use " + printable(file) + ": " + why +
+                                 " (a PEM file, whose key has no passphrase)"};
 }
 
 std::string Tls::reason() const

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "net/endpoint.h"
 #include "net/openssl.h"
-#include "server/url.h"
 
 #include <chrono>
 #include <memory>
@@ -19,7 +19,7 @@ namespace rlock {
 class Tls {
  public:
   // Reads the files that the endpoint names, anew each time: what was renewed meanwhile counts.
-  // Fault::config when one of them is no good, or there is no OpenSSL.
+  // ErrorCode::config when one of them is no good, or there is no OpenSSL.
   static Result<Tls> open(const Endpoint& endpoint);
 
   // Goes as far as it can; true when it is done. The server is then the one that was meant.

@@ -12,7 +12,7 @@
 
 namespace rlock {
 
-Waited wait_for(int fd, short events, const Clock& clock, const Limit& limit)
+Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit)
 {
   for (;;) {
     const Instant now = clock.now();
@@ -34,14 +34,14 @@ Waited wait_for(int fd, short events, const Clock& clock, const Limit& limit)
   }
 }
 
-Error interrupted() { return {Fault::interrupted, "interrupted"}; }
+Error interrupted() { return {ErrorCode::interrupted, "interrupted"}; }
 
 Error cut_off(const std::string& where)
 {
-  return {Fault::unreachable, "lost the connection to " + where + " between two requests that belong together"};
+  return {ErrorCode::unreachable, "lost the connection to " + where + " between two requests that belong together"};
 }
 
-std::string elapsed(const Clock& clock, Instant start, const Limit& limit)
+std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit)
 {
   using Tenths = std::chrono::duration<std::int64_t, std::deci>;
   const Millis time = std::chrono::ceil<Millis>(std::min(clock.now(), limit.deadline) - start);

@@ -31,14 +31,14 @@ Found look_at(const std::string& path)
 Error not_found(const std::string& name, const char* why)
 {
   const bool is_a_line = name.find(' ') != std::string::npos;
-  return {Fault::not_found, "cannot execute " + printable(name) + ": " + why +
-                                (is_a_line ? " (give its words apart, or a shell: sh -c '...')" : "")};
+  return {ErrorCode::not_found, "cannot execute " + printable(name) + ": " + why +
+                                    (is_a_line ? " (give its words apart, or a shell: sh -c '...')" : "")};
 }
 
 Error not_executable(const std::string& path, Found found)
 {
   const char* why = found == Found::directory ? "it is a directory" : "permission denied (is it marked executable?)";
-  return {Fault::not_executable, "cannot execute " + printable(path) + ": " + why};
+  return {ErrorCode::not_executable, "cannot execute " + printable(path) + ": " + why};
 }
 
 Result<std::string> find_at(const std::string& path)

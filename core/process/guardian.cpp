@@ -40,7 +40,7 @@ Fd open_child_deaths()
 }
 
 // What tells the guardian that time has come; made before the job, which must not start without.
-struct Senses {
+struct EventSources {
   Fd deaths = open_child_deaths();
   Alarm alarm;
   [[nodiscard]] bool complete() const { return deaths && alarm.fd() >= 0; }
@@ -49,17 +49,17 @@ struct Senses {
 // When the kernel is to kill the guardian, and the job with it, unless a renewal moves the end of the lease.
 Instant last_resort_due(const GuardianTask& task)
 {
-  const Instant valid_until = task.lifeline.valid_until();
+  const Instant valid_until = task.shared_deadline.valid_until();
   return valid_until == far_future ? far_future : valid_until - task.spec.last_resort_lead;
 }
 
 class Guardian {
  public:
-  Guardian(const GuardianTask& task, Senses& senses, LastResort& last_resort, pid_t job)
+  Guardian(const GuardianTask& task, EventSources& senses, LastResort& last_resort, pid_t job)
       : m_task(task),
         m_senses(senses),
         m_last_resort(last_resort),
-        m_tree(job, task.grouping),
+        m_process_tree(job, task.grouping),
         m_state(started(task.spec, m_clock.now()))
   {
   }
@@ -79,10 +79,10 @@ class Guardian {
   void tell(const JobEvent& event) const { send_message(m_task.channel.get(), event); }
 
   const GuardianTask& m_task;
-  Senses& m_senses;
+  EventSources& m_senses;
   LastResort& m_last_resort;
   BootClock m_clock;
-  Tree m_tree;
+  ProcessTree m_process_tree;
   StopState m_state;
   std::set<pid_t> m_named;         // the processes that may not be signalled, and were told of
   std::vector<pid_t> m_still_run;  // those of them that were there at the end
@@ -102,16 +102,16 @@ void Guardian::guard()
 
 void Guardian::wait()
 {
-  const Instant valid_until = m_task.lifeline.valid_until();
+  const Instant valid_until = m_task.shared_deadline.valid_until();
   m_senses.alarm.set(next_look(m_task.spec, m_state, valid_until));
   m_last_resort.set_due(last_resort_due(m_task));
   pollfd sources[] = {{m_task.channel.get(), POLLIN, 0},
                       {m_senses.deaths.get(), POLLIN, 0},
                       {m_senses.alarm.fd(), POLLIN, 0},
-                      {m_task.lifeline.moved_fd(), POLLIN, 0}};
+                      {m_task.shared_deadline.moved_fd(), POLLIN, 0}};
   ::poll(sources, std::size(sources), m_main_ended ? look_again_ms : -1);
   if (sources[3].revents != 0) {
-    m_task.lifeline.note_move();
+    m_task.shared_deadline.note_move();
   }
 }
 
@@ -122,12 +122,12 @@ void Guardian::look_after_children()
   if (!died && !m_main_ended) {
     return;
   }
-  m_tree.reap();
-  const auto pause = m_tree.take_pause();
+  m_process_tree.reap();
+  const auto pause = m_process_tree.take_pause();
   if (pause && m_task.grouping == Grouping::shared) {
     tell(Paused{*pause});
   }
-  if (m_tree.main_status()) {
+  if (m_process_tree.main_status()) {
     look_at_the_dead();
   }
 }
@@ -135,13 +135,13 @@ void Guardian::look_after_children()
 void Guardian::look_at_the_dead()
 {
   if (m_main_ended) {
-    if (m_tree.is_empty()) {
+    if (m_process_tree.is_empty()) {
       advance(TreeEmpty{});
     }
     return;
   }
   m_main_ended = true;
-  advance(MainEnded{m_tree.is_empty() ? Others::none : Others::some});
+  advance(MainEnded{m_process_tree.is_empty() ? Others::none : Others::some});
 }
 
 void Guardian::obey()
@@ -158,14 +158,14 @@ void Guardian::obey()
     } else if (const auto* leave = std::get_if<Leave>(command)) {
       advance(*leave);
     } else if (const auto* forward = std::get_if<Forward>(command)) {
-      name(m_tree.forward(forward->signal));
+      name(m_process_tree.forward(forward->signal));
     }
   }
 }
 
 void Guardian::advance(const StopEvent& event)
 {
-  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.lifeline.valid_until());
+  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.shared_deadline.valid_until());
   m_state = step.state;
   act(step.act);
 }
@@ -176,24 +176,24 @@ void Guardian::act(Act what)
     case Act::nothing: return;
     case Act::report_heirs:
       leave_streams();  // who waits for their end waits for the job, and the runner may go
-      tell(LivesOn{m_tree.main_status().value_or(0)});
+      tell(LivesOn{m_process_tree.main_status().value_or(0)});
       return;
     case Act::report_leftovers:
     case Act::stop_leftovers:
-      tell(LeftBehind{static_cast<unsigned>(m_tree.alive().size())});
+      tell(LeftBehind{static_cast<unsigned>(m_process_tree.alive().size())});
       if (what == Act::report_leftovers) {
         return;
       }
       [[fallthrough]];
-    case Act::signal: name(m_tree.stop(m_task.spec.stop_signal)); return;
+    case Act::signal: name(m_process_tree.stop(m_task.spec.stop_signal)); return;
     case Act::kill:
-      m_still_run = m_tree.kill_all();
+      m_still_run = m_process_tree.kill_all();
       name(m_still_run);
       advance(TreeEmpty{});
       return;
     case Act::finish:
       m_last_resort.call_off();
-      tell(Ended{m_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
+      tell(Ended{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
       return;
   }
 }
@@ -250,12 +250,12 @@ class StartGate final : public Gate {
   std::optional<LateValue> pass() override
   {
     auto value = await_go(m_task.channel.get());
-    const bool allowed =
-        value && !is_gone(m_task.channel.get()) && may_start(m_task.spec, m_clock.now(), m_task.lifeline.valid_until());
+    const bool allowed = value && !is_gone(m_task.channel.get()) &&
+                         may_start(m_task.spec, m_clock.now(), m_task.shared_deadline.valid_until());
     if (!allowed) {
       return std::nullopt;
     }
-    m_task.lifeline.main_process_is(::getpid());
+    m_task.shared_deadline.main_process_is(::getpid());
     m_last_resort.cover_this_process(m_task.grouping);
     return value;
   }
@@ -278,7 +278,7 @@ void close_all(const std::vector<int>& descriptors)
 // The runner was killed. Daemons that have the descriptor of the heirs are not touched, and keep the lock.
 void end_for_runner(const GuardianTask& task, bool still_runs, Instant started)
 {
-  const bool may_release = !still_runs && !task.heirs.any() && task.spec.release_for_runner;
+  const bool may_release = !still_runs && !task.inherited_pipe.any() && task.spec.release_for_runner;
   const bool released = may_release && task.spec.release_for_runner(started);
   Log(Verbosity::normal)
       .error(std::string("rlock was killed: ") +
@@ -291,7 +291,7 @@ void end_for_runner(const GuardianTask& task, bool still_runs, Instant started)
 // From the start of the job to its end. `inherited` is the job's, not ours.
 void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
-  Senses senses;
+  EventSources senses;
   if (!senses.complete()) {
     return say(task, NotExecuted{errno});
   }
@@ -329,7 +329,7 @@ void be_guardian(GuardianTask task)
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const std::vector<int> inherited =
-      close_own_descriptors(std::array{task.channel.get(), task.lifeline.moved_fd(), task.heirs.fd()});
+      close_own_descriptors(std::array{task.channel.get(), task.shared_deadline.moved_fd(), task.inherited_pipe.fd()});
   const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
   ::setpgid(0, 0);  // out of the runner's group
 

@@ -16,8 +16,8 @@ namespace rlock {
 struct GuardianTask {
   const JobSpec& spec;
   const Signals& signals;
-  Lifeline& lifeline;
-  const Heirs& heirs;
+  SharedDeadline& shared_deadline;
+  const InheritedPipe& inherited_pipe;
   Grouping grouping;
   Fd channel;
 };

@@ -51,7 +51,7 @@ bool kill_if_heir(pid_t pid, const struct stat& pipe, const std::array<pid_t, 2>
 
 }  // namespace
 
-Fd Heirs::open()
+Fd InheritedPipe::open()
 {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -65,13 +65,13 @@ Fd Heirs::open()
   return high ? std::move(high) : Fd(::fcntl(low.get(), F_DUPFD, STDERR_FILENO + 1));
 }
 
-bool Heirs::any() const
+bool InheritedPipe::any() const
 {
   pollfd pipe{.fd = m_pipe.get(), .events = 0, .revents = 0};
   return m_pipe && ::poll(&pipe, 1, 0) == 0;
 }
 
-void Heirs::kill_all(pid_t main) const
+void InheritedPipe::kill_all(pid_t main) const
 {
   struct stat pipe {};
   if (::fstat(m_pipe.get(), &pipe) != 0) {

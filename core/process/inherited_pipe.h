@@ -11,7 +11,7 @@
 
 namespace rlock {
 
-class Heirs {
+class InheritedPipe {
  public:
   // The end that the job is to inherit: to be closed here as soon as it has. Nothing where there is no descriptor to be had.
   Fd open();

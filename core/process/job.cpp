@@ -21,7 +21,7 @@ namespace {
 Error refused(const char* what)
 {
   const std::string reason = std::generic_category().message(errno);
-  return {Fault::os, std::string("cannot start the job: ") + what + ": " + reason};
+  return {ErrorCode::os, std::string("cannot start the job: ") + what + ": " + reason};
 }
 
 // Ctrl-Z reaches us as well as the job. Whether we stop is for the job to say, which may ignore it.
@@ -35,24 +35,24 @@ void block_stops()
 
 }  // namespace
 
-Job::Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers,
-         Heirs heirs)
+Job::Job(Fd channel, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
+         std::vector<pid_t> strangers, InheritedPipe inherited_pipe)
     : m_channel(std::move(channel)),
       m_guardian(guardian),
-      m_lifeline(&lifeline),
+      m_shared_deadline(&shared_deadline),
       m_terminal(std::move(terminal)),
       m_strangers(std::move(strangers)),
-      m_heirs(std::move(heirs))
+      m_inherited_pipe(std::move(inherited_pipe))
 {
 }
 
 Job::Job(Job&& other) noexcept
     : m_channel(std::move(other.m_channel)),
       m_guardian(std::exchange(other.m_guardian, 0)),
-      m_lifeline(other.m_lifeline),
+      m_shared_deadline(other.m_shared_deadline),
       m_terminal(std::move(other.m_terminal)),
       m_strangers(std::move(other.m_strangers)),
-      m_heirs(std::move(other.m_heirs))
+      m_inherited_pipe(std::move(other.m_inherited_pipe))
 {
 }
 
@@ -62,7 +62,7 @@ Job::~Job()
   reap_guardian();
 }
 
-Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& lifeline)
+Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDeadline& shared_deadline)
 {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -70,9 +70,9 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
   }
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
-  Heirs heirs;
-  const bool has_heirs = spec.leftovers == Leftovers::heirs;
-  const Fd legacy = has_heirs ? heirs.open() : Fd();
+  InheritedPipe inherited_pipe;
+  const bool has_heirs = spec.leftovers == Leftovers::inherited_pipe;
+  const Fd legacy = has_heirs ? inherited_pipe.open() : Fd();
   if (has_heirs && !legacy) {
     return refused("pipe");
   }
@@ -89,9 +89,10 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, Lifeline& 
   }
   if (guardian == 0) {
     const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
-    be_guardian({spec, signals, lifeline, heirs, grouping, std::move(theirs)});
+    be_guardian({spec, signals, shared_deadline, inherited_pipe, grouping, std::move(theirs)});
   }
-  return Job(std::move(ours), guardian, lifeline, std::move(terminal), std::move(strangers), std::move(heirs));
+  return Job(std::move(ours), guardian, shared_deadline, std::move(terminal), std::move(strangers),
+             std::move(inherited_pipe));
 }
 
 Result<std::optional<JobEvent>> Job::next()
@@ -160,10 +161,10 @@ std::vector<pid_t> Job::take_over()
     ::kill(m_guardian, SIGKILL);
   }
   reap_guardian();
-  const pid_t main = m_lifeline->main_process();
-  std::vector<pid_t> still_run = Tree(m_strangers, main).kill_all();
-  m_heirs.kill_all(main);  // orphans whose ancestor we are not
-  part(SIGKILL);           // a wait status: died of it
+  const pid_t main = m_shared_deadline->main_process();
+  std::vector<pid_t> still_run = ProcessTree(m_strangers, main).kill_all();
+  m_inherited_pipe.kill_all(main);  // orphans whose ancestor we are not
+  part(SIGKILL);                    // a wait status: died of it
   return still_run;
 }
 

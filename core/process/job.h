@@ -30,7 +30,7 @@ namespace rlock {
 
 // Processes the job leaves when its main process ends. heirs: they go on, guarded, until nobody of them has the
 // descriptor that all of the job inherits, or all have ended.
-enum class Leftovers { stop, wait, leave, heirs };
+enum class Leftovers { stop, wait, leave, inherited_pipe };
 
 struct JobSpec {
   std::string path;  // what find_command found
@@ -41,7 +41,7 @@ struct JobSpec {
   Millis kill_after{5000};
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
-  // Before Lifeline::valid_until: when the stop signal is sent, when KILL is, and when the kernel kills a guardian that
+  // Before SharedDeadline::valid_until: when the stop signal is sent, when KILL is, and when the kernel kills a guardian that
   // did not get that far.
   Millis signal_lead{5000};
   Millis kill_lead{500};
@@ -51,7 +51,7 @@ struct JobSpec {
 };
 
 // Why the guardian stopped the job; none: it ended by itself.
-enum class Stopped { none, lifeline, max_runtime, order, runner_gone };
+enum class Stopped { none, shared_deadline, max_runtime, order, runner_gone };
 
 struct NotExecuted {
   int error;
@@ -88,8 +88,8 @@ class Job {
  public:
   // Forks the guardian, which forks the job, which waits at its gate: all that can be done before the lock is
   // ours. To be called while the process has one thread. `signals` and `lifeline` must outlive the job.
-  // Fault::os when fork is refused.
-  static Result<Job> prepare(const JobSpec& spec, const Signals& signals, Lifeline& lifeline);
+  // ErrorCode::os when fork is refused.
+  static Result<Job> prepare(const JobSpec& spec, const Signals& signals, SharedDeadline& shared_deadline);
 
   // Lets it go, if the lifeline allows; else NotStarted is next. The value of late_variable: 31 bytes at most.
   void go(std::string_view late_value = {});
@@ -110,8 +110,8 @@ class Job {
   void stop(Millis kill_after);  // the stop signal now, KILL after that; a second call can only hasten it
 
   // With Leftovers::heirs.
-  [[nodiscard]] int heirs_fd() const { return m_heirs.fd(); }  // POLLHUP: there are none
-  [[nodiscard]] bool has_heirs() const { return m_heirs.any(); }
+  [[nodiscard]] int heirs_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: there are none
+  [[nodiscard]] bool has_heirs() const { return m_inherited_pipe.any(); }
   void leave();      // after LivesOn: who is left is let alone, and Ended comes next
   void hand_over();  // after a fork: the child is the runner now, and this only a copy; to the guardian nothing changes
 
@@ -124,18 +124,18 @@ class Job {
   std::vector<pid_t> take_over();
 
  private:
-  Job(Fd channel, pid_t guardian, const Lifeline& lifeline, Terminal terminal, std::vector<pid_t> strangers,
-      Heirs heirs);
+  Job(Fd channel, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
+      std::vector<pid_t> strangers, InheritedPipe inherited_pipe);
   void note(const JobEvent& event);
   void part(std::optional<int> wait_status);
   int reap_guardian();
 
   Fd m_channel;
   pid_t m_guardian;  // 0: reaped
-  const Lifeline* m_lifeline;
+  const SharedDeadline* m_shared_deadline;
   Terminal m_terminal;
   std::vector<pid_t> m_strangers;  // children we had before: whoever exec'ed us left them
-  Heirs m_heirs;
+  InheritedPipe m_inherited_pipe;
 };
 
 }  // namespace rlock

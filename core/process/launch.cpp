@@ -35,7 +35,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
 }
 
 // All that execve needs, made before fork: after it nothing may be allocated.
-struct Image {
+struct ExecArgs {
   const char* path;
   std::vector<char*> argv;
   std::vector<char*> environment;
@@ -43,9 +43,9 @@ struct Image {
   std::string late;               // "NAME=" and room for the value; in the environment already
 };
 
-Image image_of(const JobSpec& spec)
+ExecArgs image_of(const JobSpec& spec)
 {
-  Image image{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
+  ExecArgs image{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
   image.shell_argv = {const_cast<char*>(shell), pointer(spec.path)};
   for (std::size_t i = 1; i < image.argv.size(); ++i) {
     image.shell_argv.push_back(image.argv[i]);
@@ -57,7 +57,7 @@ Image image_of(const JobSpec& spec)
 }
 
 // Apart from the rest, because the environment points into it: the image moves no more after this.
-void make_room_for_late(Image& image, const JobSpec& spec)
+void make_room_for_late(ExecArgs& image, const JobSpec& spec)
 {
   if (!spec.late_variable.empty()) {
     image.late = spec.late_variable + "=" + std::string(LateValue::size, '\0');
@@ -66,8 +66,8 @@ void make_room_for_late(Image& image, const JobSpec& spec)
 }
 
 // What the parent, which stands still meanwhile, shares with the new process.
-struct Launchpad {
-  Image image;
+struct ExecContext {
+  ExecArgs image;
   std::size_t late_at;  // where in image.late the value goes
   const Signals& signals;
   Gate& gate;
@@ -77,9 +77,9 @@ struct Launchpad {
 };
 
 // The new process from its beginning to execve. Only what signal-safety(7) allows: the memory is the parent's.
-int become_the_job(void* shared)
+int exec_job(void* shared)
 {
-  auto& pad = *static_cast<Launchpad*>(shared);
+  auto& pad = *static_cast<ExecContext*>(shared);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // A parent that died before prctl sends no signal any more.
   const bool orphan = ::getppid() != pad.parent;
@@ -105,17 +105,17 @@ int become_the_job(void* shared)
 
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate)
 {
-  Launchpad pad{.image = image_of(spec),
-                .late_at = spec.late_variable.size() + 1,
-                .signals = signals,
-                .gate = gate,
-                .group = group,
-                .parent = ::getpid(),
-                .end = GateKilled{}};
+  ExecContext pad{.image = image_of(spec),
+                  .late_at = spec.late_variable.size() + 1,
+                  .signals = signals,
+                  .gate = gate,
+                  .group = group,
+                  .parent = ::getpid(),
+                  .end = GateKilled{}};
   make_room_for_late(pad.image, spec);
 
   alignas(std::max_align_t) std::array<char, stack_size> stack;  // NOLINT(*-member-init)
-  const pid_t pid = ::clone(become_the_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &pad);
+  const pid_t pid = ::clone(exec_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &pad);
   if (pid < 0) {
     return NotExecuted{errno};
   }

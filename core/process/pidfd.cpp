@@ -22,11 +22,11 @@ Error not_held(pid_t pid, int error)
 {
   const std::string number = std::to_string(pid);
   switch (error) {
-    case ESRCH: return {Fault::usage, "there is no process " + number};
+    case ESRCH: return {ErrorCode::usage, "there is no process " + number};
     case EINVAL:
-    case ENOENT: return {Fault::usage, number + " is no process of its own but a thread"};
-    case ENOSYS: return {Fault::os, "this kernel has no pidfd_open (Linux 5.3 has)"};
-    default: return {Fault::os, "cannot hold process " + number + ": " + std::generic_category().message(error)};
+    case ENOENT: return {ErrorCode::usage, number + " is no process of its own but a thread"};
+    case ENOSYS: return {ErrorCode::os, "this kernel has no pidfd_open (Linux 5.3 has)"};
+    default: return {ErrorCode::os, "cannot hold process " + number + ": " + std::generic_category().message(error)};
   }
 }
 
@@ -45,7 +45,7 @@ Result<PidFd> PidFd::open(pid_t pid)
   return held;
 }
 
-bool PidFd::has_ended() const { return Stop(fd()).requested(); }
+bool PidFd::has_ended() const { return StopToken(fd()).requested(); }
 
 bool PidFd::may_be_signalled() const { return send(fd(), 0); }
 

@@ -36,7 +36,7 @@ bool may_be_signalled(const Process& process) { return process.is_zombie() || se
 
 }  // namespace
 
-Tree::Tree(pid_t main, Grouping grouping)
+ProcessTree::ProcessTree(pid_t main, Grouping grouping)
     : m_main(main),
       m_own_session(main),
       m_group(grouping == Grouping::own ? main : ::getpgid(main)),
@@ -44,11 +44,12 @@ Tree::Tree(pid_t main, Grouping grouping)
 {
 }
 
-Tree::Tree(std::vector<pid_t> spared_children, pid_t main) : m_own_session(main), m_spared(std::move(spared_children))
+ProcessTree::ProcessTree(std::vector<pid_t> spared_children, pid_t main)
+    : m_own_session(main), m_spared(std::move(spared_children))
 {
 }
 
-void Tree::reap()
+void ProcessTree::reap()
 {
   for (;;) {
     int status = 0;
@@ -69,11 +70,11 @@ void Tree::reap()
   }
 }
 
-std::optional<int> Tree::take_pause() { return std::exchange(m_pause, std::nullopt); }
+std::optional<int> ProcessTree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
 // For want of a /proc that shows us (a chroot, a pid namespace that mounted none). A group's number
 // is nobody else's while it has members, and kill(2) takes it for a process.
-std::vector<Process> Tree::known_without_proc() const
+std::vector<Process> ProcessTree::known_without_proc() const
 {
   const pid_t session = ::getsid(0);
   if (m_grouping == Grouping::own && ::kill(-m_group, 0) == 0) {
@@ -88,7 +89,7 @@ std::vector<Process> Tree::known_without_proc() const
 // A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
 // may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
 // unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
-std::vector<Process> Tree::alive() const
+std::vector<Process> ProcessTree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
   if (found.empty() && !m_childless) {
@@ -103,12 +104,12 @@ std::vector<Process> Tree::alive() const
   return found;
 }
 
-bool Tree::is_empty() const { return m_childless || (m_main == 0 && alive().empty()); }
+bool ProcessTree::is_empty() const { return m_childless || (m_main == 0 && alive().empty()); }
 
 // Only while its leader is not reaped is the group's number certainly nobody else's.
-bool Tree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
+bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
 
-Tree::Refused Tree::forward(int signal) const
+ProcessTree::Refused ProcessTree::forward(int signal) const
 {
   if (leads_group() && send_as_user(-m_group, signal)) {
     return {};
@@ -125,7 +126,7 @@ Tree::Refused Tree::forward(int signal) const
 }
 
 // The group at one stroke, so that who is forking meanwhile does not escape; then the others.
-Tree::Refused Tree::stop(int signal) const
+ProcessTree::Refused ProcessTree::stop(int signal) const
 {
   if (leads_group()) {
     send_and_wake(-m_group, signal);
@@ -142,7 +143,7 @@ Tree::Refused Tree::stop(int signal) const
   return refused;
 }
 
-Tree::Refused Tree::kill_all()
+ProcessTree::Refused ProcessTree::kill_all()
 {
   for (;;) {
     reap();
@@ -170,7 +171,7 @@ Tree::Refused Tree::kill_all()
 
 // Of a child, because the kernel tells us of no other. What is dying below somebody else is looked
 // at again a little later; it comes to us if its parent dies too.
-void Tree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
+void ProcessTree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
 {
   const pid_t self = ::getpid();
   const auto child = std::ranges::find(dying, self, &Process::parent);

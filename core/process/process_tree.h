@@ -15,11 +15,11 @@
 
 namespace rlock {
 
-class Tree {
+class ProcessTree {
  public:
-  Tree(pid_t main, Grouping grouping);  // `main`: our child, the job's first process
+  ProcessTree(pid_t main, Grouping grouping);  // `main`: our child, the job's first process
   // Orphans; the children are not of the job. `main`: what the job's first process was; 0: not known.
-  Tree(std::vector<pid_t> spared_children, pid_t main);
+  ProcessTree(std::vector<pid_t> spared_children, pid_t main);
 
   void reap();  // all that died. Never blocks
   [[nodiscard]] std::optional<int> main_status() const { return m_status; }

@@ -13,7 +13,7 @@ namespace rlock {
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free,
               "a writer that is stopped must not hold anything the guardian waits for");
 
-Lifeline::Lifeline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+SharedDeadline::SharedDeadline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
   if (!m_moved) {
     throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -25,24 +25,24 @@ Lifeline::Lifeline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD
   m_page = new (page) Page{.valid_until = valid_until.time_since_epoch().count(), .main_process = 0};
 }
 
-Lifeline::~Lifeline() { ::munmap(m_page, sizeof *m_page); }
+SharedDeadline::~SharedDeadline() { ::munmap(m_page, sizeof *m_page); }
 
-void Lifeline::move_to(Instant valid_until)
+void SharedDeadline::move_to(Instant valid_until)
 {
   m_page->valid_until.store(valid_until.time_since_epoch().count());
   ::eventfd_write(m_moved.get(), 1);
 }
 
-Instant Lifeline::valid_until() const { return Instant{Instant::duration{m_page->valid_until.load()}}; }
+Instant SharedDeadline::valid_until() const { return Instant{Instant::duration{m_page->valid_until.load()}}; }
 
-void Lifeline::note_move() const
+void SharedDeadline::note_move() const
 {
   eventfd_t moves = 0;
   ::eventfd_read(m_moved.get(), &moves);
 }
 
-void Lifeline::main_process_is(pid_t pid) { m_page->main_process.store(pid); }
+void SharedDeadline::main_process_is(pid_t pid) { m_page->main_process.store(pid); }
 
-pid_t Lifeline::main_process() const { return m_page->main_process.load(); }
+pid_t SharedDeadline::main_process() const { return m_page->main_process.load(); }
 
 }  // namespace rlock

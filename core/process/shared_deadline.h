@@ -14,12 +14,12 @@
 
 namespace rlock {
 
-class Lifeline {
+class SharedDeadline {
  public:
-  explicit Lifeline(Instant valid_until);  // throws std::system_error when there is no memory or descriptor
-  ~Lifeline();
-  Lifeline(const Lifeline&) = delete;
-  Lifeline& operator=(const Lifeline&) = delete;
+  explicit SharedDeadline(Instant valid_until);  // throws std::system_error when there is no memory or descriptor
+  ~SharedDeadline();
+  SharedDeadline(const SharedDeadline&) = delete;
+  SharedDeadline& operator=(const SharedDeadline&) = delete;
 
   void move_to(Instant valid_until);  // far_future: never
   [[nodiscard]] Instant valid_until() const;

@@ -27,7 +27,7 @@ class Signals {
   void block();
 
   [[nodiscard]] int fd() const { return m_fd.get(); }
-  [[nodiscard]] Stop stop() const { return Stop(m_fd.get()); }  // readable: a signal is waiting
+  [[nodiscard]] StopToken stop() const { return StopToken(m_fd.get()); }  // readable: a signal is waiting
 
   struct Arrived {
     int number;

@@ -80,7 +80,7 @@ struct Deciding {
       return finish();
     }
     state.phase = Phase::lingering;
-    if (spec.leftovers == Leftovers::heirs) {
+    if (spec.leftovers == Leftovers::inherited_pipe) {
       return {state, Act::report_heirs};
     }
     state.left_behind = now + settling_time;
@@ -106,7 +106,7 @@ struct Deciding {
       return kill();
     }
     if (now >= valid_until - spec.signal_lead) {
-      blame(Stopped::lifeline);
+      blame(Stopped::shared_deadline);
       return stop(spec.kill_after, Act::signal);
     }
     if (now >= state.time_over) {

@@ -32,15 +32,16 @@ Result<std::optional<PidFd>> hold_ward(const AcquireRequest& request)
     return std::optional<PidFd>{};
   }
   if (request.ward->pid == ::getpid()) {
-    return Error{Fault::usage, "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
+    return Error{ErrorCode::usage,
+                 "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
   }
   auto held = PidFd::open(request.ward->pid);
   if (!held) {
-    return in_option(held.error(), held.error().fault == Fault::usage ? " (try --pid $$)" : "");
+    return in_option(held.error(), held.error().fault == ErrorCode::usage ? " (try --pid $$)" : "");
   }
   if (request.ward->on_lost == OnLost::stop && !held->may_be_signalled()) {
-    return Error{Fault::usage, "--pid: no right to signal process " + std::to_string(request.ward->pid) +
-                                   " (--on-lost warn does without)"};
+    return Error{ErrorCode::usage, "--pid: no right to signal process " + std::to_string(request.ward->pid) +
+                                       " (--on-lost warn does without)"};
   }
   return std::optional(*std::move(held));
 }
@@ -52,7 +53,7 @@ Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
   for (const int fd : {signals.fd(), ward ? ward->fd() : -1}) {
     epoll_event event{.events = EPOLLIN, .data = {}};
     if (fd >= 0 && ::epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-      return Error{Fault::os, "cannot wait for several things: " + std::generic_category().message(errno)};
+      return Error{ErrorCode::os, "cannot wait for several things: " + std::generic_category().message(errno)};
     }
   }
   return either;
@@ -112,8 +113,8 @@ bool is_own(const AcquireRequest& request, const Busy& busy)
 
 class AcquireLine final : public WaitingLine {
  public:
-  AcquireLine(const AcquireRequest& request, const World& world)
-      : WaitingLine(wanted(request), world.clock, world.log, [] {}), m_request(request)
+  AcquireLine(const AcquireRequest& request, const RunContext& context)
+      : WaitingLine(wanted(request), context.clock, context.log, [] {}), m_request(request)
   {
   }
   bool is_hopeless(const Busy& busy) override { return is_own(m_request, busy); }
@@ -122,43 +123,44 @@ class AcquireLine final : public WaitingLine {
   const AcquireRequest& m_request;
 };
 
-Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request, const World& world,
-                   Stop stop)
+Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
+                   const RunContext& context, StopToken stop)
 {
-  const Owner owner = Owner::fresh(world.rng, ::getpid());
-  AcquireLine line(request, world);
-  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy_of(request, world.clock),
-               world.clock, world.rng, stop, line);
+  const Owner owner = Owner::fresh(context.rng, ::getpid());
+  AcquireLine line(request, context);
+  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy_of(request, context.clock),
+               context.clock, context.rng, stop, line);
 }
 
-RunEnd busy(const AcquireRequest& request, const World& world, const Busy& last)
+RunEnd busy(const AcquireRequest& request, const RunContext& context, const Busy& last)
 {
   const bool own = is_own(request, last);
   const bool waited = request.wait && request.wait->count() > 0 && !own;
-  world.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                       (last.holder ? ", held by " + describe(*last.holder) : "") +
-                       (own ? std::string(waits_for_itself_text) : ""),
-                   {.event = "busy",
-                    .holder = last.holder ? describe(*last.holder) : "",
-                    .place = place_of(last),
-                    .exit_code = request.busy_code});
+  context.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
+                         (last.holder ? ", held by " + describe(*last.holder) : "") +
+                         (own ? std::string(waits_for_itself_text) : ""),
+                     {.event = "busy",
+                      .holder = last.holder ? describe(*last.holder) : "",
+                      .place = place_of(last),
+                      .exit_code = request.busy_code});
   return ExitWith{request.busy_code};
 }
 
-Result<RunEnd> interrupted(const World& world)
+Result<RunEnd> interrupted(const RunContext& context)
 {
-  if (const auto arrived = world.signals.take()) {
+  if (const auto arrived = context.signals.take()) {
     return RunEnd{DieOf{arrived->number}};
   }
-  return Error{Fault::usage, "--pid: the process ended while its lock was waited for"};
+  return Error{ErrorCode::usage, "--pid: the process ended while its lock was waited for"};
 }
 
 // A lock that is ours, until somebody else has it.
 class Acquired {
  public:
-  Acquired(const AcquireRequest& request, const World& world, LockStore& store, const LockSpec& spec, Entered entered)
+  Acquired(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockSpec& spec,
+           Entered entered)
       : m_request(request),
-        m_world(world),
+        m_context(context),
         m_store(store),
         m_spec(spec),
         m_hold(std::move(entered.hold)),
@@ -182,8 +184,8 @@ class Acquired {
                                        .lost_signal = m_request.ward->lost_signal,
                                        .on_lost = m_request.ward->on_lost,
                                        .server_timeout = m_request.server.timeout,
-                                       .clock = m_world.clock,
-                                       .signals = m_world.signals});
+                                       .clock = m_context.clock,
+                                       .signals = m_context.signals});
     if (!keeper) {
       m_store.forget();
       give_back();
@@ -217,12 +219,12 @@ class Acquired {
   // Where the server does not answer, the ttl does it.
   void give_back()
   {
-    const Limit limit{.deadline = m_world.clock.now() + m_request.server.timeout, .stop = Stop::never()};
+    const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
     [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {}, limit);
   }
 
   const AcquireRequest& m_request;
-  const World& m_world;
+  const RunContext& m_context;
   LockStore& m_store;
   const LockSpec& m_spec;
   const Hold m_hold;
@@ -231,37 +233,37 @@ class Acquired {
 
 }  // namespace
 
-Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCaller& tell)
+Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell)
 {
   const auto ward = hold_ward(request);
   if (!ward) {
     return ward.error();
   }
-  world.signals.block();
-  const auto give_up = give_up_on(world.signals, *ward);
+  context.signals.block();
+  const auto give_up = give_up_on(context.signals, *ward);
   if (!give_up) {
     return give_up.error();
   }
-  const Stop stop(give_up->get());
-  auto store = open_store(request.server, world.clock, stop);
+  const StopToken stop(give_up->get());
+  auto store = open_store(request.server, context.clock, stop);
   if (!store) {
-    return store.error().fault == Fault::interrupted ? interrupted(world) : store.error();
+    return store.error().fault == ErrorCode::interrupted ? interrupted(context) : store.error();
   }
 
   const std::vector<LockSpec> specs = specs_of(request);
-  auto outcome = take(**store, specs, request, world, stop);
+  auto outcome = take(**store, specs, request, context, stop);
   if (!outcome) {
     return outcome.error();
   }
   if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-    return busy(request, world, timed_out->last);
+    return busy(request, context, timed_out->last);
   }
   if (std::holds_alternative<Interrupted>(*outcome)) {
-    return interrupted(world);
+    return interrupted(context);
   }
   auto entered = std::get<Entered>(*std::move(outcome));
   const LockSpec& spec = specs[entered.taken.which];
-  return Acquired(request, world, **store, spec, std::move(entered)).hand_to(*ward, tell);
+  return Acquired(request, context, **store, spec, std::move(entered)).hand_to(*ward, tell);
 }
 
 }  // namespace rlock

@@ -17,7 +17,7 @@
 namespace rlock {
 
 // The process for which a lock is kept: the lock ends with it.
-struct Ward {
+struct WatchedProcess {
   pid_t pid;
   int lost_signal = SIGTERM;  // what it gets when the lock is lost
   OnLost on_lost = OnLost::stop;
@@ -33,7 +33,7 @@ struct AcquireRequest {
   int busy_code = 75;          // -E
   unsigned sync = 0;           // how many replicas must have the lock
   std::string label;
-  std::optional<Ward> ward;              // missing: one lease, which nobody renews
+  std::optional<WatchedProcess> ward;    // missing: one lease, which nobody renews
   std::vector<std::string> environment;  // NAME=value, ours: a lock that stands there is re-entered
 };
 
@@ -42,9 +42,9 @@ struct AcquireRequest {
 using TellCaller = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
 
 // To be called from main, while the process has one thread. Success and busy, which is on the log, are ends; so is a
-// signal. An Error, besides those of the store and of `tell`: Fault::usage (there is no such ward, or we may not
-// signal it), Fault::os (no keeper could be started). Unless it ends with 0 nothing is held; where we are killed before
+// signal. An Error, besides those of the store and of `tell`: ErrorCode::usage (there is no such ward, or we may not
+// signal it), ErrorCode::os (no keeper could be started). Unless it ends with 0 nothing is held; where we are killed before
 // the caller was told, it is the keeper, or the ttl, that sees to that.
-Result<RunEnd> acquire(const AcquireRequest& request, World world, const TellCaller& tell);
+Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell);
 
 }  // namespace rlock

@@ -16,21 +16,21 @@ namespace {
 constexpr Millis giving_back{500};  // how long that may take when the server does not answer
 
 // While one lock is waited for: tells the user, and sees to the others.
-class Wait final : public Onlooker {
+class Wait final : public WaitObserver {
  public:
-  Wait(const RunRequest& request, const World& world, Vigil& vigil, std::string wanted,
+  Wait(const RunRequest& request, const RunContext& context, Vigil& vigil, std::string wanted,
        std::function<void()> when_first)
       : m_request(request),
-        m_clock(world.clock),
+        m_clock(context.clock),
         m_vigil(vigil),
-        m_line(std::move(wanted), world.clock, world.log, std::move(when_first))
+        m_line(std::move(wanted), context.clock, context.log, std::move(when_first))
   {
   }
 
   void refused(const Busy& busy) override { m_line.refused(busy); }
   bool is_hopeless(const Busy& busy) override
   {
-    return m_request.manners == Manners::own && waits_for_itself(m_request.mode, busy);
+    return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.mode, busy);
   }
   [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_vigil.due()); }
   void tick() override
@@ -53,8 +53,8 @@ class Wait final : public Onlooker {
 
 class Taker {
  public:
-  Taker(const RunRequest& request, const World& world, const WaitPolicy& policy, Tenure& tenure)
-      : m_request(request), m_world(world), m_policy(policy), m_tenure(tenure), m_vigil(request, world)
+  Taker(const RunRequest& request, const RunContext& context, const WaitPolicy& policy, LockSet& lock_set)
+      : m_request(request), m_context(context), m_policy(policy), m_lock_set(lock_set), m_vigil(request, context)
   {
   }
 
@@ -63,8 +63,8 @@ class Taker {
     Result<Taking> taking = take();
     if (!taking || !std::holds_alternative<AllTaken>(*taking)) {
       const Millis within = std::min(giving_back, m_request.server.timeout);
-      let_go(m_request, m_world, std::span(m_tenure.holdings).first(m_taken),
-             {.give_up = m_world.clock.now() + within});
+      release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_taken),
+                  {.give_up = m_context.clock.now() + within});
     }
     return taking;
   }
@@ -72,17 +72,17 @@ class Taker {
  private:
   Result<Taking> take()
   {
-    for (Holding& holding : m_tenure.holdings) {
+    for (LockSession& session : m_lock_set.sessions) {
       // The job's environment says which of several locks it has: then it is made when that is known.
-      const bool may_prepare = &holding == &m_tenure.holdings.back() && !holding.shard();
-      Wait wait(m_request, m_world, m_vigil, holding.wanted(), [&] { may_prepare ? get_ready() : void(); });
-      const auto outcome = holding.take(m_policy, m_vigil.stop(), wait);
+      const bool may_prepare = &session == &m_lock_set.sessions.back() && !session.shard();
+      Wait wait(m_request, m_context, m_vigil, session.wanted(), [&] { may_prepare ? get_ready() : void(); });
+      const auto outcome = session.take(m_policy, m_vigil.stop(), wait);
       if (!outcome) {
         const bool was_there = m_taken > 0 && is_passing(outcome.error().fault);
         return was_there ? Result<Taking>(GivenBack{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-        return Taking{OneBusy{.wanted = holding.wanted(), .last = timed_out->last}};
+        return Taking{OneBusy{.wanted = session.wanted(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
         return Taking{*done};
@@ -90,7 +90,7 @@ class Taker {
       if (std::holds_alternative<Interrupted>(*outcome)) {
         return interrupted();
       }
-      m_vigil.add(holding);
+      m_vigil.add(session);
       ++m_taken;
     }
     return settle();
@@ -101,7 +101,7 @@ class Taker {
   void get_ready()
   {
     m_vigil.rest();
-    m_tenure.preparation.get_ready(m_tenure.locks());
+    m_lock_set.prepared_job.get_ready(m_lock_set.locks());
   }
 
   Result<Taking> settle()
@@ -113,8 +113,8 @@ class Taker {
     if (m_vigil.loss()) {
       return interrupted();
     }
-    for (Holding& holding : m_tenure.holdings) {
-      holding.rest();  // the job is forked next
+    for (LockSession& session : m_lock_set.sessions) {
+      session.rest();  // the job is forked next
     }
     return Taking{AllTaken{}};
   }
@@ -123,23 +123,24 @@ class Taker {
   Taking interrupted()
   {
     const auto loss = m_vigil.loss();
-    const bool by_signal = m_world.signals.stop().requested();
+    const bool by_signal = m_context.signals.stop().requested();
     return loss && !by_signal ? Taking{GivenBack{*loss}} : Taking{Interrupted{}};
   }
 
   const RunRequest& m_request;
-  const World& m_world;
+  const RunContext& m_context;
   const WaitPolicy& m_policy;
-  Tenure& m_tenure;
+  LockSet& m_lock_set;
   Vigil m_vigil;
   std::size_t m_taken = 0;
 };
 
 }  // namespace
 
-Result<Taking> take_all(const RunRequest& request, const World& world, const WaitPolicy& policy, Tenure& tenure)
+Result<Taking> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
+                           LockSet& lock_set)
 {
-  return Taker(request, world, policy, tenure).run();
+  return Taker(request, context, policy, lock_set).run();
 }
 
 }  // namespace rlock

@@ -22,6 +22,7 @@ using Taking = std::variant<AllTaken, AlreadyDone, OneBusy, GivenBack, Interrupt
 // One after the other, in their order; who has the first does not starve for the last, for it keeps what it has. Makes the
 // job ready when nothing but its turn is missing. Whatever else the outcome is than AllTaken, nothing was run and what was
 // taken is released. To be called while the process has one thread, which it has again afterwards.
-Result<Taking> take_all(const RunRequest& request, const World& world, const WaitPolicy& policy, Tenure& tenure);
+Result<Taking> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
+                           LockSet& lock_set);
 
 }  // namespace rlock

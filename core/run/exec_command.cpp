@@ -12,7 +12,8 @@
 
 namespace rlock {
 
-Error become(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const Signals& signals)
+Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                   const Signals& signals)
 {
   const Result<std::string> path = find_command(argv.front(), find_variable(environment, "PATH"));
   if (!path) {
@@ -25,7 +26,7 @@ Error become(const std::vector<std::string>& argv, const std::vector<std::string
   words.push_back(nullptr);
   signals.restore();
   ::execv(path->c_str(), words.data());
-  return {Fault::not_executable,
+  return {ErrorCode::not_executable,
           "cannot execute " + printable(argv.front()) + ": " + std::generic_category().message(errno)};
 }
 

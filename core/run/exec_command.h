@@ -11,6 +11,7 @@
 namespace rlock {
 
 // Returns only if it cannot be executed: not_found, not_executable. `environment`: NAME=value.
-Error become(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const Signals& signals);
+Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
+                   const Signals& signals);
 
 }  // namespace rlock

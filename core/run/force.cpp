@@ -15,7 +15,7 @@ constexpr Millis remembered_after_grace{30'000};  // so that a holder that comes
 
 class Forcing {
  public:
-  Forcing(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop)
+  Forcing(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop)
       : m_store(store), m_order(order), m_clock(clock), m_stop(stop)
   {
   }
@@ -112,7 +112,7 @@ class Forcing {
   {
     for (;;) {
       if (m_clock.sleep_until(m_clock.now() + m_pause, m_stop) == Wake::stopped) {
-        return Error{Fault::interrupted, "interrupted"};
+        return Error{ErrorCode::interrupted, "interrupted"};
       }
       m_pause = std::min(2 * m_pause, longest_pause);
       const auto found = send(step);
@@ -160,7 +160,7 @@ class Forcing {
   LockStore& m_store;
   const ForceOrder& m_order;
   const Clock& m_clock;
-  const Stop m_stop;
+  const StopToken m_stop;
   Instant m_sent_at{};             // of the last request
   Instant m_heard_at{};            // when the last that was answered with "held" was sent
   Instant m_ends_at = far_future;  // when the lease ends unless it is renewed
@@ -171,7 +171,7 @@ class Forcing {
 
 }  // namespace
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop)
+Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop)
 {
   return Forcing(store, order, clock, stop).run();
 }

@@ -37,6 +37,6 @@ struct Broken {  // the lock was taken away
 };
 using ForceEnd = std::variant<LetGo, ForceExpired, Broken, ForceFree, ForceChanged>;
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, Stop stop);
+Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -24,7 +24,8 @@ namespace {
 
 Error refused(const char* what)
 {
-  return {Fault::os, std::string("cannot start the keeper: ") + what + ": " + std::generic_category().message(errno)};
+  return {ErrorCode::os,
+          std::string("cannot start the keeper: ") + what + ": " + std::generic_category().message(errno)};
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   theirs.reset();
   char word = 0;
   if (::read(ours.get(), &word, 1) != 1) {
-    return Error{Fault::os, "cannot start the keeper: it found no thread, descriptor or memory to work with"};
+    return Error{ErrorCode::os, "cannot start the keeper: it found no thread, descriptor or memory to work with"};
   }
   return Keeper(std::move(ours));
 }

@@ -37,7 +37,7 @@ void become_keeper();
 // A keeper that runs and has taken over: the store is its own from now on.
 class Keeper {
  public:
-  // From a process with one thread. Fault::os: there is none, the lock is still ours, and the store must forget its
+  // From a process with one thread. ErrorCode::os: there is none, the lock is still ours, and the store must forget its
   // connection.
   static Result<Keeper> start(const KeeperTask& task);
 

@@ -32,22 +32,22 @@ constexpr Millis question{1000};  // how long a lost lock may be asked about bef
 // The same as for a job: `run --kill-after` has the same default.
 Millis signal_lead(Millis ttl) { return std::min(longest_lead, ttl / 6); }
 
-bool says_something(int fd) { return Stop(fd).requested(); }
+bool says_something(int fd) { return StopToken(fd).requested(); }
 
 // Why the keeping came to its end.
 enum class Reason {
-  ended,      // the ward did
-  unclaimed,  // the caller went away before it knew that it has the lock
-  let_go,     // `rlock release` is at the door
-  dismissed,  // told to end, and the ward is to be left alone
-  wanted,     // somebody with the right to asks for the lock
-  gone,       // it is not ours any more
-  unsure,     // it could not be renewed in time
+  ended,        // the ward did
+  unclaimed,    // the caller went away before it knew that it has the lock
+  release_all,  // `rlock release` is at the door
+  dismissed,    // told to end, and the ward is to be left alone
+  wanted,       // somebody with the right to asks for the lock
+  gone,         // it is not ours any more
+  unsure,       // it could not be renewed in time
 };
 
 class Keeping {
  public:
-  Keeping(const KeeperTask& task, Door door, Fd caller)
+  Keeping(const KeeperTask& task, ReleaseSocket door, Fd caller)
       : m_task(task),
         m_door(std::move(door)),
         m_caller(std::move(caller)),
@@ -113,7 +113,7 @@ class Keeping {
     }
     if (auto visitor = m_door.answer()) {
       m_visitor = *std::move(visitor);
-      return Reason::let_go;
+      return Reason::release_all;
     }
     if (lost) {
       return lost;
@@ -163,7 +163,7 @@ class Keeping {
       case Reason::ended:
       case Reason::unclaimed:
       case Reason::dismissed: return release();
-      case Reason::let_go:
+      case Reason::release_all:
         await_end_of(m_visitor.get(), far_future);
         return release();  // it has, unless it was killed on the way
       case Reason::wanted:
@@ -246,18 +246,18 @@ class Keeping {
         return;
       }
       m_task.store.forget();
-      m_task.clock.sleep_until(m_task.clock.now() + pause, Stop::never());
+      m_task.clock.sleep_until(m_task.clock.now() + pause, StopToken::never());
       pause = std::min(2 * pause, longest_pause);
     }
   }
 
-  [[nodiscard]] Limit within(Millis time) const
+  [[nodiscard]] CallLimits within(Millis time) const
   {
-    return {.deadline = m_task.clock.now() + time, .stop = Stop::never()};
+    return {.deadline = m_task.clock.now() + time, .stop = StopToken::never()};
   }
 
   const KeeperTask& m_task;
-  Door m_door;
+  ReleaseSocket m_door;
   Fd m_caller;   // until it knows
   Fd m_visitor;  // who lets the lock go
   const Log m_log;
@@ -277,7 +277,7 @@ void say(int channel)
 bool keep(const KeeperTask& task, Fd channel)
 {
   try {
-    auto door = Door::open(task.hold);
+    auto door = ReleaseSocket::open(task.hold);
     if (!door) {
       return false;
     }

@@ -5,19 +5,19 @@
 
 namespace rlock {
 
-LeaseWatch::LeaseWatch(const RunRequest& request, const World& world, Tenure& tenure)
+LeaseWatch::LeaseWatch(const RunRequest& request, const RunContext& context, LockSet& lock_set)
     : m_request(request),
-      m_world(world),
-      m_tenure(tenure),
-      m_due(tenure.watch_from()),
-      m_lease(tenure.leases(), [this](Instant until) { m_tenure.preparation.move_lifeline(until); })
+      m_context(context),
+      m_lock_set(lock_set),
+      m_due(lock_set.watch_from()),
+      m_lease(lock_set.leases(), [this](Instant until) { m_lock_set.prepared_job.move_lifeline(until); })
 {
 }
 
 LeaseWatch::~LeaseWatch()
 {
-  for (Holding& holding : m_tenure.holdings) {
-    holding.unwatch();  // what the watchdogs call is ours
+  for (LockSession& session : m_lock_set.sessions) {
+    session.unwatch();  // what the watchdogs call is ours
   }
 }
 
@@ -25,24 +25,24 @@ LeaseWatch::~LeaseWatch()
 void LeaseWatch::begin()
 {
   try {
-    for (std::size_t i = 0; i < m_tenure.holdings.size(); ++i) {
-      if (!m_tenure.holdings[i].is_watched()) {
-        m_tenure.holdings[i].watch([this, i](Instant until) { m_lease.move(i, until); });
+    for (std::size_t i = 0; i < m_lock_set.sessions.size(); ++i) {
+      if (!m_lock_set.sessions[i].is_watched()) {
+        m_lock_set.sessions[i].watch([this, i](Instant until) { m_lease.move(i, until); });
       }
     }
     m_due = far_future;
   } catch (const std::system_error& refused) {
-    m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
-    m_due = m_world.clock.now() + m_request.ttl / 50;
+    m_context.log.detail("cannot watch the lease yet: " + refused.code().message());
+    m_due = m_context.clock.now() + m_request.ttl / 50;
   }
 }
 
 void LeaseWatch::rest()
 {
-  m_due = m_world.clock.now();
-  for (Holding& holding : m_tenure.holdings) {
-    holding.rest();
-    m_due = holding.verdict() ? far_future : m_due;
+  m_due = m_context.clock.now();
+  for (LockSession& session : m_lock_set.sessions) {
+    session.rest();
+    m_due = session.verdict() ? far_future : m_due;
   }
 }
 

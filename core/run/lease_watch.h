@@ -10,7 +10,7 @@ namespace rlock {
 // Used from the main thread. What it is given must outlive it.
 class LeaseWatch {
  public:
-  LeaseWatch(const RunRequest& request, const World& world, Tenure& tenure);
+  LeaseWatch(const RunRequest& request, const RunContext& context, LockSet& lock_set);
   ~LeaseWatch();
   LeaseWatch(const LeaseWatch&) = delete;
   LeaseWatch& operator=(const LeaseWatch&) = delete;
@@ -21,8 +21,8 @@ class LeaseWatch {
 
  private:
   const RunRequest& m_request;
-  const World& m_world;
-  Tenure& m_tenure;
+  const RunContext& m_context;
+  LockSet& m_lock_set;
   Instant m_due;
   CommonLease m_lease;
 };

@@ -15,35 +15,37 @@ constexpr Millis unwatched{200};
 
 }  // namespace
 
-Holding::Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner)
+LockSession::LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of,
+                         Owner owner)
     : m_request(request),
-      m_world(world),
+      m_context(context),
       m_any_of(std::move(any_of)),
       m_hold(std::move(owner)),
       m_taken{.which = 0, .owner = m_hold.owner, .grant = {}, .sent_at = {}, .listener = nullptr}
 {
 }
 
-std::string Holding::wanted() const
+std::string LockSession::wanted() const
 {
   const std::size_t shards = m_request.shards.size();
   return shards == 0 ? printable(name().text())
                      : printable(m_request.names.begin()->text()) + " (" + std::to_string(shards) + " shards)";
 }
 
-std::optional<std::size_t> Holding::shard() const
+std::optional<std::size_t> LockSession::shard() const
 {
   return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
 }
 
-Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlooker& onlooker)
+Result<LockSession::Outcome> LockSession::take(const WaitPolicy& policy, StopToken stop, WaitObserver& onlooker)
 {
-  auto store = open_store(m_request.server, m_world.clock, stop);
+  auto store = open_store(m_request.server, m_context.clock, stop);
   if (!store) {
-    return store.error().fault == Fault::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+    return store.error().fault == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
   }
   m_store = *std::move(store);
-  auto entry = enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_world.clock, m_world.rng, stop, onlooker);
+  auto entry =
+      enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_context.clock, m_context.rng, stop, onlooker);
   if (!entry) {
     return entry.error();
   }
@@ -52,9 +54,9 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
     m_taken = std::move(entered->taken);
     m_which = m_taken.which;
     if (m_hold.is_nested()) {
-      m_world.log.detail("re-entered " + printable(name().text()) + ", which is now held " +
-                             std::to_string(m_taken.grant.count) + " times",
-                         {.event = "reentered", .key = name().text()});
+      m_context.log.detail("re-entered " + printable(name().text()) + ", which is now held " +
+                               std::to_string(m_taken.grant.count) + " times",
+                           {.event = "reentered", .key = name().text()});
     }
     return Outcome{Done{}};
   }
@@ -66,29 +68,29 @@ Result<Holding::Outcome> Holding::take(const WaitPolicy& policy, Stop stop, Onlo
 }
 
 // Who runs under one of the locks that will do has what it wants.
-std::vector<Ancestor> Holding::ancestors() const
+std::vector<Ancestor> LockSession::ancestors() const
 {
-  return m_request.manners == Manners::flock ? std::vector<Ancestor>{}
-                                             : ancestors_with(m_request.environment, m_any_of);
+  return m_request.compatibility == Compatibility::flock ? std::vector<Ancestor>{}
+                                                         : ancestors_with(m_request.environment, m_any_of);
 }
 
-Instant Holding::valid_until() const { return rlock::valid_until(m_taken.sent_at, spec().ttl); }
+Instant LockSession::valid_until() const { return rlock::valid_until(m_taken.sent_at, spec().ttl); }
 
-Instant Holding::watch_from() const { return m_taken.sent_at + std::min<Millis>(unwatched, spec().ttl / 6); }
+Instant LockSession::watch_from() const { return m_taken.sent_at + std::min<Millis>(unwatched, spec().ttl / 6); }
 
-void Holding::keep()
+void LockSession::keep()
 {
   start_watchdog(
       true, [](Instant) {}, "it is given up");
 }
 
-void Holding::watch(std::function<void(Instant)> moved)
+void LockSession::watch(std::function<void(Instant)> moved)
 {
   const bool stops = m_request.on_lost == OnLost::stop;
   start_watchdog(m_request.automatic, std::move(moved), stops ? "the job will be stopped" : "its lease ends");
 }
 
-void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved, std::string_view consequence)
+void LockSession::start_watchdog(bool renews, std::function<void(Instant)> moved, std::string_view consequence)
 {
   m_renews = renews;
   m_watchdog = std::make_unique<Watchdog>(*m_store,
@@ -100,10 +102,10 @@ void Holding::start_watchdog(bool renews, std::function<void(Instant)> moved, st
                                                      .listener = std::move(m_taken.listener),
                                                      .moved = std::move(moved),
                                                      .consequence = consequence},
-                                          m_world.clock, m_world.log);
+                                          m_context.clock, m_context.log);
 }
 
-void Holding::unwatch()
+void LockSession::unwatch()
 {
   if (!m_watchdog) {
     return;
@@ -118,7 +120,7 @@ void Holding::unwatch()
   m_watchdog.reset();
 }
 
-const std::optional<Verdict>& Holding::verdict()
+const std::optional<Verdict>& LockSession::verdict()
 {
   if (m_watchdog && !m_verdict) {
     m_verdict = m_watchdog->verdict();
@@ -126,9 +128,9 @@ const std::optional<Verdict>& Holding::verdict()
   return m_verdict;
 }
 
-void Holding::renew(const Limit& limit)
+void LockSession::renew(const CallLimits& limit)
 {
-  const Instant sent_at = m_world.clock.now();
+  const Instant sent_at = m_context.clock.now();
   const auto renewal = m_store->renew(spec(), m_hold.owner, limit);
   if (!renewal) {
     m_store->forget();
@@ -141,26 +143,26 @@ void Holding::renew(const Limit& limit)
   }
 }
 
-void Holding::rest()
+void LockSession::rest()
 {
   unwatch();
   m_store->rest();
 }
 
-bool Holding::was_released(const Limit& limit)
+bool LockSession::was_released(const CallLimits& limit)
 {
   unwatch();
   const auto released = release({}, limit);
-  const bool let_go = released && !std::holds_alternative<NotOurs>(*released);
-  if (let_go) {
+  const bool release_all = released && !std::holds_alternative<NotOurs>(*released);
+  if (release_all) {
     m_verdict.reset();
   }
-  return let_go;
+  return release_all;
 }
 
-Result<Release> Holding::release(const Parting& parting, const Limit& limit)
+Result<Release> LockSession::release(const ReleaseOptions& release_options, const CallLimits& limit)
 {
-  return m_store->release(spec(), m_hold, parting, limit);
+  return m_store->release(spec(), m_hold, release_options, limit);
 }
 
 }  // namespace rlock

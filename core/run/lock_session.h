@@ -21,15 +21,15 @@
 namespace rlock {
 
 // Used from the main thread. Its destructor ends the watchdog, and releases nothing: let_go does.
-class Holding {
+class LockSession {
  public:
   // `request` and `world` must outlive it. `owner` is the one that asks first: an ancestor's is used where that holds the lock
   // already, and a fresh one after each attempt that had to be taken back.
-  Holding(const RunRequest& request, const World& world, std::vector<LockSpec> any_of, Owner owner);
+  LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of, Owner owner);
 
   // Done: it is ours. AlreadyDone: and need not be, as RunRequest::once has it. Otherwise nothing of ours is left on the server, as with wait_and_acquire.
   using Outcome = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
-  Result<Outcome> take(const WaitPolicy& policy, Stop stop, Onlooker& onlooker);
+  Result<Outcome> take(const WaitPolicy& policy, StopToken stop, WaitObserver& onlooker);
 
   // For people, before it is ours: "stock", "stock (5 shards)".
   [[nodiscard]] std::string wanted() const;
@@ -67,14 +67,14 @@ class Holding {
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }
 
   // Renews it once, from here, which ends in a verdict if it is not all well. Not while it is watched.
-  void renew(const Limit& limit);
+  void renew(const CallLimits& limit);
 
   // Before a fork whose child goes on with it: nothing of ours runs, nobody watches.
   void rest();
 
-  Result<Release> release(const Parting& parting, const Limit& limit);
+  Result<Release> release(const ReleaseOptions& release_options, const CallLimits& limit);
   // Of a lock that is gone: whether it was let go of by its token, and not lost, as is then the verdict.
-  bool was_released(const Limit& limit);
+  bool was_released(const CallLimits& limit);
   void forget() { m_store->forget(); }  // the connection
 
  private:
@@ -82,7 +82,7 @@ class Holding {
   void start_watchdog(bool renews, std::function<void(Instant)> moved, std::string_view consequence);
 
   const RunRequest& m_request;
-  const World& m_world;
+  const RunContext& m_context;
   std::vector<LockSpec> m_any_of;
   std::size_t m_which = 0;
   Hold m_hold;

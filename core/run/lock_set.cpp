@@ -26,16 +26,16 @@ HolderInfo who_asks(const RunRequest& request)
           .automatic = request.automatic};
 }
 
-bool kept_earlier(const Holding& a, const Holding& b) { return a.kept_at() < b.kept_at(); }
+bool kept_earlier(const LockSession& a, const LockSession& b) { return a.kept_at() < b.kept_at(); }
 
 }  // namespace
 
-Tenure::Tenure(const RunRequest& request, const World& world, const std::string& path)
-    : preparation(request, world, path, [this, &request, &world](Instant started) {
-        return release_for_runner(request, world, holdings, started);
+LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
+    : prepared_job(request, context, path, [this, &request, &context](Instant started) {
+        return release_for_runner(request, context, sessions, started);
       })
 {
-  const Owner owner = Owner::fresh(world.rng, ::getpid());
+  const Owner owner = Owner::fresh(context.rng, ::getpid());
   const HolderInfo who = who_asks(request);
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
@@ -50,40 +50,43 @@ Tenure::Tenure(const RunRequest& request, const World& world, const std::string&
   if (!request.shards.empty()) {
     std::vector<LockSpec> any_of;
     std::transform(request.shards.begin(), request.shards.end(), std::back_inserter(any_of), spec_of);
-    holdings.emplace_back(request, world, std::move(any_of), owner);
+    sessions.emplace_back(request, context, std::move(any_of), owner);
     return;
   }
-  holdings.reserve(request.names.size());
+  sessions.reserve(request.names.size());
   for (const LockName& name : request.names) {
-    holdings.emplace_back(request, world, std::vector{spec_of(name)}, owner);
+    sessions.emplace_back(request, context, std::vector{spec_of(name)}, owner);
   }
 }
 
-std::vector<HeldLock> Tenure::locks() const
+std::vector<HeldLock> LockSet::locks() const
 {
   std::vector<HeldLock> locks;
-  for (const Holding& holding : holdings) {
-    locks.push_back({.name = holding.name(), .hold = holding.hold(), .shard = holding.shard()});
+  for (const LockSession& session : sessions) {
+    locks.push_back({.name = session.name(), .hold = session.hold(), .shard = session.shard()});
   }
   return locks;
 }
 
-const Holding& Tenure::first_to_end() const
+const LockSession& LockSet::first_to_end() const
 {
-  return *std::min_element(holdings.begin(), holdings.end(), kept_earlier);
+  return *std::min_element(sessions.begin(), sessions.end(), kept_earlier);
 }
 
-std::vector<Instant> Tenure::leases() const
+std::vector<Instant> LockSet::leases() const
 {
   std::vector<Instant> ends;
-  for (const Holding& holding : holdings) {
-    ends.push_back(holding.valid_until());
+  for (const LockSession& session : sessions) {
+    ends.push_back(session.valid_until());
   }
   return ends;
 }
 
-Instant Tenure::watch_from() const { return first_to_end().watch_from(); }
+Instant LockSet::watch_from() const { return first_to_end().watch_from(); }
 
-Instant Tenure::taken_at() const { return std::max_element(holdings.begin(), holdings.end(), kept_earlier)->kept_at(); }
+Instant LockSet::taken_at() const
+{
+  return std::max_element(sessions.begin(), sessions.end(), kept_earlier)->kept_at();
+}
 
 }  // namespace rlock

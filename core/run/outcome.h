@@ -13,7 +13,7 @@
 
 namespace rlock {
 
-struct LockFate {
+struct LockOutcome {
   std::string lock;                // its name
   std::optional<Verdict> verdict;  // of the watchdog
   std::optional<NotOurs> release;  // what release found when the lock was not ours any more
@@ -21,15 +21,15 @@ struct LockFate {
   std::string trouble = {};        // why it was not renewed, if there is no verdict yet
 };
 
-struct Aftermath {
-  std::optional<Ended> job;     // missing: the guardian was killed
-  std::vector<LockFate> locks;  // one at least
+struct JobOutcome {
+  std::optional<Ended> job;        // missing: the guardian was killed
+  std::vector<LockOutcome> locks;  // one at least
   bool automatic = true;
-  Manners manners = Manners::own;
+  Compatibility compatibility = Compatibility::own;
   bool still_runs = false;  // processes of the job, which may not be signalled
 };
 
-struct Ending {
+struct RunOutcome {
   RunEnd end;
   std::string line;   // why, when it is not the job's own end; empty then
   std::string event;  // as the log has it
@@ -43,10 +43,10 @@ bool succeeded(const Ended& job);
 std::string words_for(const Verdict& verdict, const std::string& lock);
 
 // Of a job that did not run.
-ExitWith failure(Fault fault, Manners manners);
+ExitWith failure(ErrorCode fault, Compatibility compatibility);
 
 // Losing counts most: a job that ended well under a lock that was lost did not end well. Of several locks the line names
 // the one that was surely lost, or whose lease ended first.
-Ending ending(const Aftermath& after);
+RunOutcome ending(const JobOutcome& after);
 
 }  // namespace rlock

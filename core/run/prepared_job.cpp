@@ -29,17 +29,17 @@ StopLeads stop_leads(const RunRequest& request)
           .last_resort = last_resort};
 }
 
-Preparation::Preparation(const RunRequest& request, const World& world, std::string path,
+PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
                          std::function<bool(Instant)> release)
     : m_request(request),
-      m_world(world),
+      m_context(context),
       m_path(std::move(path)),
       m_release_for_runner(std::move(release)),
-      m_lifeline(dead)
+      m_shared_deadline(dead)
 {
 }
 
-Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
+Result<Job> PreparedJob::prepare(const std::vector<HeldLock>& locks)
 {
   const StopLeads leads = stop_leads(m_request);
   const JobSpec spec{
@@ -56,10 +56,10 @@ Result<Job> Preparation::prepare(const std::vector<HeldLock>& locks)
       .kill_lead = leads.kill,
       .last_resort_lead = leads.last_resort,
       .release_for_runner = m_release_for_runner};
-  return Job::prepare(spec, m_world.signals, m_lifeline);
+  return Job::prepare(spec, m_context.signals, m_shared_deadline);
 }
 
-void Preparation::discard_killed()
+void PreparedJob::discard_killed()
 {
   if (m_job && !m_job->is_ready()) {
     m_job->take_over();
@@ -67,7 +67,7 @@ void Preparation::discard_killed()
   }
 }
 
-void Preparation::get_ready(const std::vector<HeldLock>& locks)
+void PreparedJob::get_ready(const std::vector<HeldLock>& locks)
 {
   discard_killed();
   if (m_job || Terminal().is_shared()) {
@@ -79,7 +79,7 @@ void Preparation::get_ready(const std::vector<HeldLock>& locks)
   }
 }
 
-Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
+Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
 {
   move_lifeline(valid_until);
   discard_killed();
@@ -99,9 +99,9 @@ Result<Job> Preparation::start(const std::vector<HeldLock>& locks, Instant valid
   return job;
 }
 
-void Preparation::move_lifeline(Instant valid_until)
+void PreparedJob::move_lifeline(Instant valid_until)
 {
-  m_lifeline.move_to(warns_only(m_request) ? far_future : valid_until);
+  m_shared_deadline.move_to(warns_only(m_request) ? far_future : valid_until);
 }
 
 }  // namespace rlock

@@ -16,10 +16,11 @@
 namespace rlock {
 
 // Everything it refers to must outlive it. A job that was prepared and never let go dies with it.
-class Preparation {
+class PreparedJob {
  public:
   // `release`: JobSpec::release_for_runner.
-  Preparation(const RunRequest& request, const World& world, std::string path, std::function<bool(Instant)> release);
+  PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
+              std::function<bool(Instant)> release);
 
   // For the first waiter in line for the last lock that it needs, while the process has one thread. On a terminal
   // nothing is done yet: until the lock is granted the keys that stop and end a job are for the waiter. A failure is
@@ -27,11 +28,11 @@ class Preparation {
   void get_ready(const std::vector<HeldLock>& locks);
 
   // Lets it go, under locks that are held until then. A job that was prepared under others, because an attempt had to be taken
-  // back since, is prepared anew. Fault::os when it could not be forked.
+  // back since, is prepared anew. ErrorCode::os when it could not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence);
 
   // Far in the future when a lost lock is to leave the job alone.
-  [[nodiscard]] Lifeline& lifeline() { return m_lifeline; }
+  [[nodiscard]] SharedDeadline& shared_deadline() { return m_shared_deadline; }
   void move_lifeline(Instant valid_until);
 
  private:
@@ -39,10 +40,10 @@ class Preparation {
   [[nodiscard]] Result<Job> prepare(const std::vector<HeldLock>& locks);
 
   const RunRequest& m_request;
-  const World& m_world;
+  const RunContext& m_context;
   std::string m_path;
   std::function<bool(Instant)> m_release_for_runner;
-  Lifeline m_lifeline;
+  SharedDeadline m_shared_deadline;
   std::vector<HeldLock> m_prepared_under;  // what the environment of m_job tells
   std::optional<Job> m_job;                // uses m_lifeline: dies first
 };

@@ -19,43 +19,45 @@ constexpr Millis for_a_lost_lock{250};
 constexpr Millis head_start{3};
 
 // What is left of --min-hold; the server counts it down, nobody sleeps.
-Millis keep(const Farewell& farewell, Instant now)
+Millis keep(const ReleaseAllOptions& release_options, Instant now)
 {
-  return std::max(std::chrono::ceil<Millis>(farewell.keep_until - now), Millis{0});
+  return std::max(std::chrono::ceil<Millis>(release_options.keep_until - now), Millis{0});
 }
 
-bool is_lost(Holding& holding, const Farewell& farewell)
+bool is_lost(LockSession& session, const ReleaseAllOptions& release_options)
 {
-  const auto& verdict = holding.verdict();
-  const bool not_renewed = farewell.lease_over && !holding.trouble().empty();
+  const auto& verdict = session.verdict();
+  const bool not_renewed = release_options.lease_over && !session.trouble().empty();
   return not_renewed || (verdict && !std::holds_alternative<Wanted>(*verdict));
 }
 
 // The server may still have the lock of this owner, or tell which owner has it now.
-std::optional<Release> try_once(const World& world, Holding& holding, const Farewell& farewell)
+std::optional<Release> try_once(const RunContext& context, LockSession& session,
+                                const ReleaseAllOptions& release_options)
 {
-  const Instant now = world.clock.now();
-  auto released = holding.release({.keep = keep(farewell, now), .succeeded = farewell.succeeded},
-                                  {.deadline = now + for_a_lost_lock, .stop = Stop::never()});
+  const Instant now = context.clock.now();
+  auto released = session.release({.keep = keep(release_options, now), .succeeded = release_options.succeeded},
+                                  {.deadline = now + for_a_lost_lock, .stop = StopToken::never()});
   return released ? std::optional(*std::move(released)) : std::nullopt;
 }
 
 // nullopt: nobody knows, and the ttl will do it.
-std::optional<Release> let_go_of(const RunRequest& request, const World& world, Holding& holding,
-                                 const Farewell& farewell)
+std::optional<Release> let_go_of(const RunRequest& request, const RunContext& context, LockSession& session,
+                                 const ReleaseAllOptions& release_options)
 {
-  if (is_lost(holding, farewell)) {
-    return try_once(world, holding, farewell);
+  if (is_lost(session, release_options)) {
+    return try_once(context, session, release_options);
   }
-  const Clock& clock = world.clock;
+  const Clock& clock = context.clock;
   const Millis each = std::max(request.server.timeout / tries, pause);
-  const bool is_to_be_remembered = request.once && farewell.succeeded;  // else somebody will do it again
+  const bool is_to_be_remembered = request.once && release_options.succeeded;  // else somebody will do it again
   const Instant give_up =
-      std::max({farewell.give_up, clock.now() + pause, is_to_be_remembered ? holding.valid_until() : Instant{}});
+      std::max({release_options.give_up, clock.now() + pause, is_to_be_remembered ? session.valid_until() : Instant{}});
   std::string why;
   for (Instant now = clock.now(); now < give_up; now = clock.now()) {
-    const Limit limit{.deadline = std::min(now + each, give_up), .stop = Stop::never()};
-    auto released = holding.release({.keep = keep(farewell, now), .succeeded = farewell.succeeded}, limit);
+    const CallLimits limit{.deadline = std::min(now + each, give_up), .stop = StopToken::never()};
+    auto released =
+        session.release({.keep = keep(release_options, now), .succeeded = release_options.succeeded}, limit);
     if (released) {
       return *std::move(released);
     }
@@ -65,13 +67,14 @@ std::optional<Release> let_go_of(const RunRequest& request, const World& world, 
     if (!is_passing(released.error().fault)) {
       break;
     }
-    holding.forget();
-    clock.sleep_until(std::min(clock.now() + pause, give_up), Stop::never());
+    session.forget();
+    clock.sleep_until(std::min(clock.now() + pause, give_up), StopToken::never());
   }
-  world.log.notice("cannot release " + printable(holding.name().text()) + ": " + why + "; it frees itself within " +
-                       show(request.ttl) +
-                       (is_to_be_remembered ? " and runs again, because the server does not know of its success" : ""),
-                   {.event = "release_failed", .key = holding.name().text()});
+  context.log.notice(
+      "cannot release " + printable(session.name().text()) + ": " + why + "; it frees itself within " +
+          show(request.ttl) +
+          (is_to_be_remembered ? " and runs again, because the server does not know of its success" : ""),
+      {.event = "release_failed", .key = session.name().text()});
   return std::nullopt;
 }
 
@@ -83,30 +86,30 @@ bool was_passed_on(const Release& release)
 
 }  // namespace
 
-std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world, std::span<Holding> taken,
-                                           const Farewell& farewell)
+std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const RunContext& context,
+                                                std::span<LockSession> taken, const ReleaseAllOptions& release_options)
 {
-  for (Holding& holding : taken) {
-    holding.unwatch();
+  for (LockSession& session : taken) {
+    session.unwatch();
   }
   std::vector<std::optional<NotOurs>> found(taken.size());
   bool passed_on = false;
   for (std::size_t i = taken.size(); i-- > 0;) {
-    const auto end = let_go_of(request, world, taken[i], farewell);
+    const auto end = let_go_of(request, context, taken[i], release_options);
     if (const auto* gone = end ? std::get_if<NotOurs>(&*end) : nullptr) {
       found[i] = *gone;
     }
     passed_on = passed_on || (end && was_passed_on(*end));
   }
   if (passed_on) {
-    world.clock.sleep_until(world.clock.now() + head_start, Stop::never());
+    context.clock.sleep_until(context.clock.now() + head_start, StopToken::never());
   }
   return found;
 }
 
-std::vector<LockFate> fates_of(std::span<Holding> taken, const std::vector<std::optional<NotOurs>>& found)
+std::vector<LockOutcome> fates_of(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found)
 {
-  std::vector<LockFate> fates;
+  std::vector<LockOutcome> fates;
   for (std::size_t i = 0; i < found.size(); ++i) {
     fates.push_back({.lock = taken[i].name().text(),
                      .verdict = taken[i].verdict(),

@@ -11,7 +11,7 @@
 
 namespace rlock {
 
-struct Farewell {
+struct ReleaseAllOptions {
   Instant give_up;          // when trying ends; everything is tried once at least
   Instant keep_until{};     // the locks stay taken until then, by their ttl
   bool succeeded = false;   // the job did, which is to be remembered if the request says so
@@ -22,10 +22,10 @@ struct Farewell {
 // lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. A lock that is
 // lost is tried once, for a quarter of a second and without a word. What each lock turned out to be when it was not ours
 // any more, in the order of `taken`. Returns 3 ms later where a waiter got the lock.
-std::vector<std::optional<NotOurs>> let_go(const RunRequest& request, const World& world, std::span<Holding> taken,
-                                           const Farewell& farewell);
+std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const RunContext& context,
+                                                std::span<LockSession> taken, const ReleaseAllOptions& release_options);
 
 // What became of each lock, for the verdict. `found` as let_go returns it.
-std::vector<LockFate> fates_of(std::span<Holding> taken, const std::vector<std::optional<NotOurs>>& found);
+std::vector<LockOutcome> fates_of(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found);
 
 }  // namespace rlock

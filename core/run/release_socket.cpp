@@ -47,19 +47,19 @@ bool is_one_of_us(const Fd& visitor)
 
 }  // namespace
 
-Result<Door> Door::open(const Hold& hold)
+Result<ReleaseSocket> ReleaseSocket::open(const Hold& hold)
 {
   constexpr int backlog = 8;
   const auto address = address_of(hold);
   Fd socket = unix_socket();
   if (!address || !socket || ::bind(socket.get(), generic(*address), address->length) != 0 ||
       ::listen(socket.get(), backlog) != 0) {
-    return Error{Fault::os, "cannot open the keeper's socket: " + std::generic_category().message(errno)};
+    return Error{ErrorCode::os, "cannot open the keeper's socket: " + std::generic_category().message(errno)};
   }
-  return Door(std::move(socket));
+  return ReleaseSocket(std::move(socket));
 }
 
-std::optional<Fd> Door::answer() const
+std::optional<Fd> ReleaseSocket::answer() const
 {
   for (;;) {
     Fd visitor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -15,9 +15,9 @@
 
 namespace rlock {
 
-class Door {
+class ReleaseSocket {
  public:
-  static Result<Door> open(const Hold& hold);  // Fault::os
+  static Result<ReleaseSocket> open(const Hold& hold);  // ErrorCode::os
 
   [[nodiscard]] int fd() const { return m_socket.get(); }  // readable: somebody may have knocked
 
@@ -25,7 +25,7 @@ class Door {
   [[nodiscard]] std::optional<Fd> answer() const;
 
  private:
-  explicit Door(Fd socket) : m_socket(std::move(socket)) {}
+  explicit ReleaseSocket(Fd socket) : m_socket(std::move(socket)) {}
   Fd m_socket;
 };
 

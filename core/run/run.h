@@ -20,7 +20,7 @@ enum class OnLost { stop, warn };
 
 // flock: those of flock(1). The call is over with the command, while a keeper keeps the lock for its heirs; a command
 // that cannot be executed is 69, one killed by signal n is 128 + n; and a lock of an ancestor's is not re-entered.
-enum class Manners { own, flock };
+enum class Compatibility { own, flock };
 
 struct RunRequest {
   ServerSpec server;
@@ -37,7 +37,7 @@ struct RunRequest {
   std::string label;
   unsigned sync = 0;  // how many replicas must have the lock
   OnLost on_lost = OnLost::stop;
-  Manners manners = Manners::own;
+  Compatibility compatibility = Compatibility::own;
 
   std::vector<std::string> argv;         // the job
   std::vector<std::string> environment;  // NAME=value, ours; the job gets RLOCK_* on top
@@ -48,7 +48,7 @@ struct RunRequest {
 };
 
 // What the story needs of the world; all must outlive the call.
-struct World {
+struct RunContext {
   const Clock& clock;
   Rng& rng;
   Signals& signals;
@@ -57,6 +57,6 @@ struct World {
 
 // To be called from main, while the process has one thread. Says on the log why it ends with a code of its own. When it
 // returns nothing of the job is left, and nothing of ours on the server that the ttl does not end.
-RunEnd run(const RunRequest& request, World world);
+RunEnd run(const RunRequest& request, RunContext context);
 
 }  // namespace rlock

@@ -26,48 +26,48 @@ constexpr Millis guardian_grace{200};
 constexpr Millis question{250};          // how long a lock that is gone may be asked about
 constexpr Millis kill_when_proven{750};  // "KILL within 1 s", with room for a busy machine
 
-Fault exec_fault(int error)
+ErrorCode exec_fault(int error)
 {
   switch (error) {
-    case ENOENT: return Fault::not_found;
+    case ENOENT: return ErrorCode::not_found;
     case EAGAIN:
     case ENOMEM:
     case EMFILE:
-    case ENFILE: return Fault::os;
-    default: return Fault::not_executable;
+    case ENFILE: return ErrorCode::os;
+    default: return ErrorCode::not_executable;
   }
 }
 
 // One job under its locks, from the fork to the release.
 class Supervision {
  public:
-  Supervision(const RunRequest& request, const World& world, Tenure& tenure)
+  Supervision(const RunRequest& request, const RunContext& context, LockSet& lock_set)
       : m_request(request),
-        m_world(world),
-        m_tenure(tenure),
-        m_taken_at(tenure.taken_at()),
-        m_watch(request, world, tenure)
+        m_context(context),
+        m_lock_set(lock_set),
+        m_taken_at(lock_set.taken_at()),
+        m_watch(request, context, lock_set)
   {
   }
 
   RunEnd run()
   {
-    Instant valid_until = m_tenure.first_to_end().valid_until();
+    Instant valid_until = m_lock_set.first_to_end().valid_until();
     do {
-      auto job = m_tenure.preparation.start(m_tenure.locks(), valid_until, m_tenure.holdings.front().fence());
+      auto job = m_lock_set.prepared_job.start(m_lock_set.locks(), valid_until, m_lock_set.sessions.front().fence());
       if (!job) {
         release();
-        m_world.log.error(job.error().text, {.event = "failed"});
-        return failure(job.error().fault, m_request.manners);
+        m_context.log.error(job.error().text, {.event = "failed"});
+        return failure(job.error().fault, m_request.compatibility);
       }
       m_gate_killed = false;
       while (!m_early_end && !m_over && !m_gate_killed) {
         turn(*job);
       }
-      valid_until = m_tenure.preparation.lifeline().valid_until();
+      valid_until = m_lock_set.prepared_job.shared_deadline().valid_until();
     } while (m_gate_killed);
     const bool keeps = m_let_go || m_still_runs || m_role == Role::relieved;
-    const auto found = keeps ? std::vector<std::optional<NotOurs>>(m_tenure.holdings.size()) : release();
+    const auto found = keeps ? std::vector<std::optional<NotOurs>>(m_lock_set.sessions.size()) : release();
     if (m_role == Role::keeper) {
       write_to_syslog(line_of(ending_after(found)));
       ::_exit(0);
@@ -84,27 +84,27 @@ class Supervision {
 
   std::vector<std::optional<NotOurs>> release()
   {
-    for (Holding& holding : m_tenure.holdings) {
-      holding.unwatch();
-      m_lost = m_lost || holding.verdict();
+    for (LockSession& session : m_lock_set.sessions) {
+      session.unwatch();
+      m_lost = m_lost || session.verdict();
     }
-    return let_go(m_request, m_world, m_tenure.holdings,
-                  {.give_up = m_world.clock.now() + m_request.server.timeout,
-                   .keep_until = is_wanted() ? Instant{} : m_taken_at + m_request.min_hold,
-                   .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
-                   .lease_over = m_ended && m_ended->why == Stopped::lifeline});
+    return release_all(m_request, m_context, m_lock_set.sessions,
+                       {.give_up = m_context.clock.now() + m_request.server.timeout,
+                        .keep_until = is_wanted() ? Instant{} : m_taken_at + m_request.min_hold,
+                        .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
+                        .lease_over = m_ended && m_ended->why == Stopped::shared_deadline});
   }
 
-  Ending ending_after(const std::vector<std::optional<NotOurs>>& found)
+  RunOutcome ending_after(const std::vector<std::optional<NotOurs>>& found)
   {
     return ending({.job = m_ended,
-                   .locks = fates_of(m_tenure.holdings, found),
+                   .locks = fates_of(m_lock_set.sessions, found),
                    .automatic = m_request.automatic,
-                   .manners = m_request.manners,
+                   .compatibility = m_request.compatibility,
                    .still_runs = m_still_runs});
   }
 
-  [[nodiscard]] std::string line_of(const Ending& end) const
+  [[nodiscard]] std::string line_of(const RunOutcome& end) const
   {
     const bool is_loss = end.event == "lost" || end.event == "forced";
     return end.line + (is_loss ? when_lost() : "");
@@ -113,16 +113,16 @@ class Supervision {
   // An operator wants one of the locks: none is kept by --min-hold.
   bool is_wanted()
   {
-    return std::any_of(m_tenure.holdings.begin(), m_tenure.holdings.end(), [](Holding& holding) {
-      return holding.verdict() && std::holds_alternative<Wanted>(*holding.verdict());
+    return std::any_of(m_lock_set.sessions.begin(), m_lock_set.sessions.end(), [](LockSession& session) {
+      return session.verdict() && std::holds_alternative<Wanted>(*session.verdict());
     });
   }
 
   RunEnd end(const std::vector<std::optional<NotOurs>>& found)
   {
-    const Ending end = ending_after(found);
+    const RunOutcome end = ending_after(found);
     if (!end.line.empty()) {
-      m_world.log.error(
+      m_context.log.error(
           line_of(end),
           {.event = end.event, .key = end.lock, .fence = fence_of(end.lock), .exit_code = code_of(end.end)});
     }
@@ -132,9 +132,9 @@ class Supervision {
   // 0 for a lock that the job does not have.
   [[nodiscard]] std::uint64_t fence_of(const std::string& lock) const
   {
-    const auto found = std::find_if(m_tenure.holdings.begin(), m_tenure.holdings.end(),
-                                    [&](const Holding& holding) { return holding.name().text() == lock; });
-    return found == m_tenure.holdings.end() ? 0 : found->fence();
+    const auto found = std::find_if(m_lock_set.sessions.begin(), m_lock_set.sessions.end(),
+                                    [&](const LockSession& session) { return session.name().text() == lock; });
+    return found == m_lock_set.sessions.end() ? 0 : found->fence();
   }
 
   // nullopt: rlock dies of a signal.
@@ -154,16 +154,16 @@ class Supervision {
   // Waits for the next event and acts on it.
   void turn(Job& job)
   {
-    std::vector<pollfd> waits{{.fd = m_world.signals.fd(), .events = POLLIN, .revents = 0},
+    std::vector<pollfd> waits{{.fd = m_context.signals.fd(), .events = POLLIN, .revents = 0},
                               {.fd = job.fd(), .events = POLLIN, .revents = 0}};
-    for (const Holding& holding : m_tenure.holdings) {
-      waits.push_back({.fd = holding.verdict_fd(), .events = POLLIN, .revents = 0});
+    for (const LockSession& session : m_lock_set.sessions) {
+      waits.push_back({.fd = session.verdict_fd(), .events = POLLIN, .revents = 0});
     }
-    for (const Holding& holding : m_tenure.holdings) {
-      waits.push_back({.fd = m_is_hurried ? -1 : holding.gone_fd(), .events = POLLIN, .revents = 0});
+    for (const LockSession& session : m_lock_set.sessions) {
+      waits.push_back({.fd = m_is_hurried ? -1 : session.gone_fd(), .events = POLLIN, .revents = 0});
     }
     waits.push_back({.fd = m_has_heirs ? job.heirs_fd() : -1, .events = 0, .revents = 0});
-    const Instant now = m_world.clock.now();
+    const Instant now = m_context.clock.now();
     ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch.due(), overdue())));
 
     if (waits[1].revents != 0) {
@@ -172,14 +172,14 @@ class Supervision {
     if (waits[0].revents != 0 && !m_over) {
       signal_came(job);
     }
-    const std::size_t locks = m_tenure.holdings.size();
+    const std::size_t locks = m_lock_set.sessions.size();
     for (std::size_t i = 0; i < locks && !m_over; ++i) {
       if (waits[i + 2].revents != 0) {
-        watchdog_spoke(job, m_tenure.holdings[i]);
+        watchdog_spoke(job, m_lock_set.sessions[i]);
       }
       if (waits[i + 2 + locks].revents != 0) {
         m_is_hurried = true;
-        stop(job, kill_when_proven, m_tenure.holdings[i]);
+        stop(job, kill_when_proven, m_lock_set.sessions[i]);
       }
     }
     if (waits.back().revents != 0 && !m_over) {
@@ -193,14 +193,14 @@ class Supervision {
   // When a guardian that does its work must have finished.
   [[nodiscard]] Instant overdue() const
   {
-    const Instant end = m_tenure.preparation.lifeline().valid_until();
+    const Instant end = m_lock_set.prepared_job.shared_deadline().valid_until();
     const Instant by_lease = end == far_future ? far_future : end - stop_leads(m_request).last_resort;
     return std::min(by_lease, m_over_by);
   }
 
   void time_passed(Job& job)
   {
-    const Instant now = m_world.clock.now();
+    const Instant now = m_context.clock.now();
     if (now >= overdue()) {
       take_over(job);
     } else if (now >= m_watch.due()) {
@@ -211,14 +211,14 @@ class Supervision {
   // A guardian that is late or gone; the kernel ends one that is late, too (JobSpec::last_resort_lead).
   void take_over(Job& job)
   {
-    const Instant now = m_world.clock.now();
+    const Instant now = m_context.clock.now();
     for (const pid_t pid : job.take_over()) {
       m_still_runs = true;
       on(job, NotSignalled{pid});
     }
     if (now >= overdue()) {
-      m_ended =
-          Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lifeline, .killed = true};
+      m_ended = Ended{
+          .wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::shared_deadline, .killed = true};
     }
     m_over = true;
   }
@@ -227,7 +227,7 @@ class Supervision {
   {
     auto event = job.next();
     if (!event) {
-      m_world.log.detail(event.error().text);
+      m_context.log.detail(event.error().text);
       take_over(job);
     } else if (*event) {
       std::visit([&](const auto& happened) { on(job, happened); }, **event);
@@ -236,16 +236,16 @@ class Supervision {
 
   void on(Job&, const NotExecuted& failed)
   {
-    const ExitWith end = failure(exec_fault(failed.error), m_request.manners);
-    m_world.log.error("cannot execute " + printable(m_request.argv.front()) + ": " + std::strerror(failed.error),
-                      {.event = "failed", .exit_code = end.code});
+    const ExitWith end = failure(exec_fault(failed.error), m_request.compatibility);
+    m_context.log.error("cannot execute " + printable(m_request.argv.front()) + ": " + std::strerror(failed.error),
+                        {.event = "failed", .exit_code = end.code});
     m_early_end = end;
   }
   void on(Job&, const NotStarted&)
   {
-    m_world.log.error("the lease of " + printable(m_tenure.first_to_end().name().text()) +
-                          " ran out before the job could start (give a longer --ttl or --lease)",
-                      {.event = "lost", .exit_code = static_cast<int>(ExitCode::lost)});
+    m_context.log.error("the lease of " + printable(m_lock_set.first_to_end().name().text()) +
+                            " ran out before the job could start (give a longer --ttl or --lease)",
+                        {.event = "lost", .exit_code = static_cast<int>(ExitCode::lost)});
     m_early_end = ExitWith{static_cast<int>(ExitCode::lost)};
   }
   void on(Job& job, const GateKilled&)
@@ -264,19 +264,19 @@ class Supervision {
     const std::string count = std::to_string(left.count) + (left.count == 1 ? " process" : " processes");
     switch (m_request.leftovers) {
       case Leftovers::stop:
-        m_world.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)",
-                           {.event = "left_behind"});
+        m_context.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)",
+                             {.event = "left_behind"});
         break;
       case Leftovers::wait:
-        m_world.log.detail("the job left " + count + " behind: waiting", {.event = "left_behind"});
+        m_context.log.detail("the job left " + count + " behind: waiting", {.event = "left_behind"});
         break;
       case Leftovers::leave:
-      case Leftovers::heirs: break;
+      case Leftovers::inherited_pipe: break;
     }
   }
   void on(Job&, const NotSignalled& refused)
   {
-    m_world.log.error(words_for_refused(refused.pid), {.event = "not_signalled"});
+    m_context.log.error(words_for_refused(refused.pid), {.event = "not_signalled"});
   }
   void on(Job& job, const LivesOn& command)
   {
@@ -305,9 +305,9 @@ class Supervision {
   {
     m_has_heirs = true;
     m_watch.rest();
-    for (Holding& holding : m_tenure.holdings) {
-      if (holding.verdict()) {
-        return watchdog_spoke(job, holding);
+    for (LockSession& session : m_lock_set.sessions) {
+      if (session.verdict()) {
+        return watchdog_spoke(job, session);
       }
     }
     const pid_t keeper = m_role == Role::keeper ? -1 : ::fork();
@@ -334,18 +334,18 @@ class Supervision {
   }
 
   // What the job let go of itself, by rlock flock -u, is not lost.
-  bool was_let_go(const Verdict& verdict, Holding& holding)
+  bool was_let_go(const Verdict& verdict, LockSession& session)
   {
-    if (m_request.manners != Manners::flock || !std::holds_alternative<Gone>(verdict)) {
+    if (m_request.compatibility != Compatibility::flock || !std::holds_alternative<Gone>(verdict)) {
       return false;
     }
-    return holding.was_released({.deadline = m_world.clock.now() + question, .stop = Stop::never()});
+    return session.was_released({.deadline = m_context.clock.now() + question, .stop = StopToken::never()});
   }
 
   void note_let_go(Job& job)
   {
     m_let_go = true;
-    m_tenure.preparation.move_lifeline(far_future);
+    m_lock_set.prepared_job.move_lifeline(far_future);
     if (m_has_heirs) {
       last_heir_left(job);
     }
@@ -353,7 +353,7 @@ class Supervision {
 
   void signal_came(Job& job)
   {
-    while (const auto signal = m_world.signals.take()) {
+    while (const auto signal = m_context.signals.take()) {
       const bool had_by_job = signal->from_terminal && job.shares_group();
       if (!had_by_job) {
         job.forward(signal->number);
@@ -361,13 +361,13 @@ class Supervision {
     }
   }
 
-  void watchdog_spoke(Job& job, Holding& holding)
+  void watchdog_spoke(Job& job, LockSession& session)
   {
-    const auto& verdict = holding.verdict();
+    const auto& verdict = session.verdict();
     if (!verdict) {
       return;
     }
-    if (was_let_go(*verdict, holding)) {
+    if (was_let_go(*verdict, session)) {
       return note_let_go(job);
     }
     m_lost = true;
@@ -375,26 +375,26 @@ class Supervision {
     const bool proven = std::holds_alternative<Gone>(*verdict);
     const bool wanted = std::holds_alternative<Wanted>(*verdict);
     if (m_request.on_lost == OnLost::warn && !wanted) {
-      m_world.log.notice(
-          "the lock " + printable(holding.name().text()) + " was lost; the job goes on as --on-lost warn asks",
-          {.event = "lost", .key = holding.name().text()});
+      m_context.log.notice(
+          "the lock " + printable(session.name().text()) + " was lost; the job goes on as --on-lost warn asks",
+          {.event = "lost", .key = session.name().text()});
     } else if (proven || wanted) {
-      stop(job, proven ? kill_when_proven : m_request.kill_after, holding);
+      stop(job, proven ? kill_when_proven : m_request.kill_after, session);
     }  // unsure: the guardian acts by the lifeline
     m_over = m_over || !m_is_guarded;
   }
 
   // Nested jobs go from the inside out, so that each rlock is there to let go before its own job is over.
-  void stop(Job& job, Millis longest, const Holding& holding)
+  void stop(Job& job, Millis longest, const LockSession& session)
   {
-    const Millis kill_after = std::min(m_request.kill_after, longest / holding.depth());
+    const Millis kill_after = std::min(m_request.kill_after, longest / session.depth());
     job.stop(kill_after);
-    m_over_by = std::min(m_over_by, m_world.clock.now() + kill_after + guardian_grace);
+    m_over_by = std::min(m_over_by, m_context.clock.now() + kill_after + guardian_grace);
   }
 
   const RunRequest& m_request;
-  const World& m_world;
-  Tenure& m_tenure;
+  const RunContext& m_context;
+  LockSet& m_lock_set;
   const Instant m_taken_at;
   Instant m_over_by = far_future;  // when a guardian that was told to stop the job must have done so
   LeaseWatch m_watch;
@@ -414,9 +414,9 @@ class Supervision {
 
 }  // namespace
 
-RunEnd supervise(const RunRequest& request, const World& world, Tenure& tenure)
+RunEnd supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set)
 {
-  return Supervision(request, world, tenure).run();
+  return Supervision(request, context, lock_set).run();
 }
 
 }  // namespace rlock

@@ -8,6 +8,6 @@ namespace rlock {
 
 // Nothing is released before the job is dead and reaped, and the watchdogs are stopped before that: a renewal
 // can never follow a release. To lose one lock is to lose all.
-RunEnd supervise(const RunRequest& request, const World& world, Tenure& tenure);
+RunEnd supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set);
 
 }  // namespace rlock

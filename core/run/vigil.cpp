@@ -16,19 +16,19 @@ constexpr int tries = 3;  // of a renewal before the job begins, each on a fresh
 
 }  // namespace
 
-Vigil::Vigil(const RunRequest& request, const World& world) : m_request(request), m_world(world)
+Vigil::Vigil(const RunRequest& request, const RunContext& context) : m_request(request), m_context(context)
 {
   if (request.names.size() > 1) {
     m_wakers.emplace();
-    m_wakers->any.add(world.signals.stop());
+    m_wakers->any.add(context.signals.stop());
     m_wakers->any.add(m_wakers->lost.token());
   }
 }
 
-void Vigil::add(Holding& holding)
+void Vigil::add(LockSession& session)
 {
-  m_held.push_back(&holding);
-  m_due = std::min(m_due, holding.watch_from());
+  m_held.push_back(&session);
+  m_due = std::min(m_due, session.watch_from());
 }
 
 // No thread or descriptor to be had: there may be one in time.
@@ -36,38 +36,38 @@ void Vigil::watch()
 {
   m_due = far_future;
   try {
-    for (Holding* holding : m_held) {
-      if (!holding->is_watched() && !holding->verdict()) {
-        begin(*holding);
+    for (LockSession* session : m_held) {
+      if (!session->is_watched() && !session->verdict()) {
+        begin(*session);
       }
     }
   } catch (const std::system_error& refused) {
-    m_world.log.detail("cannot watch the lease yet: " + refused.code().message());
-    m_due = m_world.clock.now() + m_request.ttl / 50;
+    m_context.log.detail("cannot watch the lease yet: " + refused.code().message());
+    m_due = m_context.clock.now() + m_request.ttl / 50;
   }
 }
 
-void Vigil::begin(Holding& holding)
+void Vigil::begin(LockSession& session)
 {
-  holding.keep();
+  session.keep();
   try {
-    m_wakers->any.add(Stop(holding.verdict_fd()));
+    m_wakers->any.add(StopToken(session.verdict_fd()));
   } catch (const std::system_error&) {
-    holding.unwatch();
+    session.unwatch();
     throw;
   }
 }
 
 void Vigil::rest()
 {
-  for (Holding* holding : m_held) {
-    if (!holding->is_watched()) {
+  for (LockSession* session : m_held) {
+    if (!session->is_watched()) {
       continue;
     }
-    m_wakers->any.remove(Stop(holding->verdict_fd()));
-    holding->unwatch();
-    m_due = m_world.clock.now();
-    if (holding->verdict()) {
+    m_wakers->any.remove(StopToken(session->verdict_fd()));
+    session->unwatch();
+    m_due = m_context.clock.now();
+    if (session->verdict()) {
       m_wakers->lost.request();
     }
   }
@@ -75,9 +75,9 @@ void Vigil::rest()
 
 std::optional<std::string> Vigil::loss()
 {
-  for (Holding* holding : m_held) {
-    if (const auto& verdict = holding->verdict()) {
-      return words_for(*verdict, printable(holding->name().text()));
+  for (LockSession* session : m_held) {
+    if (const auto& verdict = session->verdict()) {
+      return words_for(*verdict, printable(session->name().text()));
     }
   }
   return std::nullopt;
@@ -88,30 +88,30 @@ std::optional<std::string> Vigil::loss()
 Result<Done> Vigil::settle()
 {
   rest();
-  for (Holding* holding : m_held) {
-    const bool is_young = holding == m_held.back() || m_world.clock.now() < holding->watch_from();
-    if (!is_young && !holding->verdict()) {
-      refresh(*holding);
+  for (LockSession* session : m_held) {
+    const bool is_young = session == m_held.back() || m_context.clock.now() < session->watch_from();
+    if (!is_young && !session->verdict()) {
+      refresh(*session);
     }
-    if (holding->verdict()) {
+    if (session->verdict()) {
       return Done{};
     }
   }
-  const Instant now = m_world.clock.now();
-  const bool enough = std::all_of(m_held.begin(), m_held.end(), [&](const Holding* holding) {
-    return leaves_enough(holding->kept_at(), m_request.ttl, now);
+  const Instant now = m_context.clock.now();
+  const bool enough = std::all_of(m_held.begin(), m_held.end(), [&](const LockSession* session) {
+    return leaves_enough(session->kept_at(), m_request.ttl, now);
   });
   return enough ? Result(Done{}) : too_slow();
 }
 
-void Vigil::refresh(Holding& holding)
+void Vigil::refresh(LockSession& session)
 {
-  const Instant give_up = holding.valid_until() - stop_leads(m_request).signal;
-  const Stop stop = m_world.signals.stop();
+  const Instant give_up = session.valid_until() - stop_leads(m_request).signal;
+  const StopToken stop = m_context.signals.stop();
   for (int i = 0; i < tries && !stop.requested(); ++i) {
-    const Instant now = m_world.clock.now();
-    holding.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = stop});
-    const bool unknown = holding.verdict() && std::holds_alternative<Unsure>(*holding.verdict());
+    const Instant now = m_context.clock.now();
+    session.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = stop});
+    const bool unknown = session.verdict() && std::holds_alternative<Unsure>(*session.verdict());
     if (!unknown) {
       return;
     }

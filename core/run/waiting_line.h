@@ -13,7 +13,7 @@
 
 namespace rlock {
 
-class WaitingLine : public Onlooker {
+class WaitingLine : public WaitObserver {
  public:
   // `when_first` is called when we come to the head of the line.
   WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);

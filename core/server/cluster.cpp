@@ -21,7 +21,7 @@ constexpr Millis longest_pause{100};
 bool is_try_again(const Reply& reply) { return reply.is_error() && reply.text.starts_with("TRYAGAIN"); }
 
 // ASKING holds for the request behind it alone.
-Result<Reply> ask_as_newcomer(Connection& link, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> ask_as_newcomer(Connection& link, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   constexpr std::array<std::string_view, 1> asking{"ASKING"};
   for (const auto words : {std::span<const std::string_view>(asking), argv}) {
@@ -38,7 +38,7 @@ Result<Reply> ask_as_newcomer(Connection& link, std::span<const std::string_view
 }
 
 // A part of the time that is left, so that one node which does not answer leaves some of it for the others.
-Limit share_of(const Limit& limit, const Clock& clock, std::int64_t parts)
+CallLimits share_of(const CallLimits& limit, const Clock& clock, std::int64_t parts)
 {
   const Instant now = clock.now();
   return {now + std::max(limit.deadline - now, Instant::duration{0}) / parts, limit.stop};
@@ -70,7 +70,7 @@ Cluster::Cluster(Endpoint cluster, const Clock& clock)
 {
 }
 
-Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   auto node = owner_of(route_key, limit);
   bool asking = false;
@@ -110,7 +110,7 @@ Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::str
   return node ? in_circles() : node.error();
 }
 
-Result<Reply> Cluster::follow_up(std::string_view, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Cluster::follow_up(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   const auto link = m_last ? m_links.find(*m_last) : m_links.end();
   if (link == m_links.end()) {
@@ -125,7 +125,7 @@ Result<Reply> Cluster::follow_up(std::string_view, std::span<const std::string_v
 }
 
 // Who cannot be reached, or sends us elsewhere, is asked alone.
-std::vector<Result<Reply>> Cluster::call_each(std::span<const Request> requests, const Limit& limit)
+std::vector<Result<Reply>> Cluster::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   auto batches = by_node(requests, limit);
   if (!batches) {
@@ -134,7 +134,7 @@ std::vector<Result<Reply>> Cluster::call_each(std::span<const Request> requests,
   for (Batch& batch : *batches) {
     send(batch, requests, limit);
   }
-  std::vector<Result<Reply>> answers(requests.size(), Error{Fault::internal, "not asked yet"});
+  std::vector<Result<Reply>> answers(requests.size(), Error{ErrorCode::internal, "not asked yet"});
   Indexes alone;
   for (Batch& batch : *batches) {
     receive(batch, answers, alone, limit);
@@ -146,7 +146,7 @@ std::vector<Result<Reply>> Cluster::call_each(std::span<const Request> requests,
   return answers;
 }
 
-Result<std::vector<Cluster::Batch>> Cluster::by_node(std::span<const Request> requests, const Limit& limit)
+Result<std::vector<Cluster::Batch>> Cluster::by_node(std::span<const Request> requests, const CallLimits& limit)
 {
   std::vector<Batch> batches;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -163,7 +163,7 @@ Result<std::vector<Cluster::Batch>> Cluster::by_node(std::span<const Request> re
   return batches;
 }
 
-void Cluster::send(Batch& batch, std::span<const Request> requests, const Limit& limit)
+void Cluster::send(Batch& batch, std::span<const Request> requests, const CallLimits& limit)
 {
   const auto link = link_to(batch.node, share_of(limit, m_clock, 2));
   if (!link) {
@@ -177,7 +177,7 @@ void Cluster::send(Batch& batch, std::span<const Request> requests, const Limit&
 }
 
 // After a failure nothing more is read: what was sent by then is unknown, all of it.
-void Cluster::receive(Batch& batch, std::vector<Result<Reply>>& answers, Indexes& alone, const Limit& limit)
+void Cluster::receive(Batch& batch, std::vector<Result<Reply>>& answers, Indexes& alone, const CallLimits& limit)
 {
   for (const std::size_t i : batch.which) {
     if (batch.link == nullptr) {
@@ -197,7 +197,7 @@ void Cluster::receive(Batch& batch, std::vector<Result<Reply>>& answers, Indexes
   }
 }
 
-Result<Subscription> Cluster::subscribe(std::span<const std::string_view> channels, const Limit& limit)
+Result<Subscription> Cluster::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   std::map<unsigned, std::vector<std::string_view>> by_slot;
   for (const std::string_view channel : channels) {
@@ -215,7 +215,8 @@ Result<Subscription> Cluster::subscribe(std::span<const std::string_view> channe
 }
 
 // Channels of one slot; which of the receivers hears them.
-Result<std::size_t> Cluster::hear(Receivers& receivers, std::span<const std::string_view> channels, const Limit& limit)
+Result<std::size_t> Cluster::hear(Receivers& receivers, std::span<const std::string_view> channels,
+                                  const CallLimits& limit)
 {
   std::set<HostPort> gone;
   for (int redirected = 0; redirected <= most_redirections; ++redirected) {
@@ -249,7 +250,7 @@ Result<std::size_t> Cluster::hear(Receivers& receivers, std::span<const std::str
   return in_circles();
 }
 
-Result<std::size_t> Cluster::receiver_at(Receivers& receivers, const HostPort& node, const Limit& limit)
+Result<std::size_t> Cluster::receiver_at(Receivers& receivers, const HostPort& node, const CallLimits& limit)
 {
   if (const auto known = receivers.at.find(node); known != receivers.at.end()) {
     return known->second;
@@ -263,14 +264,14 @@ Result<std::size_t> Cluster::receiver_at(Receivers& receivers, const HostPort& n
 }
 
 // The first numbers of which each belongs to another node.
-Result<std::vector<std::string>> Cluster::routes(const Limit& limit)
+Result<std::vector<std::string>> Cluster::routes(const CallLimits& limit)
 {
   if (const auto learnt = learn(limit); !learnt) {
     return learnt.error();
   }
   std::set<HostPort> missing = m_map->owners();
   if (missing.empty()) {
-    return Error{Fault::refused,
+    return Error{ErrorCode::refused,
                  m_nodes.front().host + " does not tell who else is in the cluster (allow CLUSTER SLOTS there)"};
   }
   std::vector<std::string> routes;
@@ -292,7 +293,7 @@ void Cluster::forget()
 }
 
 // As far as is known; anybody where it is not, who then says who it is.
-Result<HostPort> Cluster::owner_of(std::string_view route_key, const Limit& limit)
+Result<HostPort> Cluster::owner_of(std::string_view route_key, const CallLimits& limit)
 {
   if (!m_map) {
     if (const auto learnt = learn(limit); !learnt) {
@@ -303,7 +304,7 @@ Result<HostPort> Cluster::owner_of(std::string_view route_key, const Limit& limi
   return owner.value_or(m_nodes.front());
 }
 
-Result<Done> Cluster::learn(const Limit& limit)
+Result<Done> Cluster::learn(const CallLimits& limit)
 {
   const std::vector<HostPort> nodes = m_nodes;
   auto untried = static_cast<std::int64_t>(nodes.size());
@@ -328,7 +329,7 @@ Result<Done> Cluster::learn(const Limit& limit)
                (several ? "no node of " + m_cluster.shown() + " answers, the last one: " : "") + last->text};
 }
 
-Result<ClusterMap> Cluster::ask_for_map(const HostPort& node, const Limit& limit)
+Result<ClusterMap> Cluster::ask_for_map(const HostPort& node, const CallLimits& limit)
 {
   const auto link = link_to(node, limit);
   if (!link) {
@@ -344,12 +345,12 @@ Result<ClusterMap> Cluster::ask_for_map(const HostPort& node, const Limit& limit
   }
   const std::string shown = server_at(m_cluster, node).shown();
   if (reply->text.find("cluster support disabled") != std::string::npos) {
-    return Error{Fault::config, shown + " is no node of a cluster (use -S " + shown + ")"};
+    return Error{ErrorCode::config, shown + " is no node of a cluster (use -S " + shown + ")"};
   }
   return error_from_reply(reply->text, shown);
 }
 
-Result<Connection*> Cluster::link_to(const HostPort& node, const Limit& limit)
+Result<Connection*> Cluster::link_to(const HostPort& node, const CallLimits& limit)
 {
   if (const auto known = m_links.find(node); known != m_links.end()) {
     return &known->second;
@@ -362,7 +363,7 @@ Result<Connection*> Cluster::link_to(const HostPort& node, const Limit& limit)
 }
 
 // A connection to the node, or to whom has taken over from it: nothing has been sent yet.
-Result<Connection*> Cluster::reach(HostPort& node, std::string_view route_key, const Limit& limit)
+Result<Connection*> Cluster::reach(HostPort& node, std::string_view route_key, const CallLimits& limit)
 {
   const auto link = link_to(node, share_of(limit, m_clock, 2));
   if (link || !is_passing(link.error().fault)) {
@@ -387,7 +388,7 @@ Result<Reply> Cluster::meant(Reply reply, const HostPort& node) const
 
 Error Cluster::in_circles() const
 {
-  return {Fault::unfit, m_cluster.shown() + " sends us round in circles (see CLUSTER NODES there)"};
+  return {ErrorCode::unfit, m_cluster.shown() + " sends us round in circles (see CLUSTER NODES there)"};
 }
 
 void Cluster::follow(const Redirection& redirection)

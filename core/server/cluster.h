@@ -25,14 +25,15 @@ class Cluster final : public Transport {
   Cluster(Endpoint cluster, const Clock& clock);
 
   // What belongs to a slot that is just being moved may be refused by all for a while: it is asked for again until the
-  // deadline. Fault::config: this is no cluster.
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override;
+  // deadline. ErrorCode::config: this is no cluster.
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
+                     const CallLimits& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const Limit& limit) override;
+                          const CallLimits& limit) override;
   // One round trip, to all nodes that are concerned at once.
-  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit) override;
-  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override;
-  Result<std::vector<std::string>> routes(const Limit& limit) override;
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override;
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
+  Result<std::vector<std::string>> routes(const CallLimits& limit) override;
   [[nodiscard]] bool is_cluster() const override { return true; }
   void forget() override;
 
@@ -41,17 +42,17 @@ class Cluster final : public Transport {
   struct Receivers;  // connections that listen, so far
   using Indexes = std::vector<std::size_t>;
 
-  Result<std::vector<Batch>> by_node(std::span<const Request> requests, const Limit& limit);
-  void send(Batch& batch, std::span<const Request> requests, const Limit& limit);
-  void receive(Batch& batch, std::vector<Result<Reply>>& answers, Indexes& alone, const Limit& limit);
-  Result<std::size_t> hear(Receivers& receivers, std::span<const std::string_view> channels, const Limit& limit);
-  Result<std::size_t> receiver_at(Receivers& receivers, const HostPort& node, const Limit& limit);
+  Result<std::vector<Batch>> by_node(std::span<const Request> requests, const CallLimits& limit);
+  void send(Batch& batch, std::span<const Request> requests, const CallLimits& limit);
+  void receive(Batch& batch, std::vector<Result<Reply>>& answers, Indexes& alone, const CallLimits& limit);
+  Result<std::size_t> hear(Receivers& receivers, std::span<const std::string_view> channels, const CallLimits& limit);
+  Result<std::size_t> receiver_at(Receivers& receivers, const HostPort& node, const CallLimits& limit);
 
-  Result<HostPort> owner_of(std::string_view route_key, const Limit& limit);
-  Result<Done> learn(const Limit& limit);
-  Result<ClusterMap> ask_for_map(const HostPort& node, const Limit& limit);
-  Result<Connection*> link_to(const HostPort& node, const Limit& limit);
-  Result<Connection*> reach(HostPort& node, std::string_view route_key, const Limit& limit);
+  Result<HostPort> owner_of(std::string_view route_key, const CallLimits& limit);
+  Result<Done> learn(const CallLimits& limit);
+  Result<ClusterMap> ask_for_map(const HostPort& node, const CallLimits& limit);
+  Result<Connection*> link_to(const HostPort& node, const CallLimits& limit);
+  Result<Connection*> reach(HostPort& node, std::string_view route_key, const CallLimits& limit);
   [[nodiscard]] Result<Reply> meant(Reply reply, const HostPort& node) const;
   [[nodiscard]] Error in_circles() const;
   void follow(const Redirection& redirection);

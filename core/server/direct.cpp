@@ -10,7 +10,7 @@ namespace rlock {
 
 Direct::Direct(Endpoint endpoint, const Clock& clock) : m_endpoint(std::move(endpoint)), m_clock(clock) {}
 
-Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return connected.error();
@@ -22,13 +22,14 @@ Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> a
   return reply;
 }
 
-Result<Reply> Direct::follow_up(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Direct::follow_up(std::string_view route_key, std::span<const std::string_view> argv,
+                                const CallLimits& limit)
 {
   return m_connection ? call(route_key, argv, limit) : cut_off(m_endpoint.shown());
 }
 
 // After a failure nothing more is read: what was sent by then is unknown, all of it.
-std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, const Limit& limit)
+std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   Result<Done> fine = connect(limit);
   for (const Request& request : requests) {
@@ -46,7 +47,7 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
   return answers;
 }
 
-Result<Done> Direct::connect(const Limit& limit)
+Result<Done> Direct::connect(const CallLimits& limit)
 {
   if (!m_connection) {
     auto opened = Connection::open(m_endpoint, m_clock, limit);
@@ -67,7 +68,7 @@ Result<Reply> Direct::meant(Result<Reply> reply)
   return reply;
 }
 
-Result<Subscription> Direct::subscribe(std::span<const std::string_view> channels, const Limit& limit)
+Result<Subscription> Direct::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   return Subscription::open(m_endpoint, channels, m_clock, limit);
 }

@@ -32,8 +32,8 @@ std::uint64_t epoch_in(const Reply& fields)
 
 Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
 {
-  if (error.fault == Fault::refused) {
-    return {Fault::refused,
+  if (error.fault == ErrorCode::refused) {
+    return {ErrorCode::refused,
             "the sentinel " + where +
                 " wants another user or password (sentinel_username= and "
                 "sentinel_password= in the URL, or RLOCK_SENTINEL_USERNAME and RLOCK_SENTINEL_PASSWORD)"};
@@ -42,15 +42,15 @@ Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
 }
 
 // The newest knowledge, and among equals the most common; nullptr: none knows.
-Testimony* best_of(std::vector<Result<Testimony>>& answers)
+SentinelReply* best_of(std::vector<Result<SentinelReply>>& answers)
 {
-  Testimony* best = nullptr;
+  SentinelReply* best = nullptr;
   std::pair<std::uint64_t, std::ptrdiff_t> rank;
   for (auto& answer : answers) {
     if (!answer || !answer->master) {
       continue;
     }
-    const auto agreeing = std::count_if(answers.begin(), answers.end(), [&](const Result<Testimony>& other) {
+    const auto agreeing = std::count_if(answers.begin(), answers.end(), [&](const Result<SentinelReply>& other) {
       return other && other->epoch == answer->epoch && other->master == answer->master;
     });
     if (const std::pair mine{answer->epoch, agreeing}; best == nullptr || mine > rank) {
@@ -66,7 +66,7 @@ Testimony* best_of(std::vector<Result<Testimony>>& answers)
 Discovery::Discovery(const Endpoint& endpoint, const Clock& clock) : m_endpoint(endpoint), m_clock(&clock) {}
 
 // What get-master-addr-by-name says is ahead of SENTINEL MASTER while a fail-over comes to its end.
-Result<Testimony> Discovery::ask(const HostPort& at, const Limit& limit) const
+Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit) const
 {
   const std::string& name = m_endpoint.sentinels.master;
   auto sentinel = Connection::open(sentinel_at(m_endpoint, at), *m_clock, limit);
@@ -89,13 +89,13 @@ Result<Testimony> Discovery::ask(const HostPort& at, const Limit& limit) const
   }
   if (replies[0].is_error()) {
     const bool is_none = replies[0].text.starts_with("ERR unknown command");
-    return is_none ? Error{Fault::config, sentinel->where() + " is no sentinel (their port is 26379 as a rule)"}
+    return is_none ? Error{ErrorCode::config, sentinel->where() + " is no sentinel (their port is 26379 as a rule)"}
                    : no_answer_of_a_sentinel(error_from_reply(replies[0].text, sentinel->where()), show(at));
   }
-  return Testimony{.sentinel = *std::move(sentinel), .master = named_in(replies[0]), .epoch = epoch_in(replies[1])};
+  return SentinelReply{.sentinel = *std::move(sentinel), .master = named_in(replies[0]), .epoch = epoch_in(replies[1])};
 }
 
-Discovery::Answers Discovery::ask_all(const Limit& limit) const
+Discovery::Answers Discovery::ask_all(const CallLimits& limit) const
 {
   const auto& hosts = m_endpoint.sentinels.hosts;
   if (hosts.size() == 1) {
@@ -103,22 +103,22 @@ Discovery::Answers Discovery::ask_all(const Limit& limit) const
     answers.push_back(ask(hosts.front(), limit));
     return answers;
   }
-  Survey<Testimony> survey(hosts.size());
+  Survey<SentinelReply> survey(hosts.size());
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    survey.ask(i, limit, [this, at = hosts[i]](const Limit& until) { return ask(at, until); });
+    survey.ask(i, limit, [this, at = hosts[i]](const CallLimits& until) { return ask(at, until); });
   }
   return survey.answers(*m_clock, limit);
 }
 
-Result<FoundMaster> Discovery::find(const Limit& limit)
+Result<FoundMaster> Discovery::find(const CallLimits& limit)
 try {
   Answers answers = ask_all(limit);
-  if (Testimony* const best = best_of(answers)) {
+  if (SentinelReply* const best = best_of(answers)) {
     return FoundMaster{.endpoint = server_at(m_endpoint, *best->master), .sentinel = std::move(best->sentinel)};
   }
   return limit.stop.requested() ? interrupted() : nobody_knows(answers);
 } catch (const std::system_error& refused) {
-  return Error{Fault::os, "cannot ask several sentinels at once: " + refused.code().message()};
+  return Error{ErrorCode::os, "cannot ask several sentinels at once: " + refused.code().message()};
 }
 
 // What needs somebody's hand goes before what may pass.
@@ -128,8 +128,8 @@ Error Discovery::nobody_knows(const Answers& answers) const
   const Error* worst = nullptr;
   for (const auto& answer : answers) {
     if (answer) {
-      return {Fault::config, "the sentinels of " + where + " know no master " + m_endpoint.sentinels.master +
-                                 " (its name is the one in their `sentinel monitor`)"};
+      return {ErrorCode::config, "the sentinels of " + where + " know no master " + m_endpoint.sentinels.master +
+                                     " (its name is the one in their `sentinel monitor`)"};
     }
     const Error& error = answer.error();
     if (worst == nullptr || (is_passing(worst->fault) && !is_passing(error.fault))) {
@@ -141,7 +141,7 @@ Error Discovery::nobody_knows(const Answers& answers) const
              : *worst;
 }
 
-bool Discovery::still_names(const Endpoint& master, const Limit& limit)
+bool Discovery::still_names(const Endpoint& master, const CallLimits& limit)
 {
   const auto& hosts = m_endpoint.sentinels.hosts;
   const Instant now = m_clock->now();

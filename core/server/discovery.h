@@ -11,7 +11,7 @@
 namespace rlock {
 
 // What one sentinel said.
-struct Testimony {
+struct SentinelReply {
   Connection sentinel;
   std::optional<HostPort> master;  // missing: it knows no master of that name
   std::uint64_t epoch = 0;         // of its knowledge: grows with each fail-over
@@ -34,16 +34,16 @@ class Discovery {
   //   unreachable  none of them answers
   //   config       none of them knows a master of that name; or they are no sentinels
   //   refused, interrupted, os
-  Result<FoundMaster> find(const Limit& limit);
+  Result<FoundMaster> find(const CallLimits& limit);
 
   // Asks one of them. False: it names another master than this one. Without an answer soon nothing is known: true.
-  bool still_names(const Endpoint& master, const Limit& limit);
+  bool still_names(const Endpoint& master, const CallLimits& limit);
 
  private:
-  using Answers = std::vector<Result<Testimony>>;
+  using Answers = std::vector<Result<SentinelReply>>;
 
-  Result<Testimony> ask(const HostPort& at, const Limit& limit) const;
-  Answers ask_all(const Limit& limit) const;
+  Result<SentinelReply> ask(const HostPort& at, const CallLimits& limit) const;
+  Answers ask_all(const CallLimits& limit) const;
   [[nodiscard]] Error nobody_knows(const Answers& answers) const;
 
   Endpoint m_endpoint;

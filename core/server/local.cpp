@@ -10,7 +10,7 @@ namespace rlock {
 
 Local::Local(LocalPlace place, const Clock& clock) : m_place(std::move(place)), m_clock(clock) {}
 
-Result<Reply> Local::call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Local::call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return connected.error();
@@ -22,12 +22,13 @@ Result<Reply> Local::call(std::string_view route_key, std::span<const std::strin
   return reply;
 }
 
-Result<Reply> Local::follow_up(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Local::follow_up(std::string_view route_key, std::span<const std::string_view> argv,
+                               const CallLimits& limit)
 {
   return m_server ? m_server->follow_up(route_key, argv, limit) : cut_off("local:");
 }
 
-std::vector<Result<Reply>> Local::call_each(std::span<const Request> requests, const Limit& limit)
+std::vector<Result<Reply>> Local::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return std::vector<Result<Reply>>(requests.size(), connected.error());
@@ -39,7 +40,7 @@ std::vector<Result<Reply>> Local::call_each(std::span<const Request> requests, c
   return replies;
 }
 
-Result<Subscription> Local::subscribe(std::span<const std::string_view> channels, const Limit& limit)
+Result<Subscription> Local::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   const auto endpoint = local_server(m_place, m_clock, limit);
   return endpoint ? Subscription::open(*endpoint, channels, m_clock, limit) : Result<Subscription>(endpoint.error());
@@ -47,7 +48,7 @@ Result<Subscription> Local::subscribe(std::span<const std::string_view> channels
 
 void Local::forget() { m_server.reset(); }
 
-Result<Done> Local::connect(const Limit& limit)
+Result<Done> Local::connect(const CallLimits& limit)
 {
   if (m_server) {
     return Done{};

@@ -16,15 +16,16 @@ class Local final : public Transport {
   // `clock` must outlive it.
   Local(LocalPlace place, const Clock& clock);
 
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override;
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
+                     const CallLimits& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const Limit& limit) override;
-  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit) override;
-  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override;
+                          const CallLimits& limit) override;
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override;
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
   void forget() override;
 
   // Unless it is connected: what else the first request would do. The faults are those of local_server.
-  Result<Done> connect(const Limit& limit);
+  Result<Done> connect(const CallLimits& limit);
 
  private:
   const LocalPlace m_place;

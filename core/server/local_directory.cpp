@@ -36,7 +36,7 @@ std::string weakness(const std::string& directory)
 
 Error unusable(const std::string& directory, const std::string& why)
 {
-  return {Fault::config, "local: cannot use " + printable(directory) + ": " + why};
+  return {ErrorCode::config, "local: cannot use " + printable(directory) + ": " + why};
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::st
   constexpr std::size_t longest = 32;
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   if (name.size() > longest || name.find_first_not_of(allowed) != std::string::npos) {
-    return Error{Fault::config, "RLOCK_LOCAL_NAME: '" + printable(name) +
-                                    "' is no name (use at most 32 letters, digits, '-', '_' and '.')"};
+    return Error{ErrorCode::config, "RLOCK_LOCAL_NAME: '" + printable(name) +
+                                        "' is no name (use at most 32 letters, digits, '-', '_' and '.')"};
   }
   const std::string user = std::to_string(uid);
   const std::string suffix = name.empty() ? "" : "-" + name;

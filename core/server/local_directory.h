@@ -15,7 +15,7 @@ std::string local_log(const std::string& directory);
 // another user's, who would then decide which of our jobs may run.
 bool is_private_directory(const std::string& directory);
 
-// Makes it if need be. False where its parent does not exist; Fault::config, with the fix, if it is
+// Makes it if need be. False where its parent does not exist; ErrorCode::config, with the fix, if it is
 // not private or too deep for a unix socket.
 Result<bool> prepare_directory(const std::string& directory);
 

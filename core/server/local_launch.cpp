@@ -217,7 +217,7 @@ Result<std::string> find_server_program()
       }
     }
   }
-  return Error{Fault::config,
+  return Error{ErrorCode::config,
                "local: needs redis-server, which is not in PATH (Debian, Ubuntu: apt install redis-server; "
                "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
 }
@@ -232,7 +232,7 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
 {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{Fault::os, "local: cannot make a pipe: " + os_text(errno)};
+    return Error{ErrorCode::os, "local: cannot make a pipe: " + os_text(errno)};
   }
   Fd news(ends[0]);
   const Fd told(ends[1]);
@@ -253,7 +253,7 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
   const NoSubreaper while_it_is_orphaned;
   const pid_t between = ::fork();
   if (between < 0) {
-    return Error{Fault::os, "local: cannot fork: " + os_text(errno)};
+    return Error{ErrorCode::os, "local: cannot fork: " + os_text(errno)};
   }
   if (between == 0) {
     if (::fork() == 0) {

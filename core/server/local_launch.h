@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// redis-server or valkey-server, from the PATH; Fault::config, with what to install, if neither.
+// redis-server or valkey-server, from the PATH; ErrorCode::config, with what to install, if neither.
 Result<std::string> find_server_program();
 
 bool somebody_listens(const std::string& socket_path);

@@ -28,7 +28,7 @@ namespace {
 
 Error not_up(const std::string& directory, const std::string& why)
 {
-  return {Fault::unreachable, "local: " + why + "; its log is " + printable(local_log(directory))};
+  return {ErrorCode::unreachable, "local: " + why + "; its log is " + printable(local_log(directory))};
 }
 
 std::string last_line(const std::string& path)
@@ -51,12 +51,12 @@ Error ended(const std::string& directory)
 }
 
 // False: the stop ended it.
-bool pause(Millis time, const Clock& clock, const Limit& limit)
+bool pause(Millis time, const Clock& clock, const CallLimits& limit)
 {
   return clock.sleep_until(std::min(clock.now() + time, limit.deadline), limit.stop) == Wake::due;
 }
 
-Result<Done> ping(const Endpoint& endpoint, const Clock& clock, const Limit& limit)
+Result<Done> ping(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   auto connection = Connection::open(endpoint, clock, limit);
   if (!connection) {
@@ -74,7 +74,7 @@ Result<Done> ping(const Endpoint& endpoint, const Clock& clock, const Limit& lim
 }
 
 // For a server that listens: it may still be loading.
-Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, const Limit& limit)
+Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{5};
   Endpoint endpoint;
@@ -85,13 +85,13 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
     if (pong) {
       return endpoint;
     }
-    if (pong.error().fault == Fault::interrupted) {
+    if (pong.error().fault == ErrorCode::interrupted) {
       return pong.error();
     }
     if (!somebody_listens(endpoint.path)) {
       return ended(directory);
     }
-    if (pong.error().fault != Fault::unfit || clock.now() >= limit.deadline) {
+    if (pong.error().fault != ErrorCode::unfit || clock.now() >= limit.deadline) {
       return not_up(directory, pong.error().text);
     }
     if (!pause(pause_time, clock, limit)) {
@@ -101,18 +101,18 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
 }
 
 // Held by one starter of a server at a time.
-Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Limit& limit)
+Result<Fd> start_lock(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
   const std::string path = directory + "/start.lock";
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) {
-    return Error{Fault::config, "local: cannot open " + printable(path) + ": " + os_text(errno)};
+    return Error{ErrorCode::config, "local: cannot open " + printable(path) + ": " + os_text(errno)};
   }
   const Instant start = clock.now();
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
-      return Error{Fault::os, "local: cannot lock " + printable(path) + ": " + os_text(errno)};
+      return Error{ErrorCode::os, "local: cannot lock " + printable(path) + ": " + os_text(errno)};
     }
     if (clock.now() >= limit.deadline) {
       return not_up(directory, "another rlock has been starting it for " + elapsed(clock, start, limit));
@@ -124,7 +124,7 @@ Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Li
   return file;
 }
 
-Result<std::optional<Endpoint>> ready_in(const std::string& directory, const Clock& clock, const Limit& limit)
+Result<std::optional<Endpoint>> ready_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   auto ready = when_ready(directory, clock, limit);
   return ready ? Result(std::optional(*std::move(ready))) : Result<std::optional<Endpoint>>(ready.error());
@@ -132,7 +132,7 @@ Result<std::optional<Endpoint>> ready_in(const std::string& directory, const Clo
 
 // nullopt: another process took the name at the same moment.
 Result<std::optional<Endpoint>> start_in(const std::string& directory, const std::string& name, const Clock& clock,
-                                         const Limit& limit)
+                                         const CallLimits& limit)
 {
   const auto program = find_server_program();
   if (!program) {
@@ -165,7 +165,7 @@ Result<std::optional<Endpoint>> start_in(const std::string& directory, const std
 }
 
 // In the first directory that can be used.
-Result<std::optional<Endpoint>> start(const LocalPlace& place, const Clock& clock, const Limit& limit)
+Result<std::optional<Endpoint>> start(const LocalPlace& place, const Clock& clock, const CallLimits& limit)
 {
   for (const std::string& directory : place.directories) {
     const auto usable = prepare_directory(directory);
@@ -176,40 +176,41 @@ Result<std::optional<Endpoint>> start(const LocalPlace& place, const Clock& cloc
       return start_in(directory, place.name, clock, limit);
     }
   }
-  return Error{Fault::config,
+  return Error{ErrorCode::config,
                "local: there is no directory for its socket (set "
                "XDG_RUNTIME_DIR to one of yours)"};
 }
 
 // nullopt: no server listens there.
-std::optional<Result<Endpoint>> found_in(const std::string& directory, const Clock& clock, const Limit& limit)
+std::optional<Result<Endpoint>> found_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   const std::string socket = local_socket(directory);
   if (!is_private_directory(directory) || !somebody_listens(socket)) {
     return std::nullopt;
   }
   auto ready = when_ready(directory, clock, limit);
-  const bool died_just_now = !ready && ready.error().fault != Fault::interrupted && !somebody_listens(socket);
+  const bool died_just_now = !ready && ready.error().fault != ErrorCode::interrupted && !somebody_listens(socket);
   return died_just_now ? std::nullopt : std::optional(std::move(ready));
 }
 
 Error held_by_others(const std::string& name)
 {
-  return {Fault::unreachable, "local: another user or container holds the abstract socket '" + name +
-                                  "', which the server needs; see 'ss -xlp' or use another server (-S)"};
+  return {ErrorCode::unreachable, "local: another user or container holds the abstract socket '" + name +
+                                      "', which the server needs; see 'ss -xlp' or use another server (-S)"};
 }
 
 Error out_of_reach(const NameHolder& holder)
 {
   const std::string pid = std::to_string(holder.pid);
-  return {Fault::unreachable, "local: the server is process " + pid + " and cannot be reached: " +
-                                  (holder.directory.empty() ? "its directory was removed" : "no answer at its socket") +
-                                  "; stop it with 'kill " + pid + "' when its jobs have ended"};
+  return {ErrorCode::unreachable,
+          "local: the server is process " + pid + " and cannot be reached: " +
+              (holder.directory.empty() ? "its directory was removed" : "no answer at its socket") +
+              "; stop it with 'kill " + pid + "' when its jobs have ended"};
 }
 
 }  // namespace
 
-Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const Limit& limit)
+Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
   for (;;) {

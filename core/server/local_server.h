@@ -23,7 +23,7 @@ struct LocalPlace {
 
 // The directories are $XDG_RUNTIME_DIR/rlock or /run/user/UID/rlock, then /tmp/rlock-UID; with an XDG_RUNTIME_DIR of the
 // user's own choosing, there only. `name` (RLOCK_LOCAL_NAME) tells a further server of the same user apart; empty: the
-// user's only one. Fault::config where it is no name.
+// user's only one. ErrorCode::config where it is no name.
 Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid);
 
 // A unix endpoint that answers PING, started if need be, ready (not loading) by the limit. A server that runs in none of
@@ -32,6 +32,6 @@ Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::st
 //                can be reached there: the text says which process
 //   config       no redis-server or valkey-server in PATH (the text says what to install), or the
 //                directory is not safe
-Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const Limit& limit);
+Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock

@@ -20,7 +20,7 @@ MasterWatch::MasterWatch(Connection sentinel, std::string prefix, std::string no
 }
 
 Result<MasterWatch> MasterWatch::open(Connection sentinel, const std::string& name, const HostPort& now,
-                                      std::shared_ptr<std::atomic<bool>> moved, const Limit& limit)
+                                      std::shared_ptr<std::atomic<bool>> moved, const CallLimits& limit)
 {
   const std::array<std::string_view, 2> argv{"SUBSCRIBE", channel};
   const auto confirmed = sentinel.call(argv, limit);
@@ -37,7 +37,7 @@ Result<MasterWatch> MasterWatch::open(Connection sentinel, const std::string& na
 Result<bool> MasterWatch::has_moved()
 {
   for (;;) {
-    const auto message = m_sentinel.receive({.deadline = Instant{}, .stop = Stop::never()});
+    const auto message = m_sentinel.receive({.deadline = Instant{}, .stop = StopToken::never()});
     if (!message) {
       return message.error();
     }

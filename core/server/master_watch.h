@@ -15,7 +15,7 @@ class MasterWatch {
  public:
   // From when this returns, any other master of that name than the one at `now` is heard of. `moved` is set then.
   static Result<MasterWatch> open(Connection sentinel, const std::string& name, const HostPort& now,
-                                  std::shared_ptr<std::atomic<bool>> moved, const Limit& limit);
+                                  std::shared_ptr<std::atomic<bool>> moved, const CallLimits& limit);
 
   // Takes what has arrived, without waiting. After an Error: drop it.
   Result<bool> has_moved();

@@ -18,7 +18,7 @@ bool is_message(const Reply& reply) { return is_array_of(reply, "message") || is
 
 }  // namespace
 
-Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const Limit& limit)
+Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   auto refused = subscribe(m_hearing, channels, limit);
   const bool is_old =
@@ -30,7 +30,7 @@ Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> 
   return refused;
 }
 
-Result<Done> Receiver::listen_to_all(std::string_view channel, const Limit& limit)
+Result<Done> Receiver::listen_to_all(std::string_view channel, const CallLimits& limit)
 {
   for (const Hearing hearing : {Hearing::plain, m_hearing}) {
     const auto refused = subscribe(hearing, {&channel, 1}, limit);
@@ -48,7 +48,7 @@ Result<Done> Receiver::listen_to_all(std::string_view channel, const Limit& limi
 }
 
 Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<const std::string_view> channels,
-                                                 const Limit& limit)
+                                                 const CallLimits& limit)
 {
   const bool sharded = hearing == Hearing::sharded;
   std::vector<std::string_view> argv{sharded ? "SSUBSCRIBE" : "SUBSCRIBE"};
@@ -67,7 +67,7 @@ Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<cons
     if (is_array_of(*reply, sharded ? "ssubscribe" : "subscribe")) {
       --left;
     } else if (const auto taken = take_in(*std::move(reply)); !taken || !*taken) {
-      return taken ? Error{Fault::internal, where() + " did not confirm a subscription"} : taken.error();
+      return taken ? Error{ErrorCode::internal, where() + " did not confirm a subscription"} : taken.error();
     }
   }
   return std::optional<Reply>{};
@@ -80,7 +80,7 @@ Result<bool> Receiver::take_in(Reply reply)
     return error_from_reply(reply.text, where());
   }
   if (is_array_of(reply, "sunsubscribe")) {
-    return Error{Fault::unreachable, where() + " no longer has the slot of what we listen to"};
+    return Error{ErrorCode::unreachable, where() + " no longer has the slot of what we listen to"};
   }
   if (is_message(reply)) {
     m_early.push_back({std::move(reply.elements[1].text), std::move(reply.elements[2].text)});
@@ -89,7 +89,7 @@ Result<bool> Receiver::take_in(Reply reply)
   return false;
 }
 
-Result<std::optional<Message>> Receiver::next(const Limit& limit)
+Result<std::optional<Message>> Receiver::next(const CallLimits& limit)
 {
   while (m_early.empty()) {
     auto reply = m_connection.receive(limit);

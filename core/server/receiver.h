@@ -28,20 +28,20 @@ class Receiver {
 
   // Returns once the server has confirmed all of them; or its refusal, after which the receiver is as good as before. Where the
   // server knows no sharded channels (Redis 6) they are plain from then on.
-  Result<std::optional<Reply>> listen(std::span<const std::string_view> channels, const Limit& limit);
+  Result<std::optional<Reply>> listen(std::span<const std::string_view> channels, const CallLimits& limit);
 
   // A channel on which foreign clients speak too, which do so in either way.
-  Result<Done> listen_to_all(std::string_view channel, const Limit& limit);
+  Result<Done> listen_to_all(std::string_view channel, const CallLimits& limit);
 
   // The next message; nullopt when none came by the limit's deadline.
-  Result<std::optional<Message>> next(const Limit& limit);
+  Result<std::optional<Message>> next(const CallLimits& limit);
 
   [[nodiscard]] int fd() const { return m_connection.fd(); }
   [[nodiscard]] const std::string& where() const { return m_connection.where(); }
 
  private:
   Result<std::optional<Reply>> subscribe(Hearing hearing, std::span<const std::string_view> channels,
-                                         const Limit& limit);
+                                         const CallLimits& limit);
   Result<bool> take_in(Reply reply);
 
   Connection m_connection;

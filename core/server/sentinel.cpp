@@ -26,7 +26,8 @@ Sentinel::Sentinel(const Endpoint& endpoint, const Clock& clock)
 
 Sentinel::~Sentinel() = default;
 
-Result<Reply> Sentinel::call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit)
+Result<Reply> Sentinel::call(std::string_view route_key, std::span<const std::string_view> argv,
+                             const CallLimits& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return connected.error();
@@ -39,7 +40,7 @@ Result<Reply> Sentinel::call(std::string_view route_key, std::span<const std::st
 }
 
 Result<Reply> Sentinel::follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                                  const Limit& limit)
+                                  const CallLimits& limit)
 {
   if (!m_master) {
     return cut_off("the master " + m_name);
@@ -51,7 +52,7 @@ Result<Reply> Sentinel::follow_up(std::string_view route_key, std::span<const st
   return reply;
 }
 
-std::vector<Result<Reply>> Sentinel::call_each(std::span<const Request> requests, const Limit& limit)
+std::vector<Result<Reply>> Sentinel::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   if (const auto connected = connect(limit); !connected) {
     return std::vector<Result<Reply>>(requests.size(), connected.error());
@@ -63,22 +64,23 @@ std::vector<Result<Reply>> Sentinel::call_each(std::span<const Request> requests
   return replies;
 }
 
-Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> channels, const Limit& limit)
+Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   std::optional<Subscription> opened;
-  const auto reached = reach_the_master(limit, [&](const Endpoint& master, Connection sentinel, const Limit& until) {
-    auto subscription = Subscription::open(master, channels, m_clock, until);
-    if (!subscription) {
-      return Result<Done>(subscription.error());
-    }
-    opened = *std::move(subscription);
-    forget_unless(master);
-    *m_moved = false;
-    if (auto watch = MasterWatch::open(std::move(sentinel), m_name, {master.host, master.port}, m_moved, until)) {
-      opened->heed(*std::move(watch));
-    }
-    return Result<Done>(Done{});
-  });
+  const auto reached =
+      reach_the_master(limit, [&](const Endpoint& master, Connection sentinel, const CallLimits& until) {
+        auto subscription = Subscription::open(master, channels, m_clock, until);
+        if (!subscription) {
+          return Result<Done>(subscription.error());
+        }
+        opened = *std::move(subscription);
+        forget_unless(master);
+        *m_moved = false;
+        if (auto watch = MasterWatch::open(std::move(sentinel), m_name, {master.host, master.port}, m_moved, until)) {
+          opened->heed(*std::move(watch));
+        }
+        return Result<Done>(Done{});
+      });
   return reached ? Result(*std::move(opened)) : Result<Subscription>(reached.error());
 }
 
@@ -91,13 +93,13 @@ void Sentinel::forget_unless(const Endpoint& master)
   }
 }
 
-Result<Done> Sentinel::connect(const Limit& limit)
+Result<Done> Sentinel::connect(const CallLimits& limit)
 {
   check_the_master(limit);
   if (m_master) {
     return Done{};
   }
-  return reach_the_master(limit, [&](const Endpoint& master, const Connection&, const Limit& until) {
+  return reach_the_master(limit, [&](const Endpoint& master, const Connection&, const CallLimits& until) {
     m_master.emplace(master, m_clock);
     auto connected = m_master->connect(until);
     if (!connected) {
@@ -110,7 +112,7 @@ Result<Done> Sentinel::connect(const Limit& limit)
 }
 
 // A server that was cut off from its sentinels, or was stopped for a while, takes itself for the master until they get hold of it.
-void Sentinel::check_the_master(const Limit& limit)
+void Sentinel::check_the_master(const CallLimits& limit)
 {
   const Instant now = m_clock.now();
   const bool told = m_moved->exchange(false);
@@ -127,7 +129,7 @@ void Sentinel::check_the_master(const Limit& limit)
 }
 
 // The address that is named may be that of a master who has just died, or who is told this moment that he is one.
-Result<Done> Sentinel::reach_the_master(const Limit& limit, const Attempt& attempt)
+Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& attempt)
 {
   for (Millis pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     auto found = m_discovery->find(limit);
@@ -135,7 +137,7 @@ Result<Done> Sentinel::reach_the_master(const Limit& limit, const Attempt& attem
       return found.error();
     }
     const Instant now = m_clock.now();
-    const Limit share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop};
+    const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop};
     const auto reached = attempt(found->endpoint, std::move(found->sentinel), share);
     if (reached || !is_passing(reached.error().fault)) {
       return reached;

@@ -22,19 +22,20 @@ class Sentinel final : public Transport {
   ~Sentinel() override;
 
   // While a fail-over is under way, nothing has been sent and there is time left, the sentinels are asked again.
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override;
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
+                     const CallLimits& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const Limit& limit) override;
-  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit) override;
-  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override;
+                          const CallLimits& limit) override;
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override;
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
   void forget() override;
 
  private:
-  using Attempt = std::function<Result<Done>(const Endpoint& master, Connection sentinel, const Limit& limit)>;
+  using Attempt = std::function<Result<Done>(const Endpoint& master, Connection sentinel, const CallLimits& limit)>;
 
-  Result<Done> connect(const Limit& limit);
-  Result<Done> reach_the_master(const Limit& limit, const Attempt& attempt);
-  void check_the_master(const Limit& limit);
+  Result<Done> connect(const CallLimits& limit);
+  Result<Done> reach_the_master(const CallLimits& limit, const Attempt& attempt);
+  void check_the_master(const CallLimits& limit);
   void forget_unless(const Endpoint& master);
 
   const std::string m_name;

@@ -13,7 +13,7 @@
 namespace rlock {
 
 Result<Subscription> Subscription::open(const Endpoint& endpoint, std::span<const std::string_view> channels,
-                                        const Clock& clock, const Limit& limit)
+                                        const Clock& clock, const CallLimits& limit)
 {
   auto connection = Connection::open(endpoint, clock, limit);
   if (!connection) {
@@ -45,7 +45,7 @@ Subscription::Subscription(std::vector<Receiver> receivers, std::map<unsigned, s
   }
 }
 
-Result<Done> Subscription::add(std::string_view channel, const Limit& limit)
+Result<Done> Subscription::add(std::string_view channel, const CallLimits& limit)
 {
   const auto receiver = m_by_slot.empty() ? m_by_slot.end() : m_by_slot.find(slot_of(channel));
   return m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second].listen_to_all(channel, limit);
@@ -77,10 +77,10 @@ bool Subscription::has_moved()
   return moved && *moved;
 }
 
-Result<std::optional<Message>> Subscription::next(const Limit& limit)
+Result<std::optional<Message>> Subscription::next(const CallLimits& limit)
 {
   if (has_moved()) {
-    return Error{Fault::unreachable, m_receivers.front().where() + " is the master no longer"};
+    return Error{ErrorCode::unreachable, m_receivers.front().where() + " is the master no longer"};
   }
   if (m_receivers.size() == 1) {
     return m_receivers.front().next(limit);

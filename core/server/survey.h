@@ -40,11 +40,11 @@ class Survey {
 
   // `question` is given a limit and returns a Result<T>. Where there can be no thread it is asked here.
   template <typename Question>
-  void ask(std::size_t which, const Limit& limit, Question question)
+  void ask(std::size_t which, const CallLimits& limit, Question question)
   {
     try {
       m_threads.push_back(deaf_thread([this, which, question, deadline = limit.deadline] {
-        put(which, question(Limit{.deadline = deadline, .stop = m_over.token()}));
+        put(which, question(CallLimits{.deadline = deadline, .stop = m_over.token()}));
       }));
     } catch (const std::system_error&) {
       put(which, question(limit));
@@ -52,8 +52,8 @@ class Survey {
   }
 
   // In the order of the questions. Whoever has not answered when that is over, or when somebody else has answered and a moment
-  // has passed, is cut short: Fault::interrupted.
-  std::vector<Result<T>> answers(const Clock& clock, const Limit& limit)
+  // has passed, is cut short: ErrorCode::interrupted.
+  std::vector<Result<T>> answers(const Clock& clock, const CallLimits& limit)
   {
     await(clock, limit);
     end();
@@ -78,10 +78,10 @@ class Survey {
     [[maybe_unused]] const auto written = ::write(m_news.get(), &one, sizeof one);
   }
 
-  void await(const Clock& clock, const Limit& limit)
+  void await(const Clock& clock, const CallLimits& limit)
   {
     const Instant start = clock.now();
-    Limit patience = limit;
+    CallLimits patience = limit;
     for (bool waits_for_good = true;;) {
       {
         const std::lock_guard guard(m_mutex);

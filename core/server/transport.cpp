@@ -16,7 +16,7 @@ Request by_sha(const ScriptCall& call)
 
 Result<Reply> run_routed(Transport& transport, std::string_view route_key, const Script& script,
                          std::span<const std::string_view> keys, std::span<const std::string_view> args,
-                         const Limit& limit)
+                         const CallLimits& limit)
 {
   const std::string key_count = std::to_string(keys.size());
   std::vector<std::string_view> argv{"EVALSHA", script.sha1, key_count};
@@ -31,7 +31,7 @@ Result<Reply> run_routed(Transport& transport, std::string_view route_key, const
     reply = transport.call(route_key, argv, limit);
   }
   if (reply && reply->is_error()) {
-    return Error{Fault::internal,
+    return Error{ErrorCode::internal,
                  "the server does not know the script " + std::string(script.name) + ", which it has just been sent"};
   }
   return reply;
@@ -39,7 +39,7 @@ Result<Reply> run_routed(Transport& transport, std::string_view route_key, const
 
 }  // namespace
 
-std::vector<Result<Reply>> Transport::call_each(std::span<const Request> requests, const Limit& limit)
+std::vector<Result<Reply>> Transport::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   std::vector<Result<Reply>> answers;
   for (const Request& request : requests) {
@@ -48,21 +48,21 @@ std::vector<Result<Reply>> Transport::call_each(std::span<const Request> request
   return answers;
 }
 
-Result<std::vector<std::string>> Transport::routes(const Limit&) { return std::vector<std::string>{""}; }
+Result<std::vector<std::string>> Transport::routes(const CallLimits&) { return std::vector<std::string>{""}; }
 
 Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
-                         std::span<const std::string_view> args, const Limit& limit)
+                         std::span<const std::string_view> args, const CallLimits& limit)
 {
   return run_routed(transport, keys.empty() ? std::string_view{} : keys.front(), script, keys, args, limit);
 }
 
 Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
-                            std::span<const std::string_view> args, const Limit& limit)
+                            std::span<const std::string_view> args, const CallLimits& limit)
 {
   return run_routed(transport, route_key, script, {}, args, limit);
 }
 
-std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const Limit& limit)
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const CallLimits& limit)
 {
   std::vector<Request> requests;
   for (const ScriptCall& call : calls) {

@@ -27,25 +27,25 @@ class Transport {
 
   // One request, one reply, over by the limit. `route_key` says which server in a cluster. Error
   // replies become Errors by `wire/errors.h`, all but NOSCRIPT: that one comes back as a reply, for
-  // run_script to answer, and only who sends EVALSHA can meet it. After Fault::unreachable or
+  // run_script to answer, and only who sends EVALSHA can meet it. After ErrorCode::unreachable or
   // interrupted the request may have happened.
   virtual Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
-                             const Limit& limit) = 0;
+                             const CallLimits& limit) = 0;
 
   // A request about what the last call has written, on the connection on which it did: WAIT means no other. Where that is gone
-  // the answer is Fault::unreachable.
+  // the answer is ErrorCode::unreachable.
   virtual Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                                  const Limit& limit) = 0;
+                                  const CallLimits& limit) = 0;
 
   // Several requests, their answers in the same order. They cost one round trip where all go to one server, and are
   // called one by one where a transport does not say otherwise.
-  virtual std::vector<Result<Reply>> call_each(std::span<const Request> requests, const Limit& limit);
+  virtual std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit);
 
   // Listens to each channel at the server where the keys are that have the same {tag} in their names.
-  virtual Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) = 0;
+  virtual Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) = 0;
 
   // A route key for each of the servers that share the keys among them: one, but in a cluster.
-  virtual Result<std::vector<std::string>> routes(const Limit& limit);
+  virtual Result<std::vector<std::string>> routes(const CallLimits& limit);
   [[nodiscard]] virtual bool is_cluster() const { return false; }
 
   // Drops what connection there is; the next call starts anew. For an answer that did not come.
@@ -54,11 +54,11 @@ class Transport {
 
 // EVALSHA, and EVAL once where the server does not know the script. `keys` are KEYS, `args` ARGV.
 Result<Reply> run_script(Transport& transport, const Script& script, std::span<const std::string_view> keys,
-                         std::span<const std::string_view> args, const Limit& limit);
+                         std::span<const std::string_view> args, const CallLimits& limit);
 
 // The same of a script without KEYS, at the server of `route_key`.
 Result<Reply> run_script_at(Transport& transport, std::string_view route_key, const Script& script,
-                            std::span<const std::string_view> args, const Limit& limit);
+                            std::span<const std::string_view> args, const CallLimits& limit);
 
 // run_script for several at once.
 struct ScriptCall {
@@ -66,6 +66,7 @@ struct ScriptCall {
   std::vector<std::string> keys;
   std::vector<std::string> args;
 };
-std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls, const Limit& limit);
+std::vector<Result<Reply>> run_scripts(Transport& transport, std::span<const ScriptCall> calls,
+                                       const CallLimits& limit);
 
 }  // namespace rlock

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/url.h"
 
+#include "base/text.h"
 #include "net/socket_path.h"
 #include "server/url_parts.h"
 
@@ -108,33 +109,6 @@ bool is_bare_host(std::string_view text)
 }
 
 }  // namespace
-
-std::string show(const HostPort& at)
-{
-  const bool ipv6 = at.host.find(':') != std::string::npos;
-  return (ipv6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
-}
-
-std::string Endpoint::shown() const
-{
-  if (kind == Kind::local) {
-    return "local:";
-  }
-  if (kind == Kind::unix_socket) {
-    return "unix://" + percent_encoded(path) + (db == 0 ? "" : "?db=" + std::to_string(db));
-  }
-  if (kind == Kind::sentinel) {
-    return show_sentinel(*this);
-  }
-  if (kind == Kind::cluster) {
-    std::string hosts;
-    for (const HostPort& node : nodes) {
-      hosts += (hosts.empty() ? "" : ",") + show(node);
-    }
-    return (tls ? "rediss+cluster://" : "redis+cluster://") + hosts;
-  }
-  return (tls ? "rediss://" : "redis://") + show(HostPort{host, port}) + (db == 0 ? "" : "/" + std::to_string(db));
-}
 
 Result<Endpoint> parse_url(std::string_view url)
 {

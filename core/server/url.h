@@ -1,62 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a server is, as its URL says (contract: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, local:).
+// Parses the URL of a server (contract: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, local:).
 #pragma once
 
 #include "base/result.h"
+#include "net/endpoint.h"
 
-#include <compare>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace rlock {
 
-// PEM files, read anew for each connection.
-struct TlsFiles {
-  std::string authorities;  // whom we trust; empty: those whom the system trusts
-  std::string certificate;  // of ours, with its chain; empty: none
-  std::string key;          // of that certificate; empty: it is in the same file
-};
-
-struct HostPort {
-  std::string host;  // an IPv6 address without its brackets
-  std::uint16_t port = 6379;
-  friend auto operator<=>(const HostPort&, const HostPort&) = default;
-};
-std::string show(const HostPort& at);  // as a URL has it: "[::1]:6379"
-
-// Who knows where a server is. User, password and TLS are theirs, not the server's.
-struct Sentinels {
-  std::vector<HostPort> hosts;  // at least one
-  std::string master;           // the name by which they know it
-  std::string user;
-  std::string password;
-  std::optional<TlsFiles> tls;
-};
-
-struct Endpoint {
-  enum class Kind { tcp, unix_socket, local, sentinel, cluster };
-
-  Kind kind = Kind::tcp;
-  std::string host = "127.0.0.1";  // tcp; an IPv6 address without its brackets
-  std::uint16_t port = 6379;       // tcp
-  std::string path;                // unix_socket: absolute
-  std::vector<HostPort> nodes;     // cluster: some of them, one at least
-  std::string user;                // percent-decoded; empty: the default user
-  std::string password;            // percent-decoded; empty: none
-  std::string password_file;       // where it was read, and is again when the server refuses it
-  unsigned db = 0;
-  std::optional<TlsFiles> tls;  // rediss://, rediss+cluster://; rediss+sentinel://: for the master
-  bool must_be_master = false;  // tcp: who says that it is a replica is not what was meant
-  Sentinels sentinels;          // sentinel: instead of host and port
-
-  // The URL without user and password: the only form that is ever printed or handed to the job.
-  [[nodiscard]] std::string shown() const;
-};
-
-// Errors are Fault::usage; they quote the URL without what stands before its '@'.
+// Errors are ErrorCode::usage; they quote the URL without what stands before its '@'.
 Result<Endpoint> parse_url(std::string_view url);
 
 }  // namespace rlock

@@ -51,12 +51,6 @@ bool is_ipv6(std::string_view host)
 
 }  // namespace
 
-bool is_control(char c)
-{
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
-
 bool is_host_name(std::string_view host)
 {
   const auto allowed = [](char c) {
@@ -68,7 +62,7 @@ bool is_host_name(std::string_view host)
 
 Error bad_url(std::string_view url, std::string_view why)
 {
-  return {Fault::usage, "bad server URL '" + shortened(quotable(url), longest_quoted) + "': " + std::string(why)};
+  return {ErrorCode::usage, "bad server URL '" + shortened(quotable(url), longest_quoted) + "': " + std::string(why)};
 }
 
 std::optional<unsigned> parse_db(std::string_view text)
@@ -94,24 +88,6 @@ std::optional<std::string> percent_decoded(std::string_view text)
     }
     out += static_cast<char>(byte);
     i += 2;
-  }
-  return out;
-}
-
-std::string percent_encoded(std::string_view path)
-{
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  constexpr std::string_view special = "%?#@ \\";
-  std::string out;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_control(c) || byte >= 0x80 || special.find(c) != std::string_view::npos) {
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      out += c;
-    }
   }
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forms of a server's URL have in common. Private to wire.
+// What the forms of a server's URL have in common. Private to server.
 #pragma once
 
 #include "server/url.h"
@@ -12,7 +12,6 @@
 
 namespace rlock {
 
-bool is_control(char c);
 bool is_host_name(std::string_view host);  // letters, digits and ".-_"
 
 // Quotes the URL without its secrets.
@@ -20,9 +19,6 @@ Error bad_url(std::string_view url, std::string_view why);
 
 std::optional<unsigned> parse_db(std::string_view text);
 std::optional<std::string> percent_decoded(std::string_view text);
-
-// So that parse_url reads the path back, and does not take an '@' for the end of a secret.
-std::string percent_encoded(std::string_view path);
 
 // Takes `user[:password]@` off the front of `rest`; false if it is not well escaped.
 bool take_credentials(std::string_view& rest, Endpoint& endpoint);
@@ -32,6 +28,5 @@ std::optional<std::string_view> take_authority(std::string_view authority, HostP
 
 // redis+sentinel:// and rediss+sentinel://: what follows that.
 Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, bool tls);
-std::string show_sentinel(const Endpoint& endpoint);
 
 }  // namespace rlock

@@ -95,16 +95,4 @@ Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, boo
   return endpoint;
 }
 
-std::string show_sentinel(const Endpoint& endpoint)
-{
-  std::string hosts;
-  for (const HostPort& at : endpoint.sentinels.hosts) {
-    hosts += (hosts.empty() ? "" : ",") + show(at);
-  }
-  const bool differ = endpoint.tls.has_value() != endpoint.sentinels.tls.has_value();
-  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + hosts + "/" + endpoint.sentinels.master +
-         (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) +
-         (differ ? std::string("?sentinel_tls=") + (endpoint.sentinels.tls ? "yes" : "no") : "");
-}
-
 }  // namespace rlock

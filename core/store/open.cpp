@@ -16,14 +16,15 @@
 namespace rlock {
 namespace {
 
-Result<std::unique_ptr<RedisStore>> open_one(const ServerSpec& server, Endpoint endpoint, const Clock& clock, Stop stop)
+Result<std::unique_ptr<RedisStore>> open_one(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
+                                             StopToken stop)
 {
   auto transport = open_transport(server, std::move(endpoint), clock, stop);
   return transport ? Result(std::make_unique<RedisStore>(*std::move(transport)))
                    : Result<std::unique_ptr<RedisStore>>(transport.error());
 }
 
-Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, Stop stop)
+Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
   std::vector<QuorumServer> servers;
   for (const Endpoint& endpoint : server.endpoints) {
@@ -34,7 +35,9 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
     RedisStore* const one = store->get();
     servers.push_back({.shown = endpoint.shown(), .store = *std::move(store), .marker = nullptr});
     if (server.restart_guard) {
-      servers.back().marker = [one](const MarkerNews& news, const Limit& limit) { return one->marker(news, limit); };
+      servers.back().marker = [one](const MarkerNews& news, const CallLimits& limit) {
+        return one->marker(news, limit);
+      };
     }
   }
   const QuorumPolicy policy{.rule = server.quorum, .restart_guard = server.restart_guard_for};
@@ -42,11 +45,11 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
     return std::unique_ptr<LockStore>(
         std::make_unique<QuorumStore>(std::move(servers), policy, clock, std::make_unique<SystemRng>()));
   } catch (const std::system_error& refused) {
-    return Error{Fault::os, "cannot ask several servers at once: " + refused.code().message()};
+    return Error{ErrorCode::os, "cannot ask several servers at once: " + refused.code().message()};
   }
 }
 
-Result<std::unique_ptr<Transport>> open_local(const ServerSpec& server, const Clock& clock, Stop stop)
+Result<std::unique_ptr<Transport>> open_local(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
   auto place = local_place(server.runtime_directory, server.local_name, ::geteuid());
   if (!place) {
@@ -70,7 +73,7 @@ std::string ServerSpec::shown() const
 }
 
 Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
-                                                  Stop stop)
+                                                  StopToken stop)
 {
   if (endpoint.kind == Endpoint::Kind::local) {
     return open_local(server, clock, stop);
@@ -84,7 +87,7 @@ Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endp
   return std::unique_ptr<Transport>(std::make_unique<Direct>(std::move(endpoint), clock));
 }
 
-Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop)
+Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
   if (server.endpoints.size() > 1) {
     return open_quorum(server, clock, stop);

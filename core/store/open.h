@@ -28,10 +28,10 @@ struct ServerSpec {
 
 // Starts the local server where that is what is asked for; else touches no network yet. Several servers have a thread each
 // for as long as the store lives. `clock` must outlive the store.
-Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, Stop stop);
+Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop);
 
 // The way to one of them, for who asks it other things than locks. The same of `clock` and of the local server.
 Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
-                                                  Stop stop);
+                                                  StopToken stop);
 
 }  // namespace rlock

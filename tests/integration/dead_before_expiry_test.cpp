@@ -23,7 +23,7 @@ namespace {
 constexpr Millis ttl = 1s;
 constexpr int rounds = 7;  // of each fault; with seven faults about fifty in all
 
-std::vector<std::string> holding(const RedisServer& server, std::vector<std::string> job)
+std::vector<std::string> session(const RedisServer& server, std::vector<std::string> job)
 {
   std::vector<std::string> words{"run",   "-S", server.url(),   "-k",    "stock",
                                  "--ttl", "1s", "--kill-after", "400ms", "--"};
@@ -55,9 +55,9 @@ void rounds_of(const std::function<void(Scene)>& strike, const std::function<voi
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
     const Witness witness;
-    Process holder(holding(server, witness.stubborn_tree("victim")));
+    Process holder(session(server, witness.stubborn_tree("victim")));
     wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-    Process next(holding(server, witness.short_job("next", 60)));
+    Process next(session(server, witness.short_job("next", 60)));
     wait_until(
         [&] {
           return on_a_quorum() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1;
@@ -171,7 +171,7 @@ TEST_CASE("lost for certain: dead within a second of the next renewal")
     CAPTURE(blow.front());
     const RedisServer server;
     const Witness witness;
-    Process holder(holding(server, witness.stubborn_tree("victim")));
+    Process holder(session(server, witness.stubborn_tree("victim")));
     wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
     const std::int64_t struck = now_ns();
     server.command(blow);

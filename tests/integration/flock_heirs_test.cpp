@@ -173,7 +173,7 @@ TEST_CASE("flock heirs: one that closes what it inherited is under the lock no m
                 "exec python3 -c 'import os, time; os.closerange(3, 256); open(\"closed\", \"w\"); time.sleep(100)'"
                 ") & echo $! >heir");
   CHECK(estate.held());
-  estate.front.let_go();
+  estate.front.release_all();
   wait_until([&] { return !estate.held(); }, "the lock is free");
   CHECK(is_alive(estate.heir));
   wait_until_dead(estate.keeper);
@@ -209,7 +209,7 @@ TEST_CASE("flock heirs: they let go of it themselves with -u, and live on")
   const std::string rflock = fs::path(RLOCK_BINARY).parent_path() / "rflock";
   Estate estate("2s", "(until [ -e go ]; do sleep 0.02; done; " + rflock + " -u k; exec sleep 100) & echo $! >heir");
   CHECK(estate.held());
-  estate.front.let_go();
+  estate.front.release_all();
   wait_until_dead(estate.keeper);
   CHECK_FALSE(estate.held());
   CHECK(is_alive(estate.heir));

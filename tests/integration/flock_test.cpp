@@ -50,7 +50,7 @@ TEST_CASE("flock: 1, 2, 4: who may not wait is refused at once with the code of 
     CHECK(no_fork.code == (front.is_ours() ? 64 : 123));
     CHECK(no_fork.out == "");
     CHECK(front.run({"-n"}, say_no).code == 1);  // 19
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -65,7 +65,7 @@ TEST_CASE("flock: 3: who shares comes in at once")
       CHECK(end.code == 0);
       CHECK(end.out == "in\n");
     }
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -78,7 +78,7 @@ TEST_CASE("flock: 5: a number with nothing behind it is no key")
     Process script = front.script("exec 9>>\"$LOCK\"; \"$FRONT\" -xn -E 123 9");
     CHECK(script.wait().code == (front.is_ours() ? 64 : 123));
     CHECK_FALSE(fs::exists(front.dir() / "9"));
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -94,14 +94,14 @@ TEST_CASE("flock: 5: no key comes of a number")
 
 TEST_CASE("flock: 6: what is elsewhere is another lock")
 {
-  not_on({Place::cluster}, "a cluster has one db");
+  not_on({LockCandidate::cluster}, "a cluster has one db");
   const RedisServer server;
   const Front front = rflock_on(server);
   Process holder = front.hold({});
   CHECK(front.run({"-n", "--prefix", "other:"}, {"true"}).code == 0);
   CHECK(front.run({"-n", "--server", server.url() + "?db=1"}, {"true"}).code == 0);
   CHECK(front.run({"-n"}, {"true"}).code == 1);
-  front.let_go();
+  front.release_all();
   CHECK(holder.wait() == well);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("flock: 7, 8, 9: who waits comes in as soon as the lock is free, withi
     CHECK(waiter.running());  // it did not barge in
     CHECK(waiter.out() == "");
     const auto free_from = std::chrono::steady_clock::now();
-    front.let_go();
+    front.release_all();
     CHECK(waiter.wait() == well);
     CHECK(std::chrono::steady_clock::now() - free_from < 2s);
     CHECK(holder.wait() == well);
@@ -138,7 +138,7 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
     CHECK(script.running());
     CHECK(front.is_free());
     std::this_thread::sleep_for(400ms);  // so long that a watchdog has looked
-    front.let_go();
+    front.release_all();
     CHECK(script.wait() == Exit{.code = 9, .signal = 0});
     CHECK(script.out() == "free\n");
     CHECK(script.err() == "");
@@ -220,7 +220,7 @@ TEST_CASE("flock: 14: -E takes what an exit code can be, zero too")
       CAPTURE(bad);
       CHECK(front.run({"-n", "-E", bad}, say_no).code == 64);
     }
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -305,7 +305,7 @@ TEST_CASE("flock: 21: TERM ends who waits, at once, and nobody stands in line an
     CHECK(waiter.running());
     waiter.signal(SIGTERM);
     CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
     CHECK(front.is_free());
     CHECK(waiter.out() == "");
@@ -323,7 +323,7 @@ TEST_CASE("flock: 21: TERM takes who waits out of the queue")
   waiter.signal(SIGTERM);
   CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
   CHECK(in_line() == 0);
-  front.let_go();
+  front.release_all();
   CHECK(holder.wait() == well);
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it end
     CHECK(front.run({}, leaves_one).code == 3);
     CHECK_FALSE(front.is_free());
     CHECK(front.run({"-w", "0.3", "-E", "5"}, say_no).code == 5);
-    front.let_go();
+    front.release_all();
     CHECK(front.run({"-w", "8"}, {"test", "-e", "finished"}).code == 0);
 
     fs::remove(front.dir() / "go");
@@ -343,7 +343,7 @@ TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it end
     CHECK(front.run({"-o"}, leaves_one).code == 3);
     CHECK(front.is_free());
     CHECK_FALSE(fs::exists(front.dir() / "finished"));
-    front.let_go();  // it was not killed
+    front.release_all();  // it was not killed
     wait_until([&] { return fs::exists(front.dir() / "finished"); }, "what was left behind has finished");
   });
 }
@@ -356,7 +356,7 @@ TEST_CASE("flock: 22: the first in line is in as soon as what was left behind ha
     Process waiter = front.start({}, {"test", "-e", "go"});
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
-    front.let_go();
+    front.release_all();
     CHECK(waiter.wait(5s) == well);
   });
 }
@@ -372,7 +372,7 @@ TEST_CASE("flock: 23: refused, it says so if asked to")
     CHECK(late.err.find(front.is_ours() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock") !=
           std::string::npos);
     CHECK(front.run({"-w", "0.1"}, say_no).err == "");
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -389,7 +389,7 @@ TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
     CHECK(took < 2s);  // a loaded machine's; measured: some ms more than 300
     CHECK(front.run({"-n", "-w", "9"}, say_no, {}).code == 1);
     CHECK(std::chrono::steady_clock::now() - began < 5s);
-    front.let_go();
+    front.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -424,7 +424,7 @@ TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab
       CHECK(cron.wait() == well);
       CHECK(cron.out() + cron.err() == "");
     }
-    front.let_go();
+    front.release_all();
     CHECK(first.wait() == well);
     CHECK(first.out() == "1 done\n");
   });

@@ -252,7 +252,7 @@ TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace"
 
 TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all of them")
 {
-  not_on({Place::cluster}, "a cluster is no part of a quorum");
+  not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
   const RedisServer first;
   const RedisServer second;
   const RedisServer third;

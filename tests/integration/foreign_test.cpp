@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-class Silent final : public Onlooker {
+class Silent final : public WaitObserver {
  public:
   void refused(const Busy&) override {}
   [[nodiscard]] Instant due() const override { return far_future; }
@@ -64,18 +64,19 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   SystemRng rng;
   Silent silent;
   turns.last = clock.now();
-  auto store = open_store({.endpoints = {*parse_url(url)}}, clock, Stop::never());
+  auto store = open_store({.endpoints = {*parse_url(url)}}, clock, StopToken::never());
   while (clock.now() < end) {
     const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
     const Owner owner = Owner::fresh(rng, 1);
     const WaitPolicy policy{.until = end + 1s, .patient = true, .server_timeout = 5s};
-    const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, Stop::never(), silent);
+    const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, StopToken::never(), silent);
     if (!outcome || !std::holds_alternative<Taken>(*outcome)) {
       return;
     }
     turns.note(clock.now());
     floor.hold(floor.ours);
-    const auto released = (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+    const auto released =
+        (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()});
     if (!released) {
       return;
     }
@@ -136,7 +137,7 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
   const BootClock clock;
   const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
   auto absent = Subscription::open(*parse_url(line.server.direct_url()), channel, clock,
-                                   {.deadline = clock.now() + 5s, .stop = Stop::never()});
+                                   {.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(absent);
   const Instant from = clock.now();
   holder.signal(SIGTERM);
@@ -147,7 +148,7 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
   CHECK(line.ran() == numbers_below(crowd));
 
   int left_to_it = 0;
-  while (*absent->next({.deadline = clock.now() + 100ms, .stop = Stop::never()})) {
+  while (*absent->next({.deadline = clock.now() + 100ms, .stop = StopToken::never()})) {
     ++left_to_it;
   }
   CHECK(left_to_it >= 2);  // of the queue once, and when the queue had come to its end

@@ -72,8 +72,9 @@ std::vector<Offered> options_of(const std::string& verb)
   return found;
 }
 
-struct World {
-  World() : dir(make_temp_dir("help")), server("unix://" + (dir / "nobody").string()), file((dir / "file").string())
+struct RunContext {
+  RunContext()
+      : dir(make_temp_dir("help")), server("unix://" + (dir / "nobody").string()), file((dir / "file").string())
   {
     std::ofstream(file) << "word\n";
   }
@@ -129,30 +130,31 @@ std::vector<Rest> rests_of(const std::string& verb)
 }
 
 // Some options are for several servers, or for TLS.
-std::vector<Words> servers_of(const World& world)
+std::vector<Words> servers_of(const RunContext& context)
 {
   return {{},
-          {"-S", world.server, "-S", world.server + "2", "-S", world.server + "3"},
-          {"-S", "rediss://127.0.0.1:1", "--cert", world.file}};
+          {"-S", context.server, "-S", context.server + "2", "-S", context.server + "3"},
+          {"-S", "rediss://127.0.0.1:1", "--cert", context.file}};
 }
 
-Finished tried(const World& world, const std::string& verb, const Rest& rest, const Words& option, const Words& servers)
+Finished tried(const RunContext& context, const std::string& verb, const Rest& rest, const Words& option,
+               const Words& servers)
 {
   Words words{RLOCK_BINARY, verb};
   words.insert(words.end(), rest.before.begin(), rest.before.end());
   words.insert(words.end(), option.begin(), option.end());
   words.insert(words.end(), servers.begin(), servers.end());
   words.insert(words.end(), rest.after.begin(), rest.after.end());
-  Process process(words, {.env = {{"RLOCK_SERVER", world.server}}});
+  Process process(words, {.env = {{"RLOCK_SERVER", context.server}}});
   const Exit exit = process.wait();
   return {.code = exit.code, .signal = exit.signal, .out = process.out(), .err = process.err()};
 }
 
-bool is_taken(const World& world, const std::string& verb, const Words& option, std::string& refusals)
+bool is_taken(const RunContext& context, const std::string& verb, const Words& option, std::string& refusals)
 {
   for (const Rest& rest : rests_of(verb)) {
-    for (const Words& servers : servers_of(world)) {
-      const Finished end = tried(world, verb, rest, option, servers);
+    for (const Words& servers : servers_of(context)) {
+      const Finished end = tried(context, verb, rest, option, servers);
       if (end.code != 64) {
         return true;
       }
@@ -166,7 +168,7 @@ bool is_taken(const World& world, const std::string& verb, const Words& option, 
 
 TEST_CASE("help: no verb offers an option that it refuses")
 {
-  const World world;
+  const RunContext context;
   const auto all = verbs();
   REQUIRE(all.size() == 21);
   for (const std::string& verb : all) {
@@ -174,12 +176,12 @@ TEST_CASE("help: no verb offers an option that it refuses")
     CAPTURE(verb);
     CHECK(offered.size() >= 2);  // -h and --help
     for (const Offered& option : offered) {
-      const Words values = option.value.empty() ? Words{""} : world.values_of(option.value);
+      const Words values = option.value.empty() ? Words{""} : context.values_of(option.value);
       for (const std::string& value : values) {
         const Words words = value.empty() ? Words{option.name} : Words{option.name, value};
         std::string refusals;
-        CHECK_MESSAGE(is_taken(world, verb, words, refusals), verb << " " << option.name << " " << value << "\n"
-                                                                   << refusals);
+        CHECK_MESSAGE(is_taken(context, verb, words, refusals), verb << " " << option.name << " " << value << "\n"
+                                                                     << refusals);
       }
     }
   }

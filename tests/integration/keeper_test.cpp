@@ -204,7 +204,7 @@ TEST_CASE("keeper: a release from another host, which knocks at no door, is not 
   RedisStore elsewhere(std::make_unique<Direct>(*parse_url(server.direct_url()), clock));
   const LockSpec spec{.name = *LockName::parse("x"), .mode = Plain{}, .ttl = 0ms, .who = {}, .once = {}};
   const auto released =
-      elsewhere.release(spec, Owner::of(owner(server)), {}, {.deadline = clock.now() + 5s, .stop = Stop::never()});
+      elsewhere.release(spec, Owner::of(owner(server)), {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(released);
   REQUIRE(std::holds_alternative<Released>(*released));
   wait_for_end(server);

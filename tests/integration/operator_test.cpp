@@ -22,7 +22,7 @@ Finished on(const RedisServer& server, std::vector<std::string> words)
   return run_rlock(std::move(words));
 }
 
-Process holding(const RedisServer& server, std::vector<std::string> options, std::vector<std::string> job)
+Process session(const RedisServer& server, std::vector<std::string> options, std::vector<std::string> job)
 {
   std::vector<std::string> words{"run", "-S", server.url()};
   words.insert(words.end(), options.begin(), options.end());
@@ -46,7 +46,7 @@ bool somebody_listens(const RedisServer& server)
 TEST_CASE("status: who holds it, as JSON with the names that scripts rely on")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
+  Process holder = session(server, {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
 
   const Finished told = on(server, {"status", "-k", "stock", "--json"});
@@ -105,9 +105,9 @@ TEST_CASE("list: the locks among everything else")
   server.command({"HSET", "a:hash", "name", "bob"});
   server.command({"HSET", "a:java", "8743c9c0-0795-4907-87fd-6c719a6b4586:7", "1"});
   server.command({"PEXPIRE", "a:java", "20000"});
-  Process holder = holding(server, {"-k", "a:ours"}, {"sleep", "60"});
+  Process holder = session(server, {"-k", "a:ours"}, {"sleep", "60"});
   wait_for_lock(server, "a:ours");
-  Process other = holding(server, {"-k", "b:ours"}, {"sleep", "60"});
+  Process other = session(server, {"-k", "b:ours"}, {"sleep", "60"});
   wait_for_lock(server, "b:ours");
 
   const Finished told = on(server, {"list", "a:*", "--json"});
@@ -123,7 +123,7 @@ TEST_CASE("list: the locks among everything else")
 TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock"}, {"sleep", "60"});
+  Process holder = session(server, {"-k", "stock"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
   CHECK(on(server, {"force-unlock", "-k", "stock"}).code == 64);
   CHECK(on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
@@ -135,7 +135,7 @@ TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
 TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, says by whom, and releases")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock", "--kill-after", "500ms"},
+  Process holder = session(server, {"-k", "stock", "--kill-after", "500ms"},
                            {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
   wait_for_lock(server, "stock");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
@@ -153,7 +153,7 @@ TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, 
 TEST_CASE("force-unlock: a holder so young that it does not listen yet still hears of it")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock"}, {"sleep", "60"});
+  Process holder = session(server, {"-k", "stock"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
   const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(json::parse(forced.out).at("how") == "released");
@@ -163,7 +163,7 @@ TEST_CASE("force-unlock: a holder so young that it does not listen yet still hea
 TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by whom when it wakes")
 {
   const RedisServer server;
-  Process holder = holding(server, {"-k", "stock", "--ttl", "3s"}, {"sleep", "60"});
+  Process holder = session(server, {"-k", "stock", "--ttl", "3s"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   holder.signal(SIGSTOP);

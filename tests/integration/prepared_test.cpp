@@ -72,7 +72,7 @@ TEST_CASE("prepared: a process that is killed at the gate is told apart from a j
   const auto dir = make_temp_dir("job");
   const std::string story = in_runner([&] {
     Stage stage(60s);
-    auto job = Job::prepare(script(dir, "touch $0/ran"), stage.signals, stage.lifeline);
+    auto job = Job::prepare(script(dir, "touch $0/ran"), stage.signals, stage.shared_deadline);
     const Prepared prepared = prepared_by(::getpid());
     ::kill(prepared.gate, SIGKILL);
     const std::string events = await(*job);

@@ -25,7 +25,8 @@ struct Three {
 
   Three()
   {
-    not_on({Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+    not_on({LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster, LockCandidate::quorum3,
+            LockCandidate::quorum5},
            "it looks at each server's own marker");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();

@@ -31,7 +31,7 @@ struct Quorum {
   std::deque<RedisServer> servers;
   explicit Quorum(std::size_t count = 5)
   {
-    not_on({Place::cluster}, "a cluster is no part of a quorum");
+    not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
     for (std::size_t i = 0; i < count; ++i) {
       servers.emplace_back();
     }
@@ -263,7 +263,7 @@ TEST_CASE("quorum: a server that comes back empty does not grant what it may hav
       auto store = std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock));
       members.push_back({.shown = server.url(),
                          .store = nullptr,
-                         .marker = [one = store.get()](const MarkerNews& news, const Limit& limit) {
+                         .marker = [one = store.get()](const MarkerNews& news, const CallLimits& limit) {
                            return one->marker(news, limit);
                          }});
       members.back().store = std::move(store);

@@ -27,7 +27,7 @@ struct Three {
 
   Three()
   {
-    not_on({Place::cluster}, "a cluster is no part of a quorum");
+    not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();
     }

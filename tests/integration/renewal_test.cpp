@@ -34,7 +34,7 @@ TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced"
   const BootClock clock;
   const std::array<std::string_view, 1> channels{"redisson_lock__channel:{stock}"};
   auto ear = Subscription::open(*parse_url(server.direct_url()), channels, clock,
-                                {.deadline = clock.now() + 5s, .stop = Stop::never()});
+                                {.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(ear);
 
   Process job = job_of(server, "20", "4s");
@@ -52,7 +52,7 @@ TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced"
   CHECK_FALSE(held(server));
   CHECK(job.err() == "");
 
-  const auto said = ear->next({.deadline = clock.now() + 5s, .stop = Stop::never()});
+  const auto said = ear->next({.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(said);
   REQUIRE(*said);
   CHECK((*said)->text == "0");
@@ -76,7 +76,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
 
 TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
 {
-  not_on({Place::cluster}, "a node that starts serves nobody for two seconds");
+  not_on({LockCandidate::cluster}, "a node that starts serves nobody for two seconds");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
   Process job = job_of(server, "4", "3s");
   wait_until([&] { return held(server); }, "the lock is taken");

@@ -66,7 +66,7 @@ struct Act {
 
 std::list<Act> acts()
 {
-  not_on({Place::cluster},
+  not_on({LockCandidate::cluster},
          "what makes a server a replica is refused there; that slots are not served is among the states");
   std::list<Act> all;
   for (const ServerState& state : server_states()) {

@@ -59,7 +59,7 @@ void take(const RedisServer& server, int shard)
 }
 
 // What a foreign client does when it lets go.
-void let_go(const RedisServer& server, int shard)
+void release_all(const RedisServer& server, int shard)
 {
   server.command({"DEL", key(shard)});
   server.command({"PUBLISH", "redisson_lock__channel:{" + key(shard) + "}", "0"});
@@ -216,7 +216,7 @@ TEST_CASE("shards: who waits gets whichever comes free, and stands in no line an
     }
     Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
     wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
-    let_go(server, freed);
+    release_all(server, freed);
     CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
     CHECK(waiter.out() == std::to_string(freed) + "\n");
     check_lines_are_left(server);
@@ -232,7 +232,7 @@ TEST_CASE("shards: all come free at once: the waiter takes one, the others are f
   Process waiter(any_shard(server, {}, {"sleep", "100"}));
   wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
   for (int shard = 0; shard < shards; ++shard) {
-    let_go(server, shard);
+    release_all(server, shard);
   }
   const auto held = [&] {
     std::int64_t count = 0;

@@ -56,13 +56,14 @@ struct DemotedPair : Pair {
 
 void needs_one_replica()
 {
-  not_on({Place::cluster}, "a replica is told its master another way there");
+  not_on({LockCandidate::cluster}, "a replica is told its master another way there");
   not_on_a_quorum("each of its servers would be a replica of the same master");
 }
 
 void needs_a_socket_and_no_secret()
 {
-  not_on({Place::tcp, Place::tls, Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+  not_on({LockCandidate::tcp, LockCandidate::tls, LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster,
+          LockCandidate::quorum3, LockCandidate::quorum5},
          "a relay stands before the server's socket");
 }
 

@@ -35,7 +35,8 @@ struct Three {
 
   explicit Three(bool written = false) : is_written(written)
   {
-    not_on({Place::tcp, Place::tls, Place::acl, Place::sentinel, Place::cluster, Place::quorum3, Place::quorum5},
+    not_on({LockCandidate::tcp, LockCandidate::tls, LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster,
+            LockCandidate::quorum3, LockCandidate::quorum5},
            "each server is reached through a relay");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();

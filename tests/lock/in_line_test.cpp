@@ -19,9 +19,9 @@ namespace {
 
 class Line {
  public:
-  Line() : m_store(*open_store({.endpoints = {*parse_url(server.direct_url())}}, m_clock, Stop::never())) {}
+  Line() : m_store(*open_store({.endpoints = {*parse_url(server.direct_url())}}, m_clock, StopToken::never())) {}
 
-  Attempt ask(const std::string& owner, const std::string& name = "k", Manner manner = {.queues = true})
+  Attempt ask(const std::string& owner, const std::string& name = "k", AcquireOptions manner = {.queues = true})
   {
     const auto answer = m_store->acquire(spec(name), Owner::of(owner), manner, soon());
     REQUIRE(answer);
@@ -56,7 +56,7 @@ class Line {
   {
     return {.name = *LockName::parse(name), .mode = {}, .ttl = 30s, .who = {.host = "h", .pid = 1}, .once = {}};
   }
-  [[nodiscard]] Limit soon() const { return {.deadline = m_clock.now() + 10s, .stop = Stop::never()}; }
+  [[nodiscard]] CallLimits soon() const { return {.deadline = m_clock.now() + 10s, .stop = StopToken::never()}; }
 
   const BootClock m_clock;
   std::unique_ptr<LockStore> m_store;
@@ -121,7 +121,7 @@ TEST_CASE("in line: one connection hears of several locks, of each apart")
   CHECK(first[1].look_in == 0ms);
   CHECK_FALSE(first[2].look_in);
 
-  REQUIRE(ears->hear_releases(2, {.deadline = BootClock().now() + 10s, .stop = Stop::never()}));
+  REQUIRE(ears->hear_releases(2, {.deadline = BootClock().now() + 10s, .stop = StopToken::never()}));
   line.server.command({"PUBLISH", "redisson_lock__channel:{k:1}", "0"});
   const Hints second = line.said_to(*ears);
   CHECK_FALSE(second[0].look_in);

@@ -18,7 +18,7 @@ namespace {
 
 const BootClock boot_clock;
 
-Limit soon() { return {.deadline = boot_clock.now() + 5s, .stop = Stop::never()}; }
+CallLimits soon() { return {.deadline = boot_clock.now() + 5s, .stop = StopToken::never()}; }
 
 // Everything arrives; the answer to the request of that number, from 1, does not.
 class LossyTransport final : public Transport {
@@ -27,17 +27,18 @@ class LossyTransport final : public Transport {
       : m_direct(endpoint, boot_clock), m_lost(lost), m_calls(calls)
   {
   }
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const Limit& limit) override
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
+                     const CallLimits& limit) override
   {
     auto reply = m_direct.call(route_key, argv, limit);
-    return ++m_calls == m_lost ? Result<Reply>(Error{Fault::unreachable, "no answer"}) : std::move(reply);
+    return ++m_calls == m_lost ? Result<Reply>(Error{ErrorCode::unreachable, "no answer"}) : std::move(reply);
   }
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const Limit& limit) override
+                          const CallLimits& limit) override
   {
     return m_direct.follow_up(route_key, argv, limit);
   }
-  Result<Subscription> subscribe(std::span<const std::string_view> channels, const Limit& limit) override
+  Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override
   {
     return m_direct.subscribe(channels, limit);
   }
@@ -78,7 +79,7 @@ TEST_CASE("taking again: whichever answer is lost, it counts once or not at all"
     int calls = 0;
     RedisStore lossy(std::make_unique<LossyTransport>(endpoint, lost, calls));
     const Hold nested = Hold::nested_in(owner, rng, 1);
-    const auto taken = take_again(lossy, spec(), nested, 5s, boot_clock, Stop::never());
+    const auto taken = take_again(lossy, spec(), nested, 5s, boot_clock, StopToken::never());
     was_lost = calls >= lost;
     CHECK(static_cast<bool>(taken) != was_lost);
     CHECK(count(server, owner) == (taken ? 2 : 1));
@@ -98,7 +99,7 @@ TEST_CASE("taking again: an owner that does not hold it is told so, and nothing 
   SystemRng rng;
   RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
   const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
-  const auto refused = take_again(store, spec(), nested, 5s, boot_clock, Stop::never());
+  const auto refused = take_again(store, spec(), nested, 5s, boot_clock, StopToken::never());
   REQUIRE(refused);
   CHECK(std::holds_alternative<NotOurs>(*refused));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);

@@ -18,7 +18,7 @@ struct Kind {
 };
 
 const std::vector<Kind> kinds{
-    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", PlainString{}}};
+    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", StringLock{}}};
 
 std::string timeout_of(const std::string& reader) { return "{k}:" + reader + ":rwlock_timeout:1"; }
 

@@ -12,7 +12,7 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{3}, PlainString{}};
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{3}, StringLock{}};
 constexpr const char* records = "rlock:holder:{k}";
 constexpr const char* counter = "redisson_lock_token:{k}";
 
@@ -88,7 +88,7 @@ TEST_CASE("bookkeeping: an acquire that is sent again after the record was lost 
 
 TEST_CASE("bookkeeping: a lock and the one of the same name in braces share no waiters and no records")
 {
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(PlainString{})}) {
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(StringLock{})}) {
     CAPTURE(mode.index());
     ScriptedLock lock(mode);
     const auto in = [&](const char* name) -> ScriptedLock& {

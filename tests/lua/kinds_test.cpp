@@ -22,7 +22,7 @@ const std::vector<Kind> kinds{{"lock", Plain{}},
                               {"read-write lock", Reader{}},
                               {"read-write lock", Writer{}},
                               {"permits", Permits{3}},
-                              {"string", PlainString{}}};
+                              {"string", StringLock{}}};
 
 std::string shown(const Kind& kind) { return std::string(kind.what) + " " + wish_of(kind.mode); }
 

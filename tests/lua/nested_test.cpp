@@ -15,7 +15,7 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{3}, PlainString{}};
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{3}, StringLock{}};
 
 }  // namespace
 

@@ -145,9 +145,9 @@ class Ear {
   }
 
  private:
-  [[nodiscard]] Limit soon() const
+  [[nodiscard]] CallLimits soon() const
   {
-    return {.deadline = m_clock.now() + std::chrono::seconds(5), .stop = Stop::never()};
+    return {.deadline = m_clock.now() + std::chrono::seconds(5), .stop = StopToken::never()};
   }
   const RedisServer& m_server;
   std::string m_end;

@@ -12,7 +12,7 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{1}, PlainString{}};
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{1}, StringLock{}};
 
 // Another owner holds it in a way that keeps waiters of this mode out.
 struct HeldByAnother : ScriptedLock {

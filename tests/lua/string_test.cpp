@@ -19,7 +19,7 @@ bool take(const RedisServer& server, const std::string& token, const std::string
   return server.command({"SET", "k", token, "NX", "PX", ttl}).kind != Reply::Kind::nil;
 }
 
-bool let_go(const RedisServer& server, const std::string& token)
+bool release_all(const RedisServer& server, const std::string& token)
 {
   constexpr const char* script =
       "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
@@ -27,7 +27,7 @@ bool let_go(const RedisServer& server, const std::string& token)
 }
 
 struct ScriptedStringLock : ScriptedLock {
-  ScriptedStringLock() : ScriptedLock(PlainString{}) {}
+  ScriptedStringLock() : ScriptedLock(StringLock{}) {}
 };
 
 }  // namespace
@@ -40,7 +40,7 @@ TEST_CASE("string: on the wire")
   CHECK(lock.pttl("k") > 29'000);
   CHECK(lock.pttl("k") <= 30'000);
   CHECK_FALSE(take(lock.server, "other"));
-  CHECK_FALSE(let_go(lock.server, "other"));
+  CHECK_FALSE(release_all(lock.server, "other"));
   CHECK(word(lock.release("uuid:7")) == "released");
   CHECK(lock.exists("k") == 0);
 }
@@ -57,7 +57,7 @@ TEST_CASE("string: a foreign holder is waited for, and never renewed, released o
   CHECK(word(lock.renew("a")) == "lost");
   CHECK(word(lock.release("a")) == "lost");
   CHECK(as_text(lock.server.command({"GET", "k"})) == "token");
-  CHECK(let_go(lock.server, "token"));
+  CHECK(release_all(lock.server, "token"));
   CHECK(word(lock.acquire("a")) == "granted");
 }
 

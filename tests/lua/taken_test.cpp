@@ -12,7 +12,7 @@ using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{2}, PlainString{}};
+const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{2}, StringLock{}};
 constexpr const char* channel = "rlock:taken:{k}";
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST_CASE("leftovers")
   SUBCASE("are told of as long as one has what it inherited")
   {
     spec = script(dir, "(until [ -e $0/go ]; do sleep 0.02; done) & exit 6");
-    spec.leftovers = Leftovers::heirs;
+    spec.leftovers = Leftovers::inherited_pipe;
     const auto watched = [&](Job& job) {
       const std::string command = await(job);
       const bool before = job.has_heirs();
@@ -192,7 +192,7 @@ TEST_CASE("lifeline: a job that is renewed lives on")
     Stage stage(400ms);
     Job job = stage.start(spec);
     wait_until([&] { return !contents(dir / "ready").empty(); });
-    stage.lifeline.move_to(far_future);
+    stage.shared_deadline.move_to(far_future);
     return follow(job);
   });
   CHECK(story == "exit 8");

@@ -62,7 +62,7 @@ class FakeStore final : public LockStore {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
-  Result<Attempt> acquire(const LockSpec&, const Owner& owner, const Manner&, const Limit& limit) override
+  Result<Attempt> acquire(const LockSpec&, const Owner& owner, const AcquireOptions&, const CallLimits& limit) override
   {
     return answer<Attempt>("acquire", owner, limit, [&]() -> Attempt {
       if (m_server->m_holder && *m_server->m_holder != owner.text()) {
@@ -77,9 +77,9 @@ class FakeStore final : public LockStore {
       return Granted{.fence = m_server->m_fence, .count = 1};
     });
   }
-  Result<Reentry> reenter(const LockSpec&, const Hold& hold, const Limit& limit) override
+  Result<ReentryResult> reenter(const LockSpec&, const Hold& hold, const CallLimits& limit) override
   {
-    return answer<Reentry>("reenter", hold.owner, limit, [&]() -> Reentry {
+    return answer<ReentryResult>("reenter", hold.owner, limit, [&]() -> ReentryResult {
       if (!holds(hold.owner)) {
         return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
       }
@@ -88,15 +88,15 @@ class FakeStore final : public LockStore {
                      .agreed = m_server->m_agreed.has_value()};
     });
   }
-  Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
-  Result<Renewal> renew(const LockSpec&, const Owner& owner, const Limit& limit) override
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
+  Result<Renewal> renew(const LockSpec&, const Owner& owner, const CallLimits& limit) override
   {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
       return holds(owner) ? Renewal{Kept{.forced = std::nullopt, .at = time()}}
                           : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }
-  Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const Limit& limit) override
+  Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const CallLimits& limit) override
   {
     return answer<bool>("raise", owner, limit, [&] {
       if (holds(owner)) {
@@ -106,9 +106,10 @@ class FakeStore final : public LockStore {
       return holds(owner);
     });
   }
-  Result<Release> release(const LockSpec&, const Hold& hold, const Parting& parting, const Limit& limit) override
+  Result<Release> release(const LockSpec&, const Hold& hold, const ReleaseOptions& release_options,
+                          const CallLimits& limit) override
   {
-    return answer<Release>(parting.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
+    return answer<Release>(release_options.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
       if (!holds(hold.owner)) {
         return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
       }
@@ -116,7 +117,7 @@ class FakeStore final : public LockStore {
       return Released{};
     });
   }
-  Result<LockState> inspect(const LockName& name, const Limit& limit) override
+  Result<LockState> inspect(const LockName& name, const CallLimits& limit) override
   {
     return answer<LockState>("inspect", Owner::of(""), limit, [&] {
       LockState state{
@@ -128,12 +129,12 @@ class FakeStore final : public LockStore {
     });
   }
   Result<std::vector<LockState>> list(std::string_view, const PerAnswer&) override { return std::vector<LockState>{}; }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const Limit&) override
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits&) override
   {
-    return Error{Fault::unreachable, "nobody listens here"};
+    return Error{ErrorCode::unreachable, "nobody listens here"};
   }
-  Result<bool> forget_success(const LockName&, const Limit&) override { return false; }
-  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override
+  Result<bool> forget_success(const LockName&, const CallLimits&) override { return false; }
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override
   {
     constexpr std::array<const char*, 4> words{"ask", "look", "revoke", "take"};
     return answer<ForceAnswer>(words[static_cast<std::size_t>(step)], call.owner, limit, [&]() -> ForceAnswer {
@@ -163,7 +164,7 @@ class FakeStore final : public LockStore {
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
 
   template <typename T, typename Act>
-  Result<T> answer(const std::string& what, const Owner& owner, const Limit& limit, Act act)
+  Result<T> answer(const std::string& what, const Owner& owner, const CallLimits& limit, Act act)
   {
     while (m_server->m_after != nullptr && m_server->m_after->asked().empty() && m_clock.now() < limit.deadline) {
       m_clock.sleep_until(m_clock.now() + Millis{1}, limit.stop);
@@ -172,7 +173,7 @@ class FakeStore final : public LockStore {
     m_server->m_asked.push_back(what + " " + owner.text());
     const auto mood = m_server->m_mood;
     if (mood == FakeServer::Mood::down) {
-      return Error{Fault::unreachable, "connection refused"};
+      return Error{ErrorCode::unreachable, "connection refused"};
     }
     if (mood == FakeServer::Mood::fine) {
       return act();
@@ -182,7 +183,7 @@ class FakeStore final : public LockStore {
     }
     lock.unlock();
     m_clock.sleep_until(limit.deadline, limit.stop);
-    return Error{Fault::unreachable, "no answer"};
+    return Error{ErrorCode::unreachable, "no answer"};
   }
 
   std::shared_ptr<FakeServer> m_server;

@@ -44,7 +44,7 @@ ForeignClient::ForeignClient(const std::string& url, std::string key, std::strin
 
 Reply ForeignClient::call(const std::vector<std::string>& words)
 {
-  const Limit limit{.deadline = m_clock.now() + patience, .stop = Stop::never()};
+  const CallLimits limit{.deadline = m_clock.now() + patience, .stop = StopToken::never()};
   if (!m_connection) {
     auto opened = Connection::open(m_endpoint, m_clock, limit);
     REQUIRE(opened);
@@ -70,8 +70,8 @@ bool ForeignClient::lock(Instant until, Millis reaction)
     return true;
   }
   const std::array<std::string_view, 1> channels{m_channel};
-  auto ear =
-      Subscription::open(m_endpoint, channels, m_clock, {.deadline = m_clock.now() + patience, .stop = Stop::never()});
+  auto ear = Subscription::open(m_endpoint, channels, m_clock,
+                                {.deadline = m_clock.now() + patience, .stop = StopToken::never()});
   REQUIRE(ear);
   while (m_clock.now() < until) {
     const auto ttl = try_lock();
@@ -79,7 +79,7 @@ bool ForeignClient::lock(Instant until, Millis reaction)
       return true;
     }
     const Instant rest = ttl->count() < 0 ? until : std::min(until, m_clock.now() + *ttl);
-    const auto message = ear->next({.deadline = rest, .stop = Stop::never()});
+    const auto message = ear->next({.deadline = rest, .stop = StopToken::never()});
     REQUIRE(message);
     std::this_thread::sleep_for(reaction);  // what a JVM needs from message to script
   }

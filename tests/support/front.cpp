@@ -75,7 +75,7 @@ Process Front::hold(std::vector<std::string> options) const
   return holder;
 }
 
-void Front::let_go() const { std::ofstream(m_dir / "go"); }
+void Front::release_all() const { std::ofstream(m_dir / "go"); }
 
 bool Front::is_free() const { return run({"-n"}, {"true"}).code == 0; }
 

@@ -29,7 +29,7 @@ class Front {
 
   // Has the lock when this returns; ends when `let_go` was called.
   [[nodiscard]] Process hold(std::vector<std::string> options) const;
-  void let_go() const;
+  void release_all() const;
 
   [[nodiscard]] bool is_free() const;
   [[nodiscard]] bool is_ours() const { return m_program.ends_with("rflock"); }

@@ -121,11 +121,11 @@ std::string follow(Job& job)
   return story;
 }
 
-Stage::Stage(Millis lease) : lifeline(BootClock().now() + lease) { signals.block(); }
+Stage::Stage(Millis lease) : shared_deadline(BootClock().now() + lease) { signals.block(); }
 
 Job Stage::start(const JobSpec& spec)
 {
-  Job job = *Job::prepare(spec, signals, lifeline);
+  Job job = *Job::prepare(spec, signals, shared_deadline);
   job.go();
   return job;
 }

@@ -27,7 +27,7 @@ std::string follow(Job& job);  // all of them to the last, joined by "; "
 
 struct Stage {
   Signals signals;
-  Lifeline lifeline;
+  SharedDeadline shared_deadline;
   explicit Stage(Millis lease);
   Job start(const JobSpec& spec);
 };

@@ -24,11 +24,12 @@ namespace {
 
 struct Named {
   const char* name;
-  Place place;
+  LockCandidate place;
 };
-constexpr Named names[] = {{"unix", Place::unix_socket}, {"tcp", Place::tcp},           {"tls", Place::tls},
-                           {"acl", Place::acl},          {"sentinel", Place::sentinel}, {"cluster", Place::cluster},
-                           {"quorum3", Place::quorum3},  {"quorum5", Place::quorum5}};
+constexpr Named names[] = {{"unix", LockCandidate::unix_socket},  {"tcp", LockCandidate::tcp},
+                           {"tls", LockCandidate::tls},           {"acl", LockCandidate::acl},
+                           {"sentinel", LockCandidate::sentinel}, {"cluster", LockCandidate::cluster},
+                           {"quorum3", LockCandidate::quorum3},   {"quorum5", LockCandidate::quorum5}};
 
 const char* wanted()
 {
@@ -154,7 +155,7 @@ class OneOfSeveral final : public Way {
 
 }  // namespace
 
-Place place()
+LockCandidate place()
 {
   const std::string name = wanted();
   const auto* const known =
@@ -164,16 +165,16 @@ Place place()
   return known->place;
 }
 
-bool on_a_quorum() { return place() == Place::quorum3 || place() == Place::quorum5; }
+bool on_a_quorum() { return place() == LockCandidate::quorum3 || place() == LockCandidate::quorum5; }
 
-void not_on(std::initializer_list<Place> places, const std::string& why)
+void not_on(std::initializer_list<LockCandidate> places, const std::string& why)
 {
   if (std::find(places.begin(), places.end(), place()) != places.end()) {
     skip(std::string("on ") + wanted() + ", " + why);
   }
 }
 
-void not_on_a_quorum(const std::string& why) { not_on({Place::quorum3, Place::quorum5}, why); }
+void not_on_a_quorum(const std::string& why) { not_on({LockCandidate::quorum3, LockCandidate::quorum5}, why); }
 
 std::map<std::string, std::string> environment_of_place()
 {
@@ -189,24 +190,24 @@ std::map<std::string, std::string> environment_of_place()
 
 bool is_for_the_place(const RedisOptions& options)
 {
-  return place() != Place::unix_socket && !options.alone && !options.tcp && !options.cluster && !options.tls &&
+  return place() != LockCandidate::unix_socket && !options.alone && !options.tcp && !options.cluster && !options.tls &&
          options.password.empty();
 }
 
 RedisOptions as_the_place_needs(RedisOptions options)
 {
   switch (place()) {
-    case Place::tls: options.tls = authority().sign("IP:127.0.0.1"); [[fallthrough]];
-    case Place::tcp:
-    case Place::sentinel: options.tcp = true; break;
-    case Place::cluster: options.tcp = options.cluster = true; break;
-    case Place::acl:
+    case LockCandidate::tls: options.tls = authority().sign("IP:127.0.0.1"); [[fallthrough]];
+    case LockCandidate::tcp:
+    case LockCandidate::sentinel: options.tcp = true; break;
+    case LockCandidate::cluster: options.tcp = options.cluster = true; break;
+    case LockCandidate::acl:
       options.args.insert(options.args.end(), user_line().begin(), user_line().end());
       options.password = "operator";
       break;
-    case Place::unix_socket:
-    case Place::quorum3:
-    case Place::quorum5: break;
+    case LockCandidate::unix_socket:
+    case LockCandidate::quorum3:
+    case LockCandidate::quorum5: break;
   }
   return options;
 }
@@ -214,14 +215,14 @@ RedisOptions as_the_place_needs(RedisOptions options)
 std::shared_ptr<Way> way_to(const RedisServer& server, const RedisOptions& options)
 {
   switch (place()) {
-    case Place::tcp:
-    case Place::tls: return std::make_shared<ByTcp>(server);
-    case Place::acl: return std::make_shared<AsUser>(server);
-    case Place::sentinel: return std::make_shared<BySentinel>(server);
-    case Place::cluster: return std::make_shared<AsCluster>(server);
-    case Place::quorum3: return std::make_shared<OneOfSeveral>(server, options, 3);
-    case Place::quorum5: return std::make_shared<OneOfSeveral>(server, options, 5);
-    case Place::unix_socket: break;
+    case LockCandidate::tcp:
+    case LockCandidate::tls: return std::make_shared<ByTcp>(server);
+    case LockCandidate::acl: return std::make_shared<AsUser>(server);
+    case LockCandidate::sentinel: return std::make_shared<BySentinel>(server);
+    case LockCandidate::cluster: return std::make_shared<AsCluster>(server);
+    case LockCandidate::quorum3: return std::make_shared<OneOfSeveral>(server, options, 3);
+    case LockCandidate::quorum5: return std::make_shared<OneOfSeveral>(server, options, 5);
+    case LockCandidate::unix_socket: break;
   }
   return nullptr;
 }

@@ -14,7 +14,7 @@ namespace rlock::test {
 class RedisServer;
 struct RedisOptions;
 
-enum class Place {
+enum class LockCandidate {
   unix_socket,
   tcp,
   tls,
@@ -25,11 +25,11 @@ enum class Place {
   quorum5,
 };
 
-Place place();  // an unknown one fails the test case
+LockCandidate place();  // an unknown one fails the test case
 bool on_a_quorum();
 
 // Skips the test case there.
-void not_on(std::initializer_list<Place> places, const std::string& why);
+void not_on(std::initializer_list<LockCandidate> places, const std::string& why);
 void not_on_a_quorum(const std::string& why);
 
 // What rlock has to be told besides the URL: certificates, a password. For clean_environment.

@@ -82,7 +82,7 @@ struct Prepared {
   const ProcessOptions& options;
 };
 
-[[noreturn]] void become(const Prepared& prepared)
+[[noreturn]] void exec_command(const Prepared& prepared)
 {
   const ProcessOptions& options = prepared.options;
   ::prctl(PR_SET_PDEATHSIG, options.death_signal);
@@ -157,7 +157,7 @@ Process::Process(std::vector<std::string> argv, const ProcessOptions& options)
     throw std::system_error(errno, std::generic_category(), "fork");
   }
   if (m_pid == 0) {
-    become(prepared);
+    exec_command(prepared);
   }
 }
 

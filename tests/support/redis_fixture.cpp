@@ -62,7 +62,7 @@ std::uint16_t free_port()
 Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& words, Millis timeout)
 {
   const BootClock clock;
-  const Limit limit{.deadline = clock.now() + timeout, .stop = Stop::never()};
+  const CallLimits limit{.deadline = clock.now() + timeout, .stop = StopToken::never()};
   Result<Connection> connection = Connection::open(endpoint, clock, limit);
   if (!connection) {
     return connection.error();

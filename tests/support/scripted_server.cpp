@@ -14,7 +14,7 @@
 
 namespace rlock::test {
 
-Limit within(Millis time, Stop stop) { return {real_clock.now() + time, stop}; }
+CallLimits within(Millis time, StopToken stop) { return {real_clock.now() + time, stop}; }
 
 bool Peer::say(std::string_view text) const
 {

@@ -20,7 +20,7 @@ namespace rlock::test {
 inline const BootClock real_clock;
 constexpr Millis plenty{10'000};  // for what is expected to come at once
 
-Limit within(Millis time, Stop stop = Stop::never());
+CallLimits within(Millis time, StopToken stop = StopToken::never());
 
 // One connection as the server's script sees it.
 class Peer {

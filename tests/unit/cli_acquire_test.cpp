@@ -15,7 +15,7 @@ using Args = std::vector<std::string>;
 
 Result<AcquireRequest> request_of(const Args& args)
 {
-  TypedAcquire typed;
+  RawAcquire typed;
   CLI::App app;
   app.name("acquire");
   app.set_help_flag();
@@ -29,30 +29,30 @@ Result<AcquireRequest> request_of(const Args& args)
   if (!parsed) {
     return parsed.error();
   }
-  return meant_acquire(typed, words->operands, Environment({}));
+  return resolve_acquire(typed, words->operands, Environment({}));
 }
 
 Claim claimed(const Text& key, const Text& token, const Args& environment)
 {
-  TypedClaim typed;
+  RawClaim typed;
   if (key) {
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  const Result<Claim> claim = meant_claim(typed, {}, Environment(environment));
+  const Result<Claim> claim = resolve_claim(typed, {}, Environment(environment));
   const Error why = claim ? Error{} : claim.error();
   REQUIRE_MESSAGE(claim, why.text);
   return *claim;
 }
 
-Fault fault_of(const Text& key, const Text& token, const Args& environment)
+ErrorCode fault_of(const Text& key, const Text& token, const Args& environment)
 {
-  TypedClaim typed;
+  RawClaim typed;
   if (key) {
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  return meant_claim(typed, {}, Environment(environment)).error().fault;
+  return resolve_claim(typed, {}, Environment(environment)).error().fault;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
     const auto request = request_of(row.options);
     REQUIRE_FALSE(request);
     CHECK(request.error().text == row.expect);
-    CHECK(request.error().fault == Fault::usage);
+    CHECK(request.error().fault == ErrorCode::usage);
   }
 }
 
@@ -131,10 +131,10 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
   CHECK(claimed("z", {}, {"RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
   CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
 
-  CHECK(fault_of({}, {}, {}) == Fault::usage);
-  CHECK(fault_of("z", {}, job) == Fault::usage);  // nobody's token is asked about another's lock
-  CHECK(fault_of("b", "", job) == Fault::usage);
-  CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == Fault::config);
+  CHECK(fault_of({}, {}, {}) == ErrorCode::usage);
+  CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // nobody's token is asked about another's lock
+  CHECK(fault_of("b", "", job) == ErrorCode::usage);
+  CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);
 }
 
 TEST_CASE("export: quoted for every shell")

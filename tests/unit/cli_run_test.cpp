@@ -15,7 +15,7 @@ using Args = std::vector<std::string>;
 
 Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& environment)
 {
-  TypedRun typed;
+  RawRun typed;
   CLI::App app;
   app.name("run");
   app.set_help_flag();
@@ -29,7 +29,7 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
   if (!parsed) {
     return parsed.error();
   }
-  return meant_run(typed, words->operands, Environment(environment));
+  return resolve_run(typed, words->operands, Environment(environment));
 }
 
 // `-k k`, the options, `-- true`: the error, with its exit code before it.
@@ -169,9 +169,9 @@ TEST_CASE("run: the key and the command are needed, and the key must be one")
 {
   CHECK(request_of({"true"}, {}).error().text == "no key: name the lock with -k KEY (try -k stock)");
   CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
-  CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == Fault::usage);
-  CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == Fault::config);
-  CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().fault == Fault::usage);
+  CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == ErrorCode::usage);
+  CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == ErrorCode::config);
+  CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().fault == ErrorCode::usage);
   CHECK(request_of({"-k", "k"}, {}).error().text == "no command to run (try rlock run -k k -- ./job.sh)");
 }
 
@@ -185,12 +185,12 @@ TEST_CASE("run: the job's words and environment arrive as they were")
 TEST_CASE("force-unlock: only a holder that was named or shown, and what grace it has")
 {
   const auto meant = [](Text token, Text grace, bool now) {
-    TypedForce typed;
+    RawForce typed;
     typed.keys.keys = {"k"};
     typed.token = std::move(token);
     typed.grace = std::move(grace);
     typed.now = now;
-    return meant_force(typed, {});
+    return resolve_force(typed, {});
   };
   CHECK_FALSE(meant({}, {}, false)->confirmed);
   CHECK(meant("a:1", {}, false)->confirmed);
@@ -199,9 +199,9 @@ TEST_CASE("force-unlock: only a holder that was named or shown, and what grace i
   CHECK(meant({}, "0", false)->grace == Millis{0});
   CHECK(meant({}, {}, true)->grace == Millis{0});
   CHECK(meant({}, "0", true)->grace == Millis{0});
-  CHECK(meant({}, "1s", true).error().fault == Fault::usage);
+  CHECK(meant({}, "1s", true).error().fault == ErrorCode::usage);
   CHECK(meant({}, "-1", false).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
-  CHECK(meant("", {}, false).error().fault == Fault::usage);
+  CHECK(meant("", {}, false).error().fault == ErrorCode::usage);
 }
 
 }  // namespace rlock::cli

@@ -15,17 +15,17 @@ namespace {
 
 using Variables = std::vector<std::string>;
 
-ServerSpec meant(const TypedServer& typed, const Variables& variables)
+ServerSpec meant(const RawServer& typed, const Variables& variables)
 {
-  return *meant_server(typed, Environment(variables));
+  return *resolve_server(typed, Environment(variables));
 }
 
-Error error_of(const TypedServer& typed, const Variables& variables)
+Error error_of(const RawServer& typed, const Variables& variables)
 {
-  return meant_server(typed, Environment(variables)).error();
+  return resolve_server(typed, Environment(variables)).error();
 }
 
-TypedServer with_url(const std::string& url) { return {.urls = {url}}; }
+RawServer with_url(const std::string& url) { return {.urls = {url}}; }
 
 class TempFile {
  public:
@@ -60,18 +60,18 @@ TEST_CASE("server: first found wins, and an empty variable is not found")
 TEST_CASE("server: a bad URL is 64 in the arguments, 78 in the environment, and named")
 {
   const Error typed = error_of(with_url("http://h"), {});
-  CHECK(typed.fault == Fault::usage);
+  CHECK(typed.fault == ErrorCode::usage);
   CHECK(typed.text.starts_with("--server: "));
 
   const Error inherited = error_of({}, {"REDIS_URL=redis://:hunter2@"});
-  CHECK(inherited.fault == Fault::config);
+  CHECK(inherited.fault == ErrorCode::config);
   CHECK(inherited.text.starts_with("REDIS_URL: "));
   CHECK(inherited.text.find("hunter2") == std::string::npos);
 }
 
 TEST_CASE("server: several are a quorum, with a timeout of its own")
 {
-  const TypedServer typed{.urls = {"redis://a", "redis://b:1", "unix:///c"}};
+  const RawServer typed{.urls = {"redis://a", "redis://b:1", "unix:///c"}};
   const ServerSpec three = meant(typed, {});
   CHECK(three.shown() == "redis://a:6379 redis://b:1 unix:///c");
   CHECK(three.timeout == Millis{500});
@@ -80,7 +80,7 @@ TEST_CASE("server: several are a quorum, with a timeout of its own")
   CHECK(meant(with_url("redis://a"), {}).timeout == Millis{5000});
   CHECK(meant({}, {"RLOCK_SERVER=" + three.shown()}).shown() == three.shown());
 
-  TypedServer all = typed;
+  RawServer all = typed;
   all.quorum = "all";
   all.no_restart_guard = true;
   all.timeout = "2s";
@@ -100,7 +100,7 @@ TEST_CASE("server: what cannot be a quorum is said")
         "--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
   CHECK(error_of({.urls = {"redis://a", "redis://b"}, .quorum = "most"}, {}).text ==
         "--quorum: 'most' is none of majority, all");
-  CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).fault == Fault::config);
+  CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).fault == ErrorCode::config);
 }
 
 TEST_CASE("server: one master by two of its sentinels has one vote")
@@ -116,7 +116,7 @@ TEST_CASE("server: where the password comes from")
   const TempFile file("from file\nsecond line\n");
   const Variables variables{"RLOCK_PASSWORD=ours", "REDISCLI_AUTH=theirs"};
 
-  TypedServer typed = with_url("redis://h");
+  RawServer typed = with_url("redis://h");
   CHECK(meant(typed, {}).endpoints.front().password.empty());
   CHECK(meant(typed, {"RLOCK_PASSWORD=", "REDISCLI_AUTH=theirs"}).endpoints.front().password == "theirs");
   CHECK(meant(typed, variables).endpoints.front().password == "ours");
@@ -146,7 +146,7 @@ TEST_CASE("server: where the sentinels' own password comes from, and the server'
 
 TEST_CASE("server: the files for TLS are for whichever of master and sentinels speaks it")
 {
-  TypedServer typed = with_url("redis+sentinel://a/m?sentinel_tls=yes");
+  RawServer typed = with_url("redis+sentinel://a/m?sentinel_tls=yes");
   typed.cacert = "ca.pem";
   const ServerSpec server = meant(typed, {});
   CHECK_FALSE(server.endpoints.front().tls);
@@ -161,17 +161,17 @@ TEST_CASE("server: a password file that gives none is 78")
   const TempFile empty("\n");
   for (const std::string& path : {empty.path(), std::string("/nonexistent/x"), std::string("/tmp")}) {
     const Error error = error_of({.password_file = path}, {});
-    CHECK(error.fault == Fault::config);
+    CHECK(error.fault == ErrorCode::config);
     CHECK(error.text.starts_with("--password-file: cannot read a password from " + path + ": "));
   }
 }
 
 TEST_CASE("list: nothing in a prefix is special")
 {
-  TypedKeys typed;
-  CHECK(meant_pattern(typed, "a*") == "a*");
+  RawKeys typed;
+  CHECK(resolve_pattern(typed, "a*") == "a*");
   typed.prefix = "x[1]*?\\:";
-  CHECK(meant_pattern(typed, "*") == "x\\[1\\]\\*\\?\\\\:*");
+  CHECK(resolve_pattern(typed, "*") == "x\\[1\\]\\*\\?\\\\:*");
 }
 
 }  // namespace rlock::cli

@@ -61,7 +61,7 @@ Facts server(const std::string& run, const std::string& history, const std::stri
 
 std::string together(const std::vector<Facts>& servers, std::string_view check)
 {
-  return status_in(judge_together(servers), check);
+  return status_in(rules_together(servers), check);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("doctor: what there is none of is not spoken of")
        {"certificate", "sentinels", "fail-over", "master", "cluster", "spares", "coverage", "shard-pubsub"}) {
     CHECK_MESSAGE(status_of(Facts{}, check) == "missing", check);
   }
-  CHECK(judge_together(std::vector<Facts>(1)).empty());
+  CHECK(rules_together(std::vector<Facts>(1)).empty());
 }
 
 TEST_CASE("doctor: the certificate that expires first decides")
@@ -83,8 +83,8 @@ TEST_CASE("doctor: the certificate that expires first decides")
     return status_of(facts, "certificate");
   };
   using std::chrono::days;
-  const Error expired{Fault::unfit, "has expired"};
-  const Error silent{Fault::unreachable, "silence"};
+  const Error expired{ErrorCode::unfit, "has expired"};
+  const Error silent{ErrorCode::unreachable, "silence"};
   CHECK(with({{"a", days(15)}}) == "ok");
   CHECK(with({{"a", days(14)}}) == "warn");
   CHECK(with({{"a", days(0)}}) == "warn");
@@ -96,9 +96,9 @@ TEST_CASE("doctor: the certificate that expires first decides")
 
 TEST_CASE("doctor: sentinels")
 {
-  const Error silent{Fault::unreachable, "silence"};
-  const Error no_quorum{Fault::unfit, "NOQUORUM"};
-  const Error no_right{Fault::refused, "NOPERM"};
+  const Error silent{ErrorCode::unreachable, "silence"};
+  const Error no_quorum{ErrorCode::unfit, "NOQUORUM"};
+  const Error no_right{ErrorCode::refused, "NOPERM"};
   struct Row {
     const char* why;
     Facts facts;
@@ -114,7 +114,7 @@ TEST_CASE("doctor: sentinels")
       {"none knows any", watched_by({{.where = "t", .master = {}}}), "fail", "unknown", "ok"},
       {"too few for a fail-over", watched_by({names(db1), names(db1, no_quorum)}), "ok", "fail", "ok"},
       {"may not be asked", watched_by({names(db1, no_right)}), "ok", "unknown", "ok"},
-      {"it is a replica", watched_by({names(db1)}, Error{Fault::unfit, "a replica"}), "ok", "ok", "fail"},
+      {"it is a replica", watched_by({names(db1)}, Error{ErrorCode::unfit, "a replica"}), "ok", "ok", "fail"},
       {"it does not let us in", watched_by({names(db1)}, no_right), "ok", "ok", "unknown"},
   };
   for (const Row& row : rows) {
@@ -176,8 +176,8 @@ TEST_CASE("doctor: servers that are to be a quorum, or are not fit for one")
 
 TEST_CASE("doctor: this host")
 {
-  CHECK(status_in(judge_host({}), "host") == "ok");
-  CHECK(status_in(judge_host({.missing = {"pidfd_open (Function not implemented)"}}), "host") == "warn");
-  CHECK(status_in(judge_host({}), "sigchld") == "ok");
-  CHECK(status_in(judge_host({.missing = {}, .child_signal_ignored = true}), "sigchld") == "warn");
+  CHECK(status_in(rules_host({}), "host") == "ok");
+  CHECK(status_in(rules_host({.missing = {"pidfd_open (Function not implemented)"}}), "host") == "warn");
+  CHECK(status_in(rules_host({}), "sigchld") == "ok");
+  CHECK(status_in(rules_host({.missing = {}, .child_signal_ignored = true}), "sigchld") == "warn");
 }

@@ -83,7 +83,7 @@ TEST_CASE("doctor: what INFO alone tells")
 TEST_CASE("doctor: nobody answers, and nothing is permitted")
 {
   Facts facts;
-  facts.failure = Error{Fault::unreachable, "silence"};
+  facts.failure = Error{ErrorCode::unreachable, "silence"};
   CHECK(judge(facts, 30s).size() == 1);
   CHECK(status_of(facts, "reach") == "fail");
   for (const Finding& finding : judge(Facts{}, 30s)) {

@@ -147,7 +147,7 @@ TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its t
       {"a fixed lease", Plain{}, false, 300s, 10s},
       {"a fixed lease of a writer", Writer{}, false, 300s, 10s},
       {"a fixed lease of a permit", Permits{1}, false, 300s, 10s},
-      {"a fixed lease of a string", PlainString{}, false, 300s, 10s},
+      {"a fixed lease of a string", StringLock{}, false, 300s, 10s},
       {"a short fixed lease", Plain{}, false, 6s, 2s},
   };
   const auto policy_for = [](const Mode& mode, bool renews, Millis ttl) {

@@ -13,7 +13,7 @@ namespace {
 constexpr Instant t0{};
 constexpr Millis ttl = 30s;
 
-Sighting seen(Millis sent, Millis heard, Millis server)
+ClockSample seen(Millis sent, Millis heard, Millis server)
 {
   return {.sent_at = t0 + sent, .heard_at = t0 + heard, .server = 1'700'000'000s + server};
 }
@@ -22,10 +22,10 @@ Sighting seen(Millis sent, Millis heard, Millis server)
 
 TEST_CASE("server's clock: what goes beyond the time that answers take is a step, and a lease is trusted less")
 {
-  const Sighting before = seen(0ms, 10ms, 5ms);
+  const ClockSample before = seen(0ms, 10ms, 5ms);
   struct Row {
     const char* why;
-    Sighting now;
+    ClockSample now;
     Millis ahead;
     Millis cut;
     const char* words;

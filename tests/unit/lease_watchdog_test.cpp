@@ -27,7 +27,7 @@ Millis longest_lease(double pace)
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 1500ms, .who = {}, .once = {}};
   const Owner alice = Owner::of("alice");
   const Instant acquired_at = clock.now();
-  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()}));
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
 
   std::atomic<int> renewals{0};
   std::atomic<std::int64_t> longest{0};

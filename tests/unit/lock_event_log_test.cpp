@@ -13,14 +13,14 @@ using namespace rlock;
 namespace {
 
 // "released h owner a" as it stands in the list, with blanks for NULs.
-TrailEntry entry(int at, const std::string& text)
+EventLogEntry entry(int at, const std::string& text)
 {
   std::string entry = std::to_string(at * 1000);
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     entry += '\0' + word;
   }
-  return TrailEntry::of(std::move(entry));
+  return EventLogEntry::of(std::move(entry));
 }
 
 std::string told(const std::vector<LockEvent>& events)
@@ -36,11 +36,11 @@ std::string told(const std::vector<LockEvent>& events)
 
 std::string story(const std::vector<std::string>& texts)
 {
-  std::vector<TrailEntry> entries;
+  std::vector<EventLogEntry> entries;
   for (const std::string& text : texts) {
     entries.push_back(entry(static_cast<int>(entries.size()) + 1, text));
   }
-  TrailReader reader;
+  EventLogReader reader;
   std::string text = told(reader.read(entries));
   return text + (reader.holder() ? "; held by " + reader.holder()->text() : "");
 }
@@ -86,8 +86,8 @@ TEST_CASE("trail: late and lost")
 {
   CHECK(story({"acquired a ", "renewed_late a left 900", "lost a what none"}) ==
         "1 acquired a #1000; 2 renewed_late a #1000; 3 lost a #1000");
-  TrailReader reader;
-  const std::vector<TrailEntry> entries{entry(1, "acquired a "), entry(2, "renewed_late a left 900")};
+  EventLogReader reader;
+  const std::vector<EventLogEntry> entries{entry(1, "acquired a "), entry(2, "renewed_late a left 900")};
   CHECK(reader.read(entries).back().left == Millis{900});
   CHECK(told({reader.expired(5)}) == "5 expired a #1000");
   CHECK_FALSE(reader.holder());
@@ -105,15 +105,16 @@ TEST_CASE("trail: a lost lock names who holds it now")
 
 TEST_CASE("trail: it is read in pieces, and what makes no sense is left out")
 {
-  TrailReader reader;
-  const std::vector<TrailEntry> first{entry(1, "acquired a ")};
-  const std::vector<TrailEntry> second{entry(2, "released a owner a"), TrailEntry::of(""), entry(4, "what ever else")};
+  EventLogReader reader;
+  const std::vector<EventLogEntry> first{entry(1, "acquired a ")};
+  const std::vector<EventLogEntry> second{entry(2, "released a owner a"), EventLogEntry::of(""),
+                                          entry(4, "what ever else")};
   CHECK(told(reader.read(first)) == "1 acquired a #1000");
   CHECK(told(reader.read(second)) == "2 released a #1000");
 }
 
 TEST_CASE("trail: when it was is told by the fencing number, or in seconds and microseconds")
 {
-  CHECK(TrailEntry::of("1795288200284999").time_ms == 1'795'288'200'284);
-  CHECK(TrailEntry::of("1795288200.4999").time_ms == 1'795'288'200'004);
+  CHECK(EventLogEntry::of("1795288200284999").time_ms == 1'795'288'200'284);
+  CHECK(EventLogEntry::of("1795288200.4999").time_ms == 1'795'288'200'004);
 }

@@ -34,10 +34,10 @@ TEST_CASE("lock name: what is refused, and with which code")
   for (const Row& row : rows) {
     CAPTURE(row.why);
     const auto name = LockName::parse(row.text);
-    const std::string got = name                                  ? "ok"
-                            : name.error().fault == Fault::usage  ? "usage"
-                            : name.error().fault == Fault::config ? "config"
-                                                                  : "other";
+    const std::string got = name                                      ? "ok"
+                            : name.error().fault == ErrorCode::usage  ? "usage"
+                            : name.error().fault == ErrorCode::config ? "config"
+                                                                      : "other";
     CHECK(got == row.expect);
     if (!name) {
       CHECK(name.error().text.find('\n') == std::string::npos);
@@ -61,7 +61,7 @@ TEST_CASE("lock keys: Redisson's names, byte for byte, and ours beside them")
 
 TEST_CASE("lock keys: rlock's own keys differ for a name and the same name in braces")
 {
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{2}), Mode(PlainString{})}) {
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{2}), Mode(StringLock{})}) {
     const LockKeys bare(*LockName::parse("stock"), mode);
     const LockKeys braced(*LockName::parse("{stock}"), mode);
     for (const auto key : {&LockKeys::holder, &LockKeys::force, &LockKeys::events, &LockKeys::queue, &LockKeys::waiters,

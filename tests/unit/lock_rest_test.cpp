@@ -45,7 +45,7 @@ TEST_CASE(
 {
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};
-  Place place{.spec = spec, .which = 0};
+  LockCandidate place{.spec = spec, .which = 0};
   place.look_at = now + 10s;
   place.told({.look_in = {}, .next = false, .claim_in = 2s}, now);
   CHECK((place.due_at() == now + 2001ms));

@@ -17,7 +17,7 @@ namespace {
 class SteppedClock final : public Clock {
  public:
   [[nodiscard]] Instant now() const override { return m_now; }
-  Wake sleep_until(Instant, const Stop&) const override { return Wake::due; }
+  Wake sleep_until(Instant, const StopToken&) const override { return Wake::due; }
   void add(Millis time) { m_now += time; }
 
  private:
@@ -29,22 +29,22 @@ class SlowServer final : public Transport {
  public:
   explicit SlowServer(SteppedClock& clock) : m_clock(clock) {}
 
-  Result<Reply> call(std::string_view, std::span<const std::string_view> argv, const Limit& limit) override
+  Result<Reply> call(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit) override
   {
     if (m_clock.now() + 3s > limit.deadline) {
-      return Error{Fault::unreachable, "no answer"};
+      return Error{ErrorCode::unreachable, "no answer"};
     }
     m_clock.add(3s);
     words.emplace_back(argv.begin(), argv.end());
     return argv[0] == "SCAN" ? page(std::stoi(std::string(argv[1]))) : looked_through(argv.subspan(3));
   }
-  Result<Reply> follow_up(std::string_view, std::span<const std::string_view>, const Limit&) override
+  Result<Reply> follow_up(std::string_view, std::span<const std::string_view>, const CallLimits&) override
   {
-    return Error{Fault::internal, "not asked"};
+    return Error{ErrorCode::internal, "not asked"};
   }
-  Result<Subscription> subscribe(std::span<const std::string_view>, const Limit&) override
+  Result<Subscription> subscribe(std::span<const std::string_view>, const CallLimits&) override
   {
-    return Error{Fault::internal, "not asked"};
+    return Error{ErrorCode::internal, "not asked"};
   }
   void forget() override {}
 
@@ -83,7 +83,7 @@ TEST_CASE("scan: each answer has the whole timeout, and one script looks through
   SteppedClock clock;
   SlowServer server(clock);
   const auto found =
-      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {far_future, Stop::never()}});
+      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {far_future, StopToken::never()}});
   REQUIRE(found);
   CHECK(*found == std::vector<std::string>{"page0:1", "page1:1", "page2:1", "page3:1", "page4:1"});
   CHECK(std::count_if(server.words.begin(), server.words.end(),
@@ -95,7 +95,7 @@ TEST_CASE("scan: a deadline for all answers together ends it")
   SteppedClock clock;
   SlowServer server(clock);
   const auto found =
-      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, Stop::never()}});
+      hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, StopToken::never()}});
   REQUIRE_FALSE(found);
-  CHECK(found.error().fault == Fault::unreachable);
+  CHECK(found.error().fault == ErrorCode::unreachable);
 }

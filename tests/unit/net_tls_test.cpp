@@ -19,7 +19,7 @@ Endpoint with_tls(Endpoint endpoint)
   return endpoint;
 }
 
-Error failure(const ScriptedServer& server, const Limit& limit)
+Error failure(const ScriptedServer& server, const CallLimits& limit)
 {
   const auto connection = Connection::open(with_tls(server.endpoint()), real_clock, limit);
   REQUIRE_FALSE(connection);
@@ -39,7 +39,7 @@ TEST_CASE("tls: one deadline over the whole handshake, though bytes keep coming"
   });
   const Instant start = real_clock.now();
   const Error error = failure(server, within(200ms));
-  CHECK(error.fault == Fault::unreachable);
+  CHECK(error.fault == ErrorCode::unreachable);
   CHECK_MESSAGE(has(error.text, "did not complete the handshake within 200ms (if it speaks none: redis://)"),
                 error.text);
   CHECK(real_clock.now() - start < 2s);
@@ -53,7 +53,7 @@ TEST_CASE("tls: a server that speaks something else is told apart at its first b
     peer.lasts(plenty);
   });
   const Error error = failure(server, within(plenty));
-  CHECK(error.fault == Fault::unreachable);
+  CHECK(error.fault == ErrorCode::unreachable);
   CHECK(has(error.text, "it answered without it (if it speaks none: redis://)"));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("tls: a server that hangs up, and a stop")
   const ScriptedServer silent([](const Peer& peer) { peer.lasts(plenty); });
   StopSource stop;
   stop.request();
-  CHECK(failure(silent, within(plenty, stop.token())).fault == Fault::interrupted);
+  CHECK(failure(silent, within(plenty, stop.token())).fault == ErrorCode::interrupted);
 }
 
 TEST_CASE("tls: nonsense in the form of a record")
@@ -76,6 +76,6 @@ TEST_CASE("tls: nonsense in the form of a record")
     peer.lasts(plenty);
   });
   const Error error = failure(server, within(plenty));
-  CHECK(error.fault == Fault::unfit);
+  CHECK(error.fault == ErrorCode::unfit);
   CHECK(error.text.starts_with("TLS with unix:///"));
 }

@@ -104,7 +104,7 @@ TEST_CASE("stopping: once it is under way")
 {
   const JobSpec spec = spec_of(Leftovers::stop, 10s);
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
-  const StopState late = in(Phase::stopping, Stopped::lifeline, 40s);
+  const StopState late = in(Phase::stopping, Stopped::shared_deadline, 40s);
   const StopState killing = in(Phase::killing, Stopped::order);
   const Row rows[] = {
       {"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
@@ -167,14 +167,14 @@ TEST_CASE("stopping: what the main process leaves")
 
   const Row leave[] = {
       {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::lifeline, 8s), MainEnded{Others::some}, 1s,
+      {"not when we are stopping it", in(Phase::stopping, Stopped::shared_deadline, 8s), MainEnded{Others::some}, 1s,
        "nothing -> stopping lifeline"},
   };
   for (const Row& row : leave) {
     check(spec_of(Leftovers::leave, std::nullopt), row);
   }
 
-  const Row heirs[] = {
+  const Row inherited_pipe[] = {
       {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_heirs -> lingering none"},
       {"nobody is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
       {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
@@ -185,8 +185,8 @@ TEST_CASE("stopping: what the main process leaves")
       {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s,
        "nothing -> stopping order"},
   };
-  for (const Row& row : heirs) {
-    check(spec_of(Leftovers::heirs, std::nullopt), row);
+  for (const Row& row : inherited_pipe) {
+    check(spec_of(Leftovers::inherited_pipe, std::nullopt), row);
   }
 }
 

@@ -35,10 +35,10 @@ struct NoMoreDescriptors {
 
 TEST_CASE("quorum member: what is asked after it was cut off is asked, also where there is no descriptor to be had")
 {
-  QuorumMember member({.shown = {}, .store = nullptr, .marker = nullptr});
+  ServerWorker member({.shown = {}, .store = nullptr, .marker = nullptr});
   std::atomic<bool> hangs = false;
   std::atomic<int> asked = 0;
-  member.post("one", QuorumMember::Word::last, [&](QuorumServer&, Stop stop) {
+  member.post("one", ServerWorker::Word::last, [&](QuorumServer&, StopToken stop) {
     hangs = true;
     while (!stop.requested()) {
     }
@@ -47,7 +47,7 @@ TEST_CASE("quorum member: what is asked after it was cut off is asked, also wher
   wait_until([&] { return hangs.load(); }, "it is asked");
   const NoMoreDescriptors none;
   for (const int urgent : {1, 2}) {
-    member.post("one", QuorumMember::Word::urgent, [&](QuorumServer&, Stop stop) {
+    member.post("one", ServerWorker::Word::urgent, [&](QuorumServer&, StopToken stop) {
       asked += stop.requested() ? 100 : 1;
       return true;
     });

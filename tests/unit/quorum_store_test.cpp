@@ -49,16 +49,19 @@ struct Five {
           {.shown = "s" + std::to_string(members.size()), .store = store_on(server, clock), .marker = {}});
     }
     if (guarded) {
-      members[0].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+      members[0].marker = [all = markers](const MarkerNews&, const CallLimits&) -> Result<DataAge> {
         return DataAge{.age = Millis{all->age_ms}, .longest_ttl = 0ms, .sure = all->age_ms >= 3'600'000};
       };
-      members[1].marker = [all = markers](const MarkerNews&, const Limit&) -> Result<DataAge> {
+      members[1].marker = [all = markers](const MarkerNews&, const CallLimits&) -> Result<DataAge> {
         return DataAge{.age = std::chrono::hours{24}, .longest_ttl = Millis{all->longest_ms}, .sure = true};
       };
     }
     return std::make_unique<QuorumStore>(std::move(members), policy, clock, std::make_unique<SystemRng>());
   }
-  [[nodiscard]] Limit within(Millis time) const { return {.deadline = clock.now() + time, .stop = Stop::never()}; }
+  [[nodiscard]] CallLimits within(Millis time) const
+  {
+    return {.deadline = clock.now() + time, .stop = StopToken::never()};
+  }
   [[nodiscard]] std::ptrdiff_t held_by(const Owner& owner) const
   {
     return std::count_if(servers.begin(), servers.end(),
@@ -110,7 +113,7 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   }
   const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
   REQUIRE_FALSE(attempt);
-  CHECK(attempt.error().fault == Fault::unreachable);
+  CHECK(attempt.error().fault == ErrorCode::unreachable);
   CHECK(attempt.error().text == "3 of 5 servers failed, and it takes 3: connection refused, and 2 more");
   CHECK(down.held_by(alice) == 0);
   CHECK(down.servers[0]->asked() == std::vector<std::string>{"acquire alice", "take back alice"});
@@ -158,7 +161,7 @@ TEST_CASE("quorum store: a lock that too few servers still know of is neither ke
   five.servers[2]->be(Mood::down);
   const auto renewal = store->renew(spec, alice, five.within(5s));
   REQUIRE_FALSE(renewal);
-  CHECK(renewal.error().fault == Fault::unreachable);
+  CHECK(renewal.error().fault == ErrorCode::unreachable);
 }
 
 TEST_CASE("quorum store: the fencing number grows though the server with the greatest has no part in the next quorum")

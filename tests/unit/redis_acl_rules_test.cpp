@@ -46,7 +46,7 @@ int line_with(const Script& script, std::string_view text)
 TEST_CASE("rights: the commands are those of the scripts and our own, each once, and no more")
 {
   const std::vector<std::string> globs{"app:*"};
-  const auto rights = rights_for(globs);
+  const auto rights = acl_rules_for(globs);
   REQUIRE(rights);
   std::set<std::string> expected = called_by_scripts();
   CHECK(expected.erase("spublish") == 1);  // where there is a cluster
@@ -62,7 +62,7 @@ TEST_CASE("rights: the commands are those of the scripts and our own, each once,
 TEST_CASE("rights: a cluster needs some more")
 {
   const std::vector<std::string> globs{"app:*"};
-  const auto alone = *rights_for(globs);
+  const auto alone = *acl_rules_for(globs);
   auto rights = alone;
   add_cluster(rights);
   CHECK(rights.keys == alone.keys);
@@ -85,7 +85,7 @@ TEST_CASE("rights: scripts name each command where it is called, so that it can 
 TEST_CASE("rights: keys and channels are named after the glob as they are after a lock")
 {
   const std::vector<std::string> globs{"app:*"};
-  const auto rights = *rights_for(globs);
+  const auto rights = *acl_rules_for(globs);
   CHECK(rights.keys == std::vector<std::string>{"app:*",
                                                 "redisson_lock_token:{app:*}",
                                                 "rlock:holder:{app:*}",
@@ -127,15 +127,15 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
                                  "redisson_sc:app:*", "redisson_lock__channel:app:*:*", "rlock:taken:tagged:app:*",
                                  "rlock:owner:tagged:app:*:*", "rlock:done:tagged:app:*"});
   const std::vector<std::string> tagged{"{app}:*"};
-  CHECK(rights_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
-  CHECK(rights_for(tagged)->keys.size() == 19);
+  CHECK(acl_rules_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
+  CHECK(acl_rules_for(tagged)->keys.size() == 19);
   const std::vector<std::string> exact{"stock"};
-  CHECK(rights_for(exact)->keys.size() == 19);
+  CHECK(acl_rules_for(exact)->keys.size() == 19);
 }
 
 TEST_CASE("rights: all keys are one rule, which Redis lets no other follow")
 {
-  const auto rights = rights_for(std::vector<std::string>{"app:*", "*"});
+  const auto rights = acl_rules_for(std::vector<std::string>{"app:*", "*"});
   REQUIRE(rights);
   CHECK(rights->keys == std::vector<std::string>{"*"});
 }
@@ -143,9 +143,9 @@ TEST_CASE("rights: all keys are one rule, which Redis lets no other follow")
 TEST_CASE("rights: what no rule can say")
 {
   const std::vector<std::string> blank{"a b"};
-  CHECK(rights_for(blank).error().text.find("(try ? for it)") != std::string::npos);
+  CHECK(acl_rules_for(blank).error().text.find("(try ? for it)") != std::string::npos);
   const std::vector<std::string> split{"a}*"};
-  CHECK(rights_for(split).error().fault == Fault::config);
+  CHECK(acl_rules_for(split).error().fault == ErrorCode::config);
 }
 
 TEST_CASE("denial: the line of a script names command and key")

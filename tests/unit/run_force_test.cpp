@@ -28,17 +28,17 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   const LockName name = *LockName::parse("k");
   const Owner alice = Owner::of("alice");
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
-  REQUIRE(store.acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = Stop::never()}));
-  const auto holding = [&] {
+  REQUIRE(store.acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
+  const auto session = [&] {
     return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); });
   };
-  wait_until([&] { return holding() == 5; }, "all have granted");
+  wait_until([&] { return session() == 5; }, "all have granted");
   servers[4]->be(FakeServer::Mood::down);
 
   const ForceOrder order{
       .name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
   std::optional<Result<ForceEnd>> end;
-  std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, Stop::never())); });
+  std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, StopToken::never())); });
   const auto times = [&](const std::string& word) {
     const auto asked = servers[0]->asked();
     return std::count(asked.begin(), asked.end(), word);

@@ -20,8 +20,8 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-Aftermath after(std::optional<Ended> job, std::optional<Verdict> verdict = {}, std::optional<NotOurs> release = {},
-                bool automatic = true)
+JobOutcome after(std::optional<Ended> job, std::optional<Verdict> verdict = {}, std::optional<NotOurs> release = {},
+                 bool automatic = true)
 {
   return {.job = job, .locks = {{.lock = "stock", .verdict = verdict, .release = release}}, .automatic = automatic};
 }
@@ -34,11 +34,11 @@ TEST_CASE("ending: a process that may not be signalled is left")
 {
   struct Row {
     const char* why;
-    Aftermath after;
+    JobOutcome after;
     const char* expect;
   };
   const Row rows[] = {
-      {"a fixed lease is over", after(job(SIGKILL, Stopped::lifeline), {}, {}, false), "124"},
+      {"a fixed lease is over", after(job(SIGKILL, Stopped::shared_deadline), {}, {}, false), "124"},
       {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
       {"left behind by a job that ended well", after(job(exited(0))), "71"},
       {"the guardian was killed", after(std::nullopt), "71"},
@@ -56,7 +56,7 @@ TEST_CASE("ending: losing counts most, then what we did, then the job's own end"
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
   struct Row {
     const char* why;
-    Aftermath after;
+    JobOutcome after;
     const char* expect;
     const char* says;
   };
@@ -71,17 +71,17 @@ TEST_CASE("ending: losing counts most, then what we did, then the job's own end"
       {"forced, and never heard of it",
        after(job(exited(0)), {}, NotOurs{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
        "bob@db1"},
-      {"not renewed in time", after(job(SIGTERM, Stopped::lifeline), Unsure{"connection refused"}), "121",
+      {"not renewed in time", after(job(SIGTERM, Stopped::shared_deadline), Unsure{"connection refused"}), "121",
        "connection refused"},
       {"a job that ends well at the last moment of a lost lease", after(job(exited(0)), Unsure{"silence"}), "121",
        "silence"},
-      {"a fixed lease is over", after(job(SIGTERM, Stopped::lifeline), {}, {}, false), "124", "lease of stock"},
+      {"a fixed lease is over", after(job(SIGTERM, Stopped::shared_deadline), {}, {}, false), "124", "lease of stock"},
       {"--max-runtime", after(job(exited(0), Stopped::max_runtime)), "124", "--max-runtime"},
       {"the guardian was killed", after(std::nullopt), "71", "guardian"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    const Ending end = ending(row.after);
+    const RunOutcome end = ending(row.after);
     CHECK(shown(end.end) == row.expect);
     CHECK((end.line.empty() ? std::string(row.says).empty() : end.line.find(row.says) != std::string::npos));
   }
@@ -89,9 +89,9 @@ TEST_CASE("ending: losing counts most, then what we did, then the job's own end"
 
 TEST_CASE("ending: why it was not renewed is told even where the job was stopped before the verdict")
 {
-  LockFate fate{.lock = "stock", .verdict = {}, .release = {}};
+  LockOutcome fate{.lock = "stock", .verdict = {}, .release = {}};
   fate.trouble = "no renewal for 5s: silence";
-  const Ending end = ending({.job = job(SIGKILL, Stopped::lifeline), .locks = {fate}});
+  const RunOutcome end = ending({.job = job(SIGKILL, Stopped::shared_deadline), .locks = {fate}});
   CHECK(shown(end.end) == "121");
   CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
 }
@@ -99,15 +99,16 @@ TEST_CASE("ending: why it was not renewed is told even where the job was stopped
 TEST_CASE("ending: of several locks the one that was lost is named, the surest first")
 {
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
-  const LockFate fine{.lock = "fine", .verdict = {}, .release = {}, .valid_until = Instant{Millis{1}}};
-  const LockFate proven{.lock = "proven", .verdict = Gone{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockFate found{.lock = "found", .verdict = {}, .release = gone, .valid_until = Instant{Millis{9}}};
-  const LockFate unsure{
+  const LockOutcome fine{.lock = "fine", .verdict = {}, .release = {}, .valid_until = Instant{Millis{1}}};
+  const LockOutcome proven{
+      .lock = "proven", .verdict = Gone{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome found{.lock = "found", .verdict = {}, .release = gone, .valid_until = Instant{Millis{9}}};
+  const LockOutcome unsure{
       .lock = "unsure", .verdict = Unsure{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockFate later{.lock = "later", .verdict = {}, .release = {}, .valid_until = Instant{Millis{2}}};
+  const LockOutcome later{.lock = "later", .verdict = {}, .release = {}, .valid_until = Instant{Millis{2}}};
 
   struct Row {
-    std::vector<LockFate> locks;
+    std::vector<LockOutcome> locks;
     Ended job;
     bool automatic;
     const char* expect;
@@ -118,12 +119,16 @@ TEST_CASE("ending: of several locks the one that was lost is named, the surest f
       {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},
       {{fine, unsure, found}, job(exited(0)), true, "121", "lock found was"},
       {{fine, unsure}, job(exited(0)), true, "121", "lock unsure was"},
-      {{later, fine}, job(SIGTERM, Stopped::lifeline), true, "121", "lock fine was"},  // nobody had time to say why
-      {{later, fine}, job(SIGTERM, Stopped::lifeline), false, "124", "lease of later, fine was over"},
+      {{later, fine},
+       job(SIGTERM, Stopped::shared_deadline),
+       true,
+       "121",
+       "lock fine was"},  // nobody had time to say why
+      {{later, fine}, job(SIGTERM, Stopped::shared_deadline), false, "124", "lease of later, fine was over"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.says);
-    const Ending end = ending({.job = row.job, .locks = row.locks, .automatic = row.automatic});
+    const RunOutcome end = ending({.job = row.job, .locks = row.locks, .automatic = row.automatic});
     CHECK(shown(end.end) == row.expect);
     CHECK(end.line.find(row.says) != std::string::npos);
   }

@@ -56,7 +56,7 @@ TEST_CASE("slot: all keys and channels of a lock share one, whatever its kind an
       ++refused;
       continue;
     }
-    for (const Mode& mode : {Mode(Plain{}), Mode(Reader{}), Mode(Writer{}), Mode(Permits{2}), Mode(PlainString{})}) {
+    for (const Mode& mode : {Mode(Plain{}), Mode(Reader{}), Mode(Writer{}), Mode(Permits{2}), Mode(StringLock{})}) {
       const LockKeys keys(*name, mode);
       const std::string reads = keys.reads + "me:rwlock_timeout:1";
       const std::string ears = keys.owner_channel + "me";

@@ -48,5 +48,5 @@ TEST_CASE("subscription: a channel that is refused")
   const std::array<std::string_view, 1> channels{"a"};
   const auto subscription = Subscription::open(server.endpoint(), channels, real_clock, within(plenty));
   REQUIRE_FALSE(subscription);
-  CHECK(subscription.error().fault == Fault::refused);
+  CHECK(subscription.error().fault == ErrorCode::refused);
 }

@@ -13,7 +13,7 @@ std::string told(const char* url)
 {
   const auto endpoint = parse_url(url);
   if (!endpoint) {
-    CHECK(endpoint.error().fault == Fault::usage);
+    CHECK(endpoint.error().fault == ErrorCode::usage);
     return "error: " + endpoint.error().text;
   }
   return endpoint->shown() + " user=" + endpoint->user + " password=" + endpoint->password;

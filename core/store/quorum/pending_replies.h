@@ -27,9 +27,9 @@ using Answers = std::vector<std::optional<Result<T>>>;
 
 // Thread-safe: one waits, the servers' threads answer.
 template <typename T>
-class Round {
+class PendingReplies {
  public:
-  explicit Round(std::size_t servers) : m_answers(servers), m_news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  explicit PendingReplies(std::size_t servers) : m_answers(servers), m_news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   // What comes after take() is dropped.
   void put(std::size_t server, Result<T> answer)
@@ -44,7 +44,7 @@ class Round {
 
   // Until these answers are enough, or the limit.
   template <typename Enough>
-  void wait(const Clock& clock, const Limit& limit, Enough enough)
+  void wait(const Clock& clock, const CallLimits& limit, Enough enough)
   {
     for (;;) {
       {

@@ -44,16 +44,16 @@ Granted greatest(const Answers<T>& answers, Counts counts)
 }
 
 // The outer hold's: what was agreed on, wherever that is known.
-Granted as_agreed(const Answers<Reentry>& answers)
+Granted as_agreed(const Answers<ReentryResult>& answers)
 {
   const Granted agreed = greatest(answers, [](const Granted& granted) { return granted.agreed; });
   return agreed.fence > 0 ? agreed : greatest(answers, [](const Granted&) { return true; });
 }
 
 // AlreadyDone goes before NotOurs. There is one.
-Reentry refusal_in(const Answers<Reentry>& answers)
+ReentryResult refusal_in(const Answers<ReentryResult>& answers)
 {
-  std::optional<Reentry> refusal;
+  std::optional<ReentryResult> refusal;
   for (const auto& answer : answers) {
     if (answer && *answer && !std::holds_alternative<Granted>(**answer) &&
         (!refusal || std::holds_alternative<AlreadyDone>(**answer))) {
@@ -104,9 +104,9 @@ bool is_young(const Vote& vote, Millis needed)
 
 Error too_young(const std::string& shown, Millis age, Millis needed)
 {
-  return {Fault::unfit, shown + " has had its data for less than " + show_roughly(needed) +
-                            " and may have forgotten locks; it counts in " + show_roughly(needed - age) +
-                            " (--no-restart-guard if it keeps its data)"};
+  return {ErrorCode::unfit, shown + " has had its data for less than " + show_roughly(needed) +
+                                " and may have forgotten locks; it counts in " + show_roughly(needed - age) +
+                                " (--no-restart-guard if it keeps its data)"};
 }
 
 // The grant of a server that is too young does not count.
@@ -154,7 +154,7 @@ std::optional<Millis> old_enough_in(const Answers<Vote>& votes, Millis needed, s
 }
 
 // What could not be taken back earlier, of attempts that were made under other owners. It would refuse the lock to this one.
-Result<Done> settle_unreleased(QuorumServer& server, const Clock& clock, const Limit& limit)
+Result<Done> settle_unreleased(QuorumServer& server, const Clock& clock, const CallLimits& limit)
 {
   while (!server.unreleased.empty()) {
     const Unreleased& first = server.unreleased.front();
@@ -207,7 +207,8 @@ Millis ttl_of_quorum(const Answers<Attempt>& answers, std::size_t quorum)
 
 }  // namespace
 
-Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, const Manner&, const Limit& limit)
+Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions&,
+                                     const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const Instant asked_at = m_clock.now();
@@ -230,7 +231,7 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
     return Attempt{*done};
   }
   if (limit.stop.requested()) {
-    return Error{Fault::interrupted, "interrupted"};
+    return Error{ErrorCode::interrupted, "interrupted"};
   }
   if (decision != Decision::refused) {
     const Error error = no_quorum(answers, quorum);
@@ -248,9 +249,10 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
 
 // The marker is read after the answer: had the server lost its data in between, the marker would be gone as well. It is read
 // also of a server that refuses, because that one may know a longer ttl than those that grant.
-Answers<Vote> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit)
+Answers<Vote> QuorumStore::ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum,
+                                   const CallLimits& limit)
 {
-  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const Limit& within) -> Result<Vote> {
+  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const CallLimits& within) -> Result<Vote> {
     const auto settled = settle_unreleased(server, clock, within);
     if (!settled) {
       return settled.error();
@@ -286,7 +288,8 @@ void QuorumStore::spread(const Answers<Vote>& votes, Millis longest, Millis with
   for (std::size_t i = 0; i < size(); ++i) {
     if (votes[i] && *votes[i] && (*votes[i])->data && (*votes[i])->data->longest_ttl < longest) {
       m_members[i]->post(
-          "marker", QuorumMember::Word::last, [longest, within, &clock = m_clock](QuorumServer& server, Stop stop) {
+          "marker", ServerWorker::Word::last,
+          [longest, within, &clock = m_clock](QuorumServer& server, StopToken stop) {
             return static_cast<bool>(server.marker({.ttl = longest}, {.deadline = clock.now() + within, .stop = stop}));
           });
     }
@@ -295,13 +298,13 @@ void QuorumStore::spread(const Answers<Vote>& votes, Millis longest, Millis with
 
 // What is left to do once a quorum has granted: the number, what the markers are to know, and whether the lease still has time.
 Result<Attempt> QuorumStore::settle(const LockSpec& spec, const Owner& owner, const Granted& granted,
-                                    const std::set<std::string>& counting, Instant asked_at, const Limit& limit)
+                                    const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const bool any_quorum_knows = quorum == size();
   const auto count = [](const Answers<bool>& answers) { return tally(answers, [](bool raised) { return raised; }); };
   const auto request = [spec, owner, fence = granted.fence, any_quorum_knows, counting, &clock = m_clock](
-                           QuorumServer& server, const Limit& within) -> Result<bool> {
+                           QuorumServer& server, const CallLimits& within) -> Result<bool> {
     if (server.marker) {
       const bool counts = counting.contains(server.shown);
       const auto told = server.marker({.ttl = spec.ttl, .counts_since = counts ? server.has_data_since : 0}, within);
@@ -323,7 +326,7 @@ Result<Attempt> QuorumStore::settle(const LockSpec& spec, const Owner& owner, co
     return raised.error();
   }
   if (!*raised || m_clock.now() >= valid_until(asked_at, spec.ttl)) {
-    return Error{Fault::unfit,
+    return Error{ErrorCode::unfit,
                  "the servers need longer to answer than the lease lasts (give a longer --ttl or --lease)"};
   }
   m_backoff->settled();
@@ -349,7 +352,7 @@ void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answ
 Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took)
 {
   const auto other = most_common(answers);
-  const bool silent = std::holds_alternative<PlainString>(spec.mode);
+  const bool silent = std::holds_alternative<StringLock>(spec.mode);
   const bool shares = !silent && !std::holds_alternative<Plain>(spec.mode);
   const bool clear = other && other->servers >= quorum;
   const bool tied = !clear && !(shares && grants(answers).yes == 0);
@@ -376,16 +379,16 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
 
 // Counts once more wherever the owner holds it. Its number is the outer hold's, which was agreed on: a server that was
 // late to grant may have given it a greater one. It is written back anew, for the late ones.
-Result<Reentry> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
+Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const Millis within = std::chrono::ceil<Millis>(limit.deadline - m_clock.now());
-  const auto count = [](const Answers<Reentry>& answers) {
-    return tally(answers, [](const Reentry& entry) { return std::holds_alternative<Granted>(entry); });
+  const auto count = [](const Answers<ReentryResult>& answers) {
+    return tally(answers, [](const ReentryResult& entry) { return std::holds_alternative<Granted>(entry); });
   };
-  const auto answers = consult<Reentry>(
+  const auto answers = consult<ReentryResult>(
       Subject{topic_of(spec.name, hold)}, limit,
-      [spec, hold, &clock = m_clock](QuorumServer& server, const Limit& until) {
+      [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& until) {
         return once_told(server.store->reenter(spec, hold, until), server, spec.ttl, clock, until);
       },
       [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
@@ -405,7 +408,8 @@ Result<Reentry> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, con
   if (!raised) {
     return raised.error();
   }
-  return *raised ? Result<Reentry>(granted) : Result<Reentry>(Error{Fault::unreachable, "the lock was lost meanwhile"});
+  return *raised ? Result<ReentryResult>(granted)
+                 : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
 }  // namespace rlock

@@ -12,22 +12,22 @@
 namespace rlock {
 
 constexpr Millis told_for = std::chrono::hours{1};  // how long a marker needs not be told the same ttl again
-constexpr Millis lame_grace{50};  // for who did not answer lately: enough for the request to be on its way
+constexpr Millis unresponsive_grace{50};  // for who did not answer lately: enough for the request to be on its way
 
 // What is asked about: `further` what has to be asked after what was asked before, and not instead of it.
 struct Subject {
   std::string topic;
-  QuorumMember::Word word = QuorumMember::Word::last;
+  ServerWorker::Word word = ServerWorker::Word::last;
 };
 inline std::string topic_of(const LockName& name, const Hold& hold) { return hold.token() + " " + name.text(); }
 inline Subject further(const LockName& name, const Hold& hold)
 {
-  return {topic_of(name, hold), QuorumMember::Word::further};
+  return {topic_of(name, hold), ServerWorker::Word::further};
 }
 
 // That a lock which is renewed there, or anywhere else in the quorum, has this ttl: at first, when it is longer, and now and
 // then, for a marker forgets what it is not told.
-inline Result<Done> tell_ttl(QuorumServer& server, Millis ttl, const Clock& clock, const Limit& limit)
+inline Result<Done> tell_ttl(QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
 {
   if (!server.marker || (ttl <= server.told_ttl && clock.now() < server.tell_again_at)) {
     return Done{};
@@ -43,7 +43,7 @@ inline Result<Done> tell_ttl(QuorumServer& server, Millis ttl, const Clock& cloc
 
 // The same after an answer, which counts only then.
 template <typename T>
-Result<T> once_told(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const Limit& limit)
+Result<T> once_told(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
 {
   const auto told = answer ? tell_ttl(server, ttl, clock, limit) : Result<Done>(Done{});
   return told ? std::move(answer) : Result<T>(told.error());
@@ -91,15 +91,16 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
     }
     const Error& error = answer->error();
     first = first != nullptr ? first : &error;
-    if (error.fault != Fault::unreachable && error.fault != Fault::unfit && error.fault != Fault::interrupted) {
+    if (error.fault != ErrorCode::unreachable && error.fault != ErrorCode::unfit &&
+        error.fault != ErrorCode::interrupted) {
       ++lasting;
       first_lasting = first_lasting != nullptr ? first_lasting : &error;
     }
   }
-  const Error silence{Fault::unreachable, "no answer in time (raise --server-timeout)"};
+  const Error silence{ErrorCode::unreachable, "no answer in time (raise --server-timeout)"};
   const std::size_t failed = all.failed > spare ? all.failed : all.failed + all.silent;
   const Error& why = lasting > spare ? *first_lasting : first != nullptr ? *first : silence;
-  return {lasting > spare ? why.fault : Fault::unreachable,
+  return {lasting > spare ? why.fault : ErrorCode::unreachable,
           std::to_string(failed) + " of " + std::to_string(answers.size()) + " servers failed, and it takes " +
               std::to_string(quorum) + ": " + why.text +
               (failed > 1 ? ", and " + std::to_string(failed - 1) + " more" : "")};
@@ -109,11 +110,11 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
 template <typename T, typename Request>
 QuorumStore::Asked<T> QuorumStore::post_all(const Subject& subject, Instant deadline, Request request)
 {
-  auto round = std::make_shared<Round<T>>(size());
+  auto round = std::make_shared<PendingReplies<T>>(size());
   std::vector<bool> lame;
   for (std::size_t i = 0; i < size(); ++i) {
-    const auto task = [round, i, deadline, request](QuorumServer& server, Stop stop) {
-      Result<T> answer = request(server, Limit{.deadline = deadline, .stop = stop});
+    const auto task = [round, i, deadline, request](QuorumServer& server, StopToken stop) {
+      Result<T> answer = request(server, CallLimits{.deadline = deadline, .stop = stop});
       const bool answered = static_cast<bool>(answer);
       round->put(i, std::move(answer));
       return answered;
@@ -124,7 +125,7 @@ QuorumStore::Asked<T> QuorumStore::post_all(const Subject& subject, Instant dead
 }
 
 template <typename T, typename Request, typename Enough>
-Answers<T> QuorumStore::consult(const Subject& subject, const Limit& limit, Request request, Enough enough)
+Answers<T> QuorumStore::consult(const Subject& subject, const CallLimits& limit, Request request, Enough enough)
 {
   const auto round = post_all<T>(subject, limit.deadline, std::move(request)).round;
   round->wait(m_clock, limit, enough);
@@ -133,7 +134,7 @@ Answers<T> QuorumStore::consult(const Subject& subject, const Limit& limit, Requ
 
 // Waits for everybody: only for a moment for those who did not answer lately, if the others are enough.
 template <typename T, typename Request, typename Enough>
-Answers<T> QuorumStore::consult_all(const Subject& subject, const Limit& limit, Request request, Enough enough)
+Answers<T> QuorumStore::consult_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough)
 {
   const auto [round, lame] = post_all<T>(subject, limit.deadline, std::move(request));
   round->wait(m_clock, limit, [&lame = lame, &enough](const Answers<T>& answers) {
@@ -146,7 +147,7 @@ Answers<T> QuorumStore::consult_all(const Subject& subject, const Limit& limit, 
     }
     return all_answered || static_cast<bool>(enough(answers));
   });
-  round->wait(m_clock, {.deadline = std::min(limit.deadline, m_clock.now() + lame_grace), .stop = limit.stop},
+  round->wait(m_clock, {.deadline = std::min(limit.deadline, m_clock.now() + unresponsive_grace), .stop = limit.stop},
               [](const Answers<T>& answers) {
                 return std::all_of(answers.begin(), answers.end(),
                                    [](const auto& answer) { return answer.has_value(); });

@@ -24,12 +24,13 @@ QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std:
 
 Result<Done> QuorumListener::enough_left() const
 {
-  return m_ears.size() < m_least ? Result<Done>(Error{Fault::unreachable, "lost the subscriptions at too many servers"})
-                                 : Result<Done>(Done{});
+  return m_ears.size() < m_least
+             ? Result<Done>(Error{ErrorCode::unreachable, "lost the subscriptions at too many servers"})
+             : Result<Done>(Done{});
 }
 
 // At the servers that answer in time, one after the other.
-Result<Done> QuorumListener::hear_takings(std::size_t which, const Limit& limit)
+Result<Done> QuorumListener::hear_takings(std::size_t which, const CallLimits& limit)
 {
   std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) { return !ear->hear_takings(which, limit); });
   return enough_left();

@@ -21,8 +21,8 @@ class QuorumListener final : public Listener {
 
   [[nodiscard]] int fd() const override { return m_epoll.get(); }
   Result<Hints> heard(const Clock& clock) override;
-  Result<Done> hear_releases(std::size_t, const Limit&) override { return Done{}; }
-  Result<Done> hear_takings(std::size_t which, const Limit& limit) override;
+  Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
+  Result<Done> hear_takings(std::size_t which, const CallLimits& limit) override;
 
  private:
   Result<Done> enough_left() const;

@@ -141,11 +141,11 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
   return all;
 }
 
-Result<LockState> QuorumStore::inspect(const LockName& name, const Limit& limit)
+Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& limit)
 {
   auto answers = consult_all<LockState>(
       Subject{"inspect " + name.text()}, limit,
-      [name](QuorumServer& server, const Limit& within) { return server.store->inspect(name, within); },
+      [name](QuorumServer& server, const CallLimits& within) { return server.store->inspect(name, within); },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   return merged(name, std::move(answers));
 }
@@ -157,7 +157,7 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   const auto answers = consult_all<Locks>(
       Subject{"list"}, limits.whole,
       [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
-                                                                                const Limit& within) {
+                                                                                const CallLimits& within) {
         return server.store->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
@@ -188,11 +188,11 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
 }
 
 // By all of them: a success that one server remembers is one.
-Result<bool> QuorumStore::forget_success(const LockName& name, const Limit& limit)
+Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits& limit)
 {
   const auto answers = consult_all<bool>(
       Subject{"forget " + name.text()}, limit,
-      [name](QuorumServer& server, const Limit& within) { return server.store->forget_success(name, within); },
+      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_success(name, within); },
       [&](const auto& so_far) { return answered(so_far) == size(); });
   if (answered(answers) < size()) {
     return no_quorum(answers, size());
@@ -202,13 +202,13 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const Limit& limi
 
 // A step is done when the servers that did not answer are too few for the owner to hold the lock by them, or when enough
 // say that it holds it.
-Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const Limit& limit)
+Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
   const auto answers = consult_all<ForceAnswer>(
       Subject{"force " + call.name.text()}, limit,
-      [step, call](QuorumServer& server, const Limit& within) { return server.store->force(step, call, within); },
+      [step, call](QuorumServer& server, const CallLimits& within) { return server.store->force(step, call, within); },
       [&](const auto& so_far) { return answered(so_far) >= needed; });
   if (answered(answers) < needed) {
     return no_quorum(answers, needed);

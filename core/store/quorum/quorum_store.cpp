@@ -11,7 +11,7 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
-    m_members.push_back(std::make_unique<QuorumMember>(std::move(server)));
+    m_members.push_back(std::make_unique<ServerWorker>(std::move(server)));
   }
 }
 
@@ -20,26 +20,27 @@ QuorumStore::~QuorumStore() { rest(); }
 void QuorumStore::rest()
 {
   constexpr Millis look_every{1};
-  const Instant over = m_clock.now() + lame_grace;
+  const Instant over = m_clock.now() + unresponsive_grace;
   for (const auto& member : m_members) {
     member->hurry();
   }
   const auto is_idle = [](const auto& member) { return member->is_idle(); };
   while (m_clock.now() < over && !std::all_of(m_members.begin(), m_members.end(), is_idle)) {
-    m_clock.sleep_until(m_clock.now() + look_every, Stop::never());
+    m_clock.sleep_until(m_clock.now() + look_every, StopToken::never());
   }
   for (const auto& member : m_members) {
     member->rest();
   }
 }
 
-Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit)
+Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                      const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const auto count = [](const Answers<bool>& answers) { return tally(answers, [](bool raised) { return raised; }); };
   const auto answers = consult<bool>(
       further(spec.name, owner), limit,
-      [spec, owner, fence](QuorumServer& server, const Limit& within) {
+      [spec, owner, fence](QuorumServer& server, const CallLimits& within) {
         return server.store->raise_fence(spec, owner, fence, within);
       },
       [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
@@ -51,36 +52,36 @@ Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, 
 void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced,
                                Millis within)
 {
-  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& server, Stop stop) {
-    const Parting parting{.keep = Millis{0}, .succeeded = false, .announced = announced};
-    const Limit limit{.deadline = clock.now() + within, .stop = stop};
-    const auto released = server.store->release(spec, hold, parting, limit);
+  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& server, StopToken stop) {
+    const ReleaseOptions release_options{.keep = Millis{0}, .succeeded = false, .announced = announced};
+    const CallLimits limit{.deadline = clock.now() + within, .stop = stop};
+    const auto released = server.store->release(spec, hold, release_options, limit);
     if (!released) {
       server.unreleased.push_back({.spec = spec, .hold = hold, .over = clock.now() + spec.ttl});
     }
     return static_cast<bool>(released);
   };
-  m_members[member]->post(topic_of(spec.name, hold), QuorumMember::Word::last, task);
+  m_members[member]->post(topic_of(spec.name, hold), ServerWorker::Word::last, task);
 }
 
-Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
+Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
-  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const Limit& within) {
+  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
     return once_told(server.store->renew(spec, owner, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, owner, limit);
 }
 
-Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
-  const auto request = [spec, hold, &clock = m_clock](QuorumServer& server, const Limit& within) {
+  const auto request = [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
     return once_told(server.store->renew_hold(spec, hold, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, hold, limit);
 }
 
 Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
-                                      const Limit& limit)
+                                      const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const auto count = [](const Answers<Renewal>& answers) {
@@ -114,16 +115,17 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
 
 // Who goes must not leave a request behind that is still under way to a server that hangs: it is cut off, so that the word
 // of the release can be sent.
-Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit)
+Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+                                     const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
   const auto count = [](const Answers<Release>& answers) {
     return tally(answers, [](const Release& release) { return !std::holds_alternative<NotOurs>(release); });
   };
-  const auto request = [spec, hold, parting](QuorumServer& server, const Limit& within) {
-    return server.store->release(spec, hold, parting, within);
+  const auto request = [spec, hold, release_options](QuorumServer& server, const CallLimits& within) {
+    return server.store->release(spec, hold, release_options, within);
   };
-  const Subject subject{topic_of(spec.name, hold), QuorumMember::Word::urgent};
+  const Subject subject{topic_of(spec.name, hold), ServerWorker::Word::urgent};
   const auto answers = consult_all<Release>(subject, limit, request, [&](const auto& so_far) {
     return decide_proof(count(so_far), quorum) != Decision::open;
   });
@@ -147,14 +149,15 @@ Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, con
 
 // A quorum is enough: who lets go of the lock says so on one of them at least.
 Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockSpec> specs, const Owner& owner,
-                                                      const Limit& limit)
+                                                      const CallLimits& limit)
 {
   using Ear = std::unique_ptr<Listener>;
   const std::size_t quorum = majority();
   const auto count = [](const Answers<Ear>& answers) { return tally(answers, [](const Ear&) { return true; }); };
   auto answers = consult<Ear>(
       Subject{"listen " + topic_of(specs.front().name, owner)}, limit,
-      [all = std::vector(specs.begin(), specs.end()), owner](QuorumServer& server, const Limit& within) -> Result<Ear> {
+      [all = std::vector(specs.begin(), specs.end()), owner](QuorumServer& server,
+                                                             const CallLimits& within) -> Result<Ear> {
         auto ear = server.store->listen(all, owner, within);
         auto hears = ear ? Result<Done>(Done{}) : Result<Done>(ear.error());
         for (std::size_t which = 0; hears && which < all.size(); ++which) {

@@ -66,42 +66,46 @@ class QuorumStore final : public LockStore {
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit) override;
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+                          const CallLimits& limit) override;
   [[nodiscard]] bool takes_back() const override { return true; }
-  Result<Reentry> reenter(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
-  Result<bool> is_queued(const LockSpec&, const Owner&, const Limit&) override { return false; }
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const Limit& limit) override;
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit) override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit) override;
-  Result<LockState> inspect(const LockName& name, const Limit& limit) override;
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                           const CallLimits& limit) override;
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+                          const CallLimits& limit) override;
+  Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
-                                           const Limit& limit) override;
-  Result<bool> forget_success(const LockName& name, const Limit& limit) override;
-  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const Limit& limit) override;
+                                           const CallLimits& limit) override;
+  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   void forget() override {}  // each server's connection goes with the request that failed on it
   void rest() override;
 
  private:
-  using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const Limit&)>;
-  Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold, const Limit& limit);
+  using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
+  Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
+                           const CallLimits& limit);
 
   template <typename T>
   struct Asked {
-    std::shared_ptr<Round<T>> round;
+    std::shared_ptr<PendingReplies<T>> round;
     std::vector<bool> lame;  // whose answers are not worth waiting for
   };
   template <typename T, typename Request>
   Asked<T> post_all(const Subject& subject, Instant deadline, Request request);
   template <typename T, typename Request, typename Enough>
-  Answers<T> consult(const Subject& subject, const Limit& limit, Request request, Enough enough);
+  Answers<T> consult(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
   template <typename T, typename Request, typename Enough>
-  Answers<T> consult_all(const Subject& subject, const Limit& limit, Request request, Enough enough);
+  Answers<T> consult_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
 
-  Answers<Vote> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const Limit& limit);
+  Answers<Vote> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const CallLimits& limit);
   Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted,
-                         const std::set<std::string>& counting, Instant asked_at, const Limit& limit);
+                         const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit);
   void spread(const Answers<Vote>& votes, Millis longest, Millis within);
   void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
@@ -116,7 +120,7 @@ class QuorumStore final : public LockStore {
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
-  std::vector<std::unique_ptr<QuorumMember>> m_members;
+  std::vector<std::unique_ptr<ServerWorker>> m_members;
 };
 
 }  // namespace rlock

@@ -21,9 +21,9 @@ void withdraw(const StopSource& stop)
 
 }  // namespace
 
-QuorumMember::QuorumMember(QuorumServer server) : m_server(std::move(server)) {}
+ServerWorker::ServerWorker(QuorumServer server) : m_server(std::move(server)) {}
 
-void QuorumMember::rest()
+void ServerWorker::rest()
 {
   if (!m_thread.joinable()) {
     return;
@@ -38,7 +38,7 @@ void QuorumMember::rest()
   m_over = false;
 }
 
-bool QuorumMember::post(std::string topic, Word word, Task task)
+bool ServerWorker::post(std::string topic, Word word, Task task)
 {
   bool lame = false;
   {
@@ -63,7 +63,7 @@ bool QuorumMember::post(std::string topic, Word word, Task task)
   return lame;
 }
 
-void QuorumMember::cut_off()
+void ServerWorker::cut_off()
 {
   if (m_busy && !m_interrupted) {
     m_interrupted = true;
@@ -71,7 +71,7 @@ void QuorumMember::cut_off()
   }
 }
 
-void QuorumMember::hurry()
+void ServerWorker::hurry()
 {
   const std::lock_guard guard(m_mutex);
   if (!m_posted.empty()) {
@@ -79,13 +79,13 @@ void QuorumMember::hurry()
   }
 }
 
-bool QuorumMember::is_idle() const
+bool ServerWorker::is_idle() const
 {
   const std::lock_guard guard(m_mutex);
   return !m_busy && m_posted.empty();
 }
 
-void QuorumMember::work()
+void ServerWorker::work()
 {
   std::unique_lock lock(m_mutex);
   for (;;) {
@@ -99,7 +99,7 @@ void QuorumMember::work()
     const Posted next = std::move(m_posted.front());
     m_posted.pop_front();
     m_busy = true;
-    const Stop stop = m_stop.token();
+    const StopToken stop = m_stop.token();
     lock.unlock();
     const bool answered = next.task(m_server, stop);
     lock.lock();

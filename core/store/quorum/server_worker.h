@@ -33,7 +33,7 @@ struct QuorumServer {
   std::string shown;  // for people
   std::unique_ptr<LockStore> store;
   // Since when it has its data. Missing: it never loses its data.
-  std::function<Result<DataAge>(const MarkerNews&, const Limit&)> marker;
+  std::function<Result<DataAge>(const MarkerNews&, const CallLimits&)> marker;
   std::int64_t has_data_since = 0;          // DataAge::since of the last answer
   Millis told_ttl{0};                       // the longest ttl that it was told,
   Instant tell_again_at{};                  // until when that is enough
@@ -41,15 +41,15 @@ struct QuorumServer {
 };
 
 // The thread is started by the first request. Its methods are for one other thread.
-class QuorumMember {
+class ServerWorker {
  public:
   // False: there was no answer. Called from the thread; over soon when the stop is readable.
-  using Task = std::function<bool(QuorumServer& server, Stop stop)>;
+  using Task = std::function<bool(QuorumServer& server, StopToken stop)>;
 
-  explicit QuorumMember(QuorumServer server);  // std::system_error: no descriptor to be had
-  ~QuorumMember() { rest(); }                  // what was not begun never is
-  QuorumMember(const QuorumMember&) = delete;
-  QuorumMember& operator=(const QuorumMember&) = delete;
+  explicit ServerWorker(QuorumServer server);  // std::system_error: no descriptor to be had
+  ~ServerWorker() { rest(); }                  // what was not begun never is
+  ServerWorker(const ServerWorker&) = delete;
+  ServerWorker& operator=(const ServerWorker&) = delete;
 
   // After all that was posted before. But a last word goes instead of all that was posted on the same topic and has not
   // begun, and a further one instead of such a one: what is asked of a server that hangs does not pile up. An urgent

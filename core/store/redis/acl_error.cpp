@@ -58,7 +58,7 @@ std::string argument(std::string_view source, std::string_view text, const Scrip
 
 bool is_about_types(const Error& error)
 {
-  return error.fault == Fault::config && error.text.find("WRONGTYPE") != std::string::npos;
+  return error.fault == ErrorCode::config && error.text.find("WRONGTYPE") != std::string::npos;
 }
 
 // What belongs at each key that lib/names.lua tells of; empty: several things, or nothing of this kind.
@@ -66,7 +66,7 @@ constexpr std::array<std::string_view, 11> types{"",     "string", "hash", "hash
                                                  "hash", "string", "list", "zset", "string"};
 constexpr std::size_t second = 9;
 
-Error misplaced(Error error, Transport& transport, const ScriptCall& call, const Limit& limit)
+Error misplaced(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {
   for (std::size_t i = 0; i < std::min(types.size(), call.keys.size()); ++i) {
     if (types[i].empty() || (i == second && !call.script.name.starts_with("permits"))) {
@@ -78,7 +78,7 @@ Error misplaced(Error error, Transport& transport, const ScriptCall& call, const
       const std::string key = printable(call.keys[i]);
       std::string text = key + " is a " + printable(reply->text) + ", where a ";
       text.append(types[i]).append(" of rlock's belongs (delete it: DEL ").append(key);
-      return {Fault::config, text.append("; or choose another key for the lock)")};
+      return {ErrorCode::config, text.append("; or choose another key for the lock)")};
     }
   }
   return error;
@@ -88,7 +88,7 @@ Error misplaced(Error error, Transport& transport, const ScriptCall& call, const
 
 bool is_about_keys(const Error& error)
 {
-  return error.fault == Fault::refused &&
+  return error.fault == ErrorCode::refused &&
          (error.text.find("access one of the keys") != std::string::npos ||  // Redis 7.0
           error.text.find("access a key") != std::string::npos);             // 7.2
 }
@@ -117,9 +117,9 @@ std::string requests_on_line(const ScriptCall& call, int line)
   return found;
 }
 
-bool is_unclear(const Error& error) { return error.fault == Fault::refused || is_about_types(error); }
+bool is_unclear(const Error& error) { return error.fault == ErrorCode::refused || is_about_types(error); }
 
-Error explained(Error error, Transport& transport, const ScriptCall& call, const Limit& limit)
+Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {
   if (is_about_types(error)) {
     return misplaced(std::move(error), transport, call, limit);

@@ -25,6 +25,6 @@ bool is_unclear(const Error& error);
 // `error`, which came of the call, with the command, the key or the channel that was refused, or the key that holds
 // something else than what rlock keeps there. A key that the server refused before it ran the script, or that holds
 // something else, is looked for by asking for each.
-Error explained(Error error, Transport& transport, const ScriptCall& call, const Limit& limit);
+Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit);
 
 }  // namespace rlock

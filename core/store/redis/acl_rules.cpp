@@ -63,7 +63,7 @@ constexpr auto cluster_commands =
     std::to_array<std::string_view>({"asking", "cluster|slots", "pubsub|shardnumsub", "spublish", "ssubscribe"});
 
 // All that is named after a lock: a name that is a glob makes globs of them.
-void add(Rights& rights, const LockName& glob)
+void add(AclRules& rights, const LockName& glob)
 {
   const LockKeys keys(glob);
   for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
@@ -72,7 +72,7 @@ void add(Rights& rights, const LockName& glob)
   }
   rights.keys.push_back(keys.reads + "*:rwlock_timeout:*");
 
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{}), Mode(PlainString{})}) {
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{}), Mode(StringLock{})}) {
     const LockKeys of_kind(glob, mode);
     rights.keys.insert(rights.keys.end(), {of_kind.queue, of_kind.waiters});
     if (!of_kind.channel.empty()) {
@@ -103,14 +103,14 @@ void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::str
   }
 }
 
-Result<Done> add_tagged_names(Rights& rights, const std::string& glob)
+Result<Done> add_tagged_names(AclRules& rights, const std::string& glob)
 {
   const std::string tag = "{tag}";
   const auto name = LockName::parse(tag);
   if (!name) {
     return name.error();
   }
-  Rights of_tag;
+  AclRules of_tag;
   add(of_tag, *name);
   add_with_tag(rights.keys, of_tag.keys, tag, glob);
   add_with_tag(rights.channels, of_tag.channels, tag, glob);
@@ -119,16 +119,16 @@ Result<Done> add_tagged_names(Rights& rights, const std::string& glob)
 
 }  // namespace
 
-Result<Rights> rights_for(std::span<const std::string> globs)
+Result<AclRules> acl_rules_for(std::span<const std::string> globs)
 {
-  Rights rights;
+  AclRules rights;
   for (const std::string& glob : globs) {
     const auto name = LockName::parse(glob);
     if (!name) {
       return name.error();
     }
     if (glob.find(' ') != std::string::npos) {
-      return Error{Fault::usage,
+      return Error{ErrorCode::usage,
                    "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
     }
     add(rights, *name);
@@ -147,7 +147,7 @@ Result<Rights> rights_for(std::span<const std::string> globs)
   return rights;
 }
 
-void add_cluster(Rights& rights)
+void add_cluster(AclRules& rights)
 {
   rights.commands.insert(rights.commands.end(), cluster_commands.begin(), cluster_commands.end());
 }

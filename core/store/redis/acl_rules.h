@@ -11,16 +11,16 @@
 
 namespace rlock {
 
-struct Rights {
+struct AclRules {
   std::vector<std::string> keys;      // globs, as LockKeys names them
   std::vector<std::string> channels;  // globs
   std::vector<std::string> commands;  // "get", "pubsub|numsub"
 };
 
 // For all locks whose names match one of the globs, with or without a {tag} in the name. Faults: those of LockName::parse, and usage for a blank, which no rule can have.
-Result<Rights> rights_for(std::span<const std::string> globs);
+Result<AclRules> acl_rules_for(std::span<const std::string> globs);
 
 // What is needed besides where the server is a node of a cluster; Redis 6 knows some of it not.
-void add_cluster(Rights& rights);
+void add_cluster(AclRules& rights);
 
 }  // namespace rlock

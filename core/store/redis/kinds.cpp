@@ -27,7 +27,7 @@ const std::array<Named, 4> names{
     Named{"lock", Plain{}, "leave out -s, -x, --permits and --format"},
     Named{"read-write lock", Writer{}, "take it with -s or -x"},
     Named{"permits", Permits{0}, "take one with --permits N"},
-    Named{"string", PlainString{}, "if it is a lock, take it with --format string"},
+    Named{"string", StringLock{}, "if it is a lock, take it with --format string"},
 };
 
 const Named* find(std::string_view name)
@@ -45,7 +45,7 @@ struct ScriptsOf {
   const KindScripts& operator()(const Reader&) const { return rw; }
   const KindScripts& operator()(const Writer&) const { return rw; }
   const KindScripts& operator()(const Permits&) const { return permits; }
-  const KindScripts& operator()(const PlainString&) const { return string; }
+  const KindScripts& operator()(const StringLock&) const { return string; }
 };
 
 struct WishOf {
@@ -53,7 +53,7 @@ struct WishOf {
   std::string operator()(const Reader&) const { return "read"; }
   std::string operator()(const Writer&) const { return "write"; }
   std::string operator()(const Permits& wanted) const { return std::to_string(wanted.limit); }
-  std::string operator()(const PlainString&) const { return {}; }
+  std::string operator()(const StringLock&) const { return {}; }
 };
 
 }  // namespace

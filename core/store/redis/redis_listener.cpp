@@ -86,7 +86,7 @@ class SubscribedListener final : public Listener {
   {
     Hints hints(m_locks.size());
     for (;;) {
-      const auto message = m_subscription.next({.deadline = clock.now(), .stop = Stop::never()});
+      const auto message = m_subscription.next({.deadline = clock.now(), .stop = StopToken::never()});
       if (!message) {
         return message.error();
       }
@@ -101,7 +101,7 @@ class SubscribedListener final : public Listener {
     }
   }
 
-  Result<Done> hear_releases(std::size_t which, const Limit& limit) override
+  Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override
   {
     Channels& lock = m_locks[which];
     if (lock.hears_releases || lock.releases.empty()) {
@@ -112,7 +112,7 @@ class SubscribedListener final : public Listener {
     return add(lock.releases, limit);
   }
 
-  Result<Done> hear_takings(std::size_t which, const Limit& limit) override
+  Result<Done> hear_takings(std::size_t which, const CallLimits& limit) override
   {
     Channels& lock = m_locks[which];
     if (lock.hears_takings) {
@@ -124,7 +124,7 @@ class SubscribedListener final : public Listener {
   }
 
  private:
-  Result<Done> add(const std::string& channel, const Limit& limit)
+  Result<Done> add(const std::string& channel, const CallLimits& limit)
   {
     const auto added = m_subscription.add(channel, limit);
     return added ? added : Result<Done>(subscribing(std::array{std::string_view(channel)}, added.error()));
@@ -138,7 +138,7 @@ class SubscribedListener final : public Listener {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockSpec> specs, const Owner& owner,
-                                                     const Limit& limit)
+                                                     const CallLimits& limit)
 {
   std::vector<Channels> locks;
   for (const LockSpec& spec : specs) {

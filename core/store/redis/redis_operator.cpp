@@ -81,7 +81,7 @@ std::string_view word_for(ForceStep step)
 }  // namespace
 
 // Of a kind that only the key itself tells: asked as a plain lock first, then as what it says it is.
-Result<LockState> RedisStore::inspect(const LockName& name, const Limit& limit)
+Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
 {
   Mode mode = Plain{};
   for (bool first = true;; first = false) {
@@ -121,14 +121,14 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
     if (state && state->held() && state->proven) {
       locks.push_back(*std::move(state));
-    } else if (!state && state.error().fault != Fault::config && state.error().fault != Fault::usage) {
+    } else if (!state && state.error().fault != ErrorCode::config && state.error().fault != ErrorCode::usage) {
       return state.error();
     }
   }
   return locks;
 }
 
-Result<bool> RedisStore::forget_success(const LockName& name, const Limit& limit)
+Result<bool> RedisStore::forget_success(const LockName& name, const CallLimits& limit)
 {
   const std::string done = LockKeys(name).done;
   const std::array<std::string_view, 2> argv{"DEL", done};
@@ -140,7 +140,7 @@ Result<bool> RedisStore::forget_success(const LockName& name, const Limit& limit
 }
 
 // {'held', owner, count, info, listening, lasts, silent, is an rlock}
-Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const Limit& limit)
+Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for, const CallLimits& limit)
 {
   const Script& script = scripts_of(call_for.mode).force;
   const auto reply = call(script, call_for.name, call_for.mode, call_for.owner,

@@ -73,7 +73,7 @@ Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
     return Release{StillHeld{answer.integer(1)}};
   }
   if (answer.is("left")) {
-    return Release{Left{}};
+    return Release{Dequeued{}};
   }
   if (answer.is("lost")) {
     return Release{not_ours(answer)};
@@ -85,7 +85,7 @@ Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
 
 // Every script is given the same keys, and the same five words before its own.
 Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
-                               std::initializer_list<std::string_view> args, const Limit& limit)
+                               std::initializer_list<std::string_view> args, const CallLimits& limit)
 {
   const LockKeys keys(name, mode);
   const std::string wish = wish_of(mode);
@@ -103,7 +103,7 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
 // On the connection of the acquire: WAIT means what was written on its own.
-Result<Done> RedisStore::await_replicas(const LockSpec& spec, const Limit& limit)
+Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
   if (spec.sync.replicas == 0) {
     return Done{};
@@ -118,12 +118,14 @@ Result<Done> RedisStore::await_replicas(const LockSpec& spec, const Limit& limit
   if (reply->kind == Reply::Kind::integer && reply->integer >= static_cast<std::int64_t>(spec.sync.replicas)) {
     return Done{};
   }
-  return Error{Fault::unfit, std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " + wanted +
-                                 " had the lock " + printable(spec.name.text()) + " within " + show(spec.sync.within) +
-                                 ": it was given back (raise --server-timeout, or look at the replicas)"};
+  return Error{ErrorCode::unfit, std::to_string(reply->integer) + " of the " + wanted + " replicas of --sync " +
+                                     wanted + " had the lock " + printable(spec.name.text()) + " within " +
+                                     show(spec.sync.within) +
+                                     ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const Manner& manner, const Limit& limit)
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+                                    const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
@@ -148,11 +150,11 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
                       .place = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
-                      .silent = held && std::holds_alternative<PlainString>(spec.mode) && !answer.has(4),
+                      .silent = held && std::holds_alternative<StringLock>(spec.mode) && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
 }
 
-Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const Limit& limit)
+Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply =
@@ -163,18 +165,18 @@ Result<Reentry> RedisStore::reenter(const LockSpec& spec, const Hold& hold, cons
   }
   const Answer answer(*reply);
   if (answer.is("granted")) {
-    return Reentry{granted_in(answer)};
+    return ReentryResult{granted_in(answer)};
   }
   if (answer.is("done")) {
-    return Reentry{AlreadyDone{Millis{answer.integer(1)}}};
+    return ReentryResult{AlreadyDone{Millis{answer.integer(1)}}};
   }
   if (answer.is("lost")) {
-    return Reentry{not_ours(answer)};
+    return ReentryResult{not_ours(answer)};
   }
   return answer.unexpected(script, spec.name);
 }
 
-Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
+Result<DataAge> RedisStore::marker(const MarkerNews& news, const CallLimits& limit)
 {
   const std::array<std::string_view, 1> keys{marker_key};
   const std::string ttl = text_of(news.ttl);
@@ -185,7 +187,7 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
     return reply.error();
   }
   if (reply->elements.size() != 4) {
-    return Error{Fault::internal, "the marker of a server of the quorum cannot be read"};
+    return Error{ErrorCode::internal, "the marker of a server of the quorum cannot be read"};
   }
   return DataAge{.age = Millis{reply->elements[0].integer},
                  .longest_ttl = Millis{reply->elements[1].integer},
@@ -193,7 +195,7 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const Limit& limit)
                  .sure = reply->elements[3].integer == 1};
 }
 
-Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const Limit& limit)
+Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
   const std::string queue = LockKeys(spec.name, spec.mode).queue;
   const std::array<std::string_view, 3> argv{"ZSCORE", queue, owner.text()};
@@ -204,18 +206,18 @@ Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, con
   return reply->kind != Reply::Kind::nil;
 }
 
-Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const Limit& limit)
+Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
   return renew_as(spec, owner, "", limit);
 }
 
-Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const Limit& limit)
+Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   return renew_as(spec, hold.owner, hold.id, limit);
 }
 
 Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold,
-                                     const Limit& limit)
+                                     const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
   const auto reply =
@@ -233,7 +235,8 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const Limit& limit)
+Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                     const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).raise;
   const auto reply = call(script, spec.name, spec.mode, owner, {std::to_string(fence)}, limit);
@@ -247,17 +250,19 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const Parting& parting, const Limit& limit)
+Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+                                    const CallLimits& limit)
 {
-  const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
-                          {hold.id, std::to_string(parting.announced ? m_ears->load() : -1), text_of(parting.keep),
-                           text_of(parting.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
-                          limit);
+  const auto reply =
+      call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
+           {hold.id, std::to_string(release_options.announced ? m_ears->load() : -1), text_of(release_options.keep),
+            text_of(release_options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+           limit);
   return release_of(reply, spec);
 }
 
 std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* const> specs, const Owner& owner,
-                                                      const Limit& limit)
+                                                      const CallLimits& limit)
 {
   std::vector<ScriptCall> calls;
   for (const LockSpec* spec : specs) {

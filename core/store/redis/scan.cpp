@@ -34,7 +34,7 @@ Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_v
       return page.error();
     }
     if (page->elements.size() != 2) {
-      return Error{Fault::internal, "the answer to SCAN makes no sense"};
+      return Error{ErrorCode::internal, "the answer to SCAN makes no sense"};
     }
     cursor = page->elements[0].text;
     for (const Reply& key : page->elements[1].elements) {
@@ -52,7 +52,7 @@ bool is_bookkeeping(const std::string& key)
 
 // Appends those that look like locks.
 Result<Done> look_through(Transport& transport, std::string_view route, std::span<const std::string> hashes,
-                          Keys& found, const Limit& limit)
+                          Keys& found, const CallLimits& limit)
 {
   const std::vector<std::string_view> args(hashes.begin(), hashes.end());
   const auto reply = run_script_at(transport, route, scripts::look_through, args, limit);

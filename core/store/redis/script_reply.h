@@ -54,27 +54,27 @@ class Answer {
   [[nodiscard]] Error unexpected(const Script& script, const LockName& name) const
   {
     if (is("other")) {
-      return {Fault::config, "the key " + printable(name.text()) + " holds " + printable(with_article(text(1))) +
-                                 ", not a lock of this kind (" + std::string(advice_for(text(1))) + ")"};
+      return {ErrorCode::config, "the key " + printable(name.text()) + " holds " + printable(with_article(text(1))) +
+                                     ", not a lock of this kind (" + std::string(advice_for(text(1))) + ")"};
     }
     if (is("differs")) {
       const std::string there = std::to_string(integer(1));
       if (there == "0") {
-        return {Fault::config, "the permits of " + printable(name.text()) +
-                                   " are 0, because the record of their holders was " +
-                                   "deleted (delete the key on the server)"};
+        return {ErrorCode::config, "the permits of " + printable(name.text()) +
+                                       " are 0, because the record of their holders was " +
+                                       "deleted (delete the key on the server)"};
       }
-      return {Fault::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
-                                 std::to_string(integer(2)) + " (give --permits " + there +
-                                 "; their number may change while none is held)"};
+      return {ErrorCode::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
+                                     std::to_string(integer(2)) + " (give --permits " + there +
+                                     "; their number may change while none is held)"};
     }
     if (is("denied")) {
       return {
-          Fault::refused,
+          ErrorCode::refused,
           "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +
               " to this user (grant it, for without it the lock could not be released; rlock acl prints all rules)"};
     }
-    return {Fault::internal, "the answer of " + std::string(script.name) + " makes no sense"};
+    return {ErrorCode::internal, "the answer of " + std::string(script.name) + " makes no sense"};
   }
 
  private:

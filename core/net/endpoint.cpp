@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/endpoint.h"
+
+#include "base/text.h"
+
+#include <string_view>
+
+namespace rlock {
+namespace {
+
+// The form that parse_url reads back, in which an '@' is not taken for the end of a secret.
+std::string percent_encoded(std::string_view path)
+{
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  constexpr std::string_view special = "%?#@ \\";
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_control(c) || byte >= 0x80 || special.find(c) != std::string_view::npos) {
+      out += '%';
+      out += digits[byte >> 4];
+      out += digits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string show_sentinel(const Endpoint& endpoint)
+{
+  std::string hosts;
+  for (const HostPort& at : endpoint.sentinels.hosts) {
+    hosts += (hosts.empty() ? "" : ",") + show(at);
+  }
+  const bool differ = endpoint.tls.has_value() != endpoint.sentinels.tls.has_value();
+  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + hosts + "/" + endpoint.sentinels.master +
+         (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) +
+         (differ ? std::string("?sentinel_tls=") + (endpoint.sentinels.tls ? "yes" : "no") : "");
+}
+
+}  // namespace
+
+std::string show(const HostPort& at)
+{
+  const bool ipv6 = at.host.find(':') != std::string::npos;
+  return (ipv6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
+}
+
+std::string Endpoint::shown() const
+{
+  if (kind == Kind::local) {
+    return "local:";
+  }
+  if (kind == Kind::unix_socket) {
+    return "unix://" + percent_encoded(path) + (db == 0 ? "" : "?db=" + std::to_string(db));
+  }
+  if (kind == Kind::sentinel) {
+    return show_sentinel(*this);
+  }
+  if (kind == Kind::cluster) {
+    std::string hosts;
+    for (const HostPort& node : nodes) {
+      hosts += (hosts.empty() ? "" : ",") + show(node);
+    }
+    return (tls ? "rediss+cluster://" : "redis+cluster://") + hosts;
+  }
+  return (tls ? "rediss://" : "redis://") + show(HostPort{host, port}) + (db == 0 ? "" : "/" + std::to_string(db));
+}
+
+}  // namespace rlock

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/event_log_query.h"
+
+#include "store/redis/acl_error.h"
+#include "store/redis/scan.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+}  // namespace
+
+Result<std::vector<std::vector<EventLogEntry>>> read_event_logs(Transport& transport,
+                                                                std::span<const EventLogQuery> queries,
+                                                                const CallLimits& limit)
+{
+  std::vector<Request> requests;
+  for (const EventLogQuery& query : queries) {
+    requests.push_back({.route_key = query.name.text(), .words = {"LRANGE", LockKeys(query.name).events, "0", "-1"}});
+  }
+  const auto replies = transport.call_each(requests, limit);
+  std::vector<std::vector<EventLogEntry>> trails;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i]) {
+      const Error& error = replies[i].error();
+      return is_about_keys(error) ? naming(LockKeys(queries[i].name).events, error) : error;
+    }
+    std::vector<EventLogEntry> entries;
+    const auto& all = replies[i]->elements;
+    const auto seen =
+        std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
+    for (auto each = seen.base(); each != all.end(); ++each) {
+      entries.push_back(EventLogEntry::of(each->text));
+    }
+    trails.push_back(std::move(entries));
+  }
+  return trails;
+}
+
+Result<std::vector<LockName>> find_event_logs(Transport& transport, std::string_view pattern, const PerAnswer& limits)
+{
+  const auto locks = locks_beside(transport, "events", pattern, "list", limits);
+  if (!locks) {
+    return locks.error();
+  }
+  std::vector<LockName> found;
+  for (const std::string& lock : *locks) {
+    if (auto name = LockName::parse(lock)) {
+      found.push_back(*std::move(name));
+    }
+  }
+  return found;
+}
+
+}  // namespace rlock

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock doctor` beside servers that are set up wrongly, each in its own way, and one that is fit.
 #include "support/diagnosis.h"
+#include "support/paths.h"
 #include "support/scripted_server.h"
 #include "support/shop.h"
 #include "support/temp_dir.h"
@@ -27,8 +28,8 @@ class SkewedServer {
   explicit SkewedServer(const std::string& environment) : m_before(value("RLOCK_TEST_SERVER"))
   {
     const auto program = make_temp_dir("skew") / "server";
-    std::ofstream(program) << "#!/bin/sh\nexec env LD_PRELOAD=" << RLOCK_SKEWED_CLOCK << " " << environment << " "
-                           << (m_before.empty() ? "redis-server" : m_before) << " \"$@\"\n";
+    std::ofstream(program) << "#!/bin/sh\nexec env LD_PRELOAD=" << RLOCK_PRELOAD_SKEWED_CLOCK << " " << environment
+                           << " " << (m_before.empty() ? "redis-server" : m_before) << " \"$@\"\n";
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     ::setenv("RLOCK_TEST_SERVER", program.c_str(), 1);
     server.emplace(fit());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A keeper has no stderr: that its lock is lost stands in syslog.
+#include "support/paths.h"
 #include "support/script.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
@@ -27,7 +28,7 @@ struct Syslog {
   }
   [[nodiscard]] ProcessOptions options() const
   {
-    return {.env = {{"LD_PRELOAD", RLOCK_TEST_SYSLOG}, {"RLOCK_TEST_SYSLOG", file.string()}}};
+    return {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_SYSLOG}, {"RLOCK_TEST_SYSLOG", file.string()}}};
   }
   [[nodiscard]] std::string text() const { return text_of(file); }
   void await(const std::string& line) const

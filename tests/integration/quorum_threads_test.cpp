@@ -2,6 +2,7 @@
 // A quorum asks each server on a thread. None of them runs when rlock forks, or ends: a child has one thread only, and what a
 // thread uses is gone when main returns.
 #include "support/job_runner.h"
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
@@ -66,8 +67,9 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
   for (const Words& call : calls) {
     CAPTURE(call[0] + " " + call[1]);
     const auto file = dir / call[2];
-    const Finished run = run_rlock(
-        three.words(call), {.env = {{"LD_PRELOAD", RLOCK_TEST_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
+    const Finished run =
+        run_rlock(three.words(call),
+                  {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
     CHECK_MESSAGE(run.code == 0, run.err);
     const std::string seen = contents(file);
     CHECK(seen.find("fork") != std::string::npos);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/redis_fixture.h"
+#include "support/paths.h"
 
 #include "base/fd.h"
 #include "base/stop.h"
@@ -184,7 +185,7 @@ std::map<std::string, std::optional<std::string>> RedisServer::own_clock() const
   if (!std::filesystem::exists(m_dir / "clock")) {
     std::ofstream(m_dir / "clock") << std::string(sizeof(std::int64_t), '\0');
   }
-  return {{"LD_PRELOAD", RLOCK_TEST_CLOCK}, {"RLOCK_TEST_CLOCK", (m_dir / "clock").string()}};
+  return {{"LD_PRELOAD", RLOCK_PRELOAD_CLOCK}, {"RLOCK_TEST_CLOCK", (m_dir / "clock").string()}};
 }
 
 void RedisServer::step_clock(Millis by) const

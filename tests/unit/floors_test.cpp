@@ -23,7 +23,7 @@ using Allowed = std::vector<std::string_view>;
 const std::map<std::string, Allowed> floors = {
     {"core/base", {"base/", "sys/"}},
     {"core/net", {"net/", "base/", "hiredis/", "openssl/", "sys/", "netinet/", "arpa/"}},
-    {"core/server", {"server/", "net/", "base/", "sys/"}},
+    {"core/server", {"server/", "net/", "base/", "sys/", "arpa/"}},
     {"core/lock", {"lock/", "base/", "sys/"}},
     {"core/store", {"store/", "lock/", "server/", "net/", "base/"}},
     {"core/store/redis", {"store/redis/", "lock/", "server/", "net/", "base/", "lua/scripts.h", "sys/"}},

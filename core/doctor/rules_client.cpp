@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about what a client meets.
+#include "base/defaults.h"
 #include "base/duration.h"
 #include "base/text.h"
 #include "doctor/verdict.h"
@@ -145,7 +146,8 @@ Verdict eavesdroppers(const Facts& facts, Millis)
   return facts.probe->eavesdroppers == 0
              ? ok("nobody listens to everybody")
              : warn(std::to_string(facts.probe->eavesdroppers) + " listen to every owner: a dead waiter seems to live",
-                    "end the PSUBSCRIBE (CLIENT LIST shows psub=), or expect 2 s for each dead waiter");
+                    "end the PSUBSCRIBE (CLIENT LIST shows psub=), or expect " + show(handover_confirmation) +
+                        " for each dead waiter");
 }
 
 Verdict version(const Facts& facts, Millis)
@@ -216,9 +218,9 @@ Verdict idle_timeout(const Facts& facts, Millis ttl)
     return ok("none");
   }
   const Millis idle = std::chrono::seconds(*seconds);
-  return idle > ttl / 3 ? ok(show(idle))
-                        : warn(show(idle) + ": connections end between two renewals",
-                               "set timeout 0, or more than " + show(ttl / 3));
+  return idle > renewal_period(ttl) ? ok(show(idle))
+                                    : warn(show(idle) + ": connections end between two renewals",
+                                           "set timeout 0, or more than " + show(renewal_period(ttl)));
 }
 
 Verdict slow_scripts(const Facts& facts, Millis ttl)
@@ -228,10 +230,11 @@ Verdict slow_scripts(const Facts& facts, Millis ttl)
   if (!ms) {
     return untold();
   }
-  return *ms > 0 && Millis(*ms) < ttl / 3 ? ok("it says so after " + show(Millis(*ms)))
-                                          : warn(*ms <= 0 ? "a slow script is never told of"
-                                                          : "a slow script is told of only after " + show(Millis(*ms)),
-                                                 "set busy-reply-threshold below " + show(ttl / 3));
+  return *ms > 0 && Millis(*ms) < renewal_period(ttl)
+             ? ok("it says so after " + show(Millis(*ms)))
+             : warn(*ms <= 0 ? "a slow script is never told of"
+                             : "a slow script is told of only after " + show(Millis(*ms)),
+                    "set busy-reply-threshold below " + show(renewal_period(ttl)));
 }
 
 }  // namespace rlock::doctor

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/renewal.h"
 
+#include "base/defaults.h"
+
 #include <algorithm>
 
 namespace rlock {
@@ -10,15 +12,12 @@ namespace {
 // when it dies: ours has to be put back before.
 constexpr Millis beside_foreign_readers{10'000};
 
-// A fixed lease is not renewed, but a lock that was deleted is found at the next check.
-constexpr Millis between_checks{10'000};
-
 }  // namespace
 
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
 {
   const Millis try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000});
-  return {.every = ttl / 3,
+  return {.every = renewal_period(ttl),
           .retry_every = std::clamp(ttl / 100, Millis{5}, Millis{1000}),
           .try_for = try_for,
           .longest_try = std::max(try_for, ttl / 6),
@@ -29,7 +28,7 @@ RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_marg
 {
   RenewalPolicy policy = renewal_policy(spec.ttl, kill_margin);
   if (!renews) {
-    policy.every = std::min(policy.every, between_checks);
+    policy.every = std::min(policy.every, longest_check_period);
   }
   if (std::holds_alternative<Reader>(spec.mode)) {
     policy.every = std::min(policy.every, beside_foreign_readers);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/lock_candidate.h"
 
+#include "base/defaults.h"
+
 #include <utility>
 
 namespace rlock {
 namespace {
 
-constexpr Millis longest_rest{10'000};
 constexpr std::uint64_t crowd = 100;   // from that place on nobody is missed for
 constexpr Millis further_rest{2'000};  // a while: a thousand together cost less than 100 commands a second
 constexpr std::uint64_t vanguard = 4;  // how many watch the ttl of the lock itself
@@ -67,19 +68,19 @@ void LockCandidate::left(Instant now)
 Millis rest_after(const Busy& busy, Rng& rng)
 {
   if (busy.again_in) {
-    return std::min(longest_rest, *busy.again_in);
+    return std::min(look_again_after, *busy.again_in);
   }
   if (busy.silent && busy.place == 0) {
     return silent_pause / 2 + upto(rng, silent_pause / 2);
   }
   if (busy.place >= crowd) {
-    return longest_rest + upto(rng, further_rest);
+    return look_again_after + upto(rng, further_rest);
   }
   if (!busy.ttl || busy.place >= vanguard) {
-    return longest_rest;
+    return look_again_after;
   }
   const Millis turn = step_back * static_cast<std::int64_t>(busy.place);
-  return std::min(longest_rest, *busy.ttl + turn + Millis{1} + upto(rng, Millis{2}));
+  return std::min(look_again_after, *busy.ttl + turn + Millis{1} + upto(rng, Millis{2}));
 }
 
 }  // namespace rlock

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/wait_until_free.h"
 
+#include "base/defaults.h"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,7 +13,6 @@
 namespace rlock {
 namespace {
 
-constexpr Millis longest_rest{10'000};
 constexpr Millis after_failure{500};
 constexpr Millis being_taken{50};  // between looks at a free lock for which somebody stands in line
 constexpr Millis least_answer_time{40};
@@ -25,7 +26,7 @@ Millis rest_after(const LockState& state)
   if (state.has_room()) {
     return being_taken;
   }
-  return state.ttl ? std::min(longest_rest, *state.ttl + Millis{1}) : longest_rest;
+  return state.ttl ? std::min(look_again_after, *state.ttl + Millis{1}) : look_again_after;
 }
 
 struct Watching {
@@ -120,8 +121,8 @@ Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::
     if (hears && !had_ears) {
       continue;  // it may have become free before we listened
     }
-    const Millis undisturbed = state ? rest_after(*state) : longest_rest;
-    const Instant end = clock.now() + std::min(hears ? longest_rest : after_failure, undisturbed);
+    const Millis undisturbed = state ? rest_after(*state) : look_again_after;
+    const Instant end = clock.now() + std::min(hears ? look_again_after : after_failure, undisturbed);
     watching.rest(until ? std::min(end, *until) : end);
   }
 }

@@ -134,7 +134,7 @@ class WaitLoop {
     m_server_was_there = true;
     m_failures = 0;
     leave_others(place);
-    if (valid_until(sent_at, place.spec.ttl) - m_clock.now() > place.spec.ttl / 2) {
+    if (leaves_enough(sent_at, place.spec.ttl, m_clock.now())) {
       return std::optional<WaitOutcome>{Taken{
           .which = place.which, .owner = m_owner, .grant = granted, .sent_at = sent_at, .listener = m_ears.hand_on()}};
     }
@@ -145,9 +145,7 @@ class WaitLoop {
       place.look_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
-    return Error{ErrorCode::unfit,
-                 "the server needs longer to answer than half the lease lasts (give a "
-                 "longer --ttl or --lease)"};
+    return too_slow();
   }
 
   Step refused(LockCandidate& place, Instant sent_at)

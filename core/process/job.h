@@ -9,6 +9,7 @@
 // its child; what called setsid(2) is a daemon started properly and is never touched.
 #pragma once
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "process/inherited_pipe.h"
@@ -38,12 +39,12 @@ struct JobSpec {
   std::vector<std::string> environment;  // NAME=value, the whole of it
   std::string late_variable;             // one more, whose value only go() knows; empty: none
   int stop_signal = SIGTERM;
-  Millis kill_after{5000};
+  Millis kill_after = default_kill_after;
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
   // Before SharedDeadline::valid_until: when the stop signal is sent, when KILL is, and when the kernel kills a guardian that
   // did not get that far.
-  Millis signal_lead{5000};
+  Millis signal_lead = default_kill_after;
   Millis kill_lead{500};
   Millis last_resort_lead{0};
   // Called by the guardian when the runner was killed, once the job is dead. Whether all locks are released.

@@ -2,6 +2,8 @@
 // The story of `rlock acquire`: take a lock for somebody else, leave a keeper with it or nobody, and return.
 #pragma once
 
+#include "base/defaults.h"
+#include "base/exit_code.h"
 #include "run/environment.h"
 #include "run/run.h"
 #include "store/open.h"
@@ -28,10 +30,10 @@ struct AcquireRequest {
   LockName name;
   std::vector<LockName> shards = {};  // any free one of these instead of the name; empty: the name
   Mode mode = Plain{};
-  Millis ttl{30'000};
+  Millis ttl = default_ttl;
   std::optional<Millis> wait;  // missing: for ever; zero: not at all
-  int busy_code = 75;          // -E
-  unsigned sync = 0;           // how many replicas must have the lock
+  int busy_code = static_cast<int>(ExitCode::busy);
+  unsigned sync = 0;  // how many replicas must have the lock
   std::string label;
   std::optional<WatchedProcess> ward;    // missing: one lease, which nobody renews
   std::vector<std::string> environment;  // NAME=value, ours: a lock that stands there is re-entered

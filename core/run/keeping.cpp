@@ -2,6 +2,7 @@
 #include "run/keeping.h"
 
 #include "base/alarm.h"
+#include "base/defaults.h"
 #include "base/text.h"
 #include "lease/watchdog.h"
 #include "lock/validity.h"
@@ -23,14 +24,13 @@
 namespace rlock {
 namespace {
 
-constexpr Millis longest_lead{5000};
 constexpr Millis first_pause{50};  // between two tries to release; doubles up to the longest
 constexpr Millis longest_pause{10'000};
 constexpr int tries = 5;          // within the time that one answer may take
 constexpr Millis question{1000};  // how long a lost lock may be asked about before its ward is told
 
 // The same as for a job: `run --kill-after` has the same default.
-Millis signal_lead(Millis ttl) { return std::min(longest_lead, ttl / 6); }
+Millis signal_lead(Millis ttl) { return std::min(default_kill_after, ttl / 6); }
 
 bool says_something(int fd) { return StopToken(fd).requested(); }
 

@@ -2,6 +2,7 @@
 // The story of `rlock run`: acquire, run, watch, stop, release.
 #pragma once
 
+#include "base/defaults.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -27,13 +28,13 @@ struct RunRequest {
   std::set<LockName> names;      // taken in this order, the same for all, so that nobody waits in a circle
   std::vector<LockName> shards;  // any free one of these instead, for the one name; empty: the names
   Mode mode = Plain{};
-  Millis ttl{30'000};
+  Millis ttl = default_ttl;
   bool automatic = true;       // renewed; else the job is over when the ttl is, exit 124
   std::optional<Millis> wait;  // missing: for ever; zero: not at all
   std::optional<Millis> once;  // rlock once: not at all if it has succeeded within that time
   bool again = false;          // run it whatever has succeeded
   Millis min_hold{0};          // the lock stays taken at least this long
-  int busy_code = 75;          // -E
+  int busy_code = static_cast<int>(ExitCode::busy);
   std::string label;
   unsigned sync = 0;  // how many replicas must have the lock
   OnLost on_lost = OnLost::stop;
@@ -42,7 +43,7 @@ struct RunRequest {
   std::vector<std::string> argv;         // the job
   std::vector<std::string> environment;  // NAME=value, ours; the job gets RLOCK_* on top
   int stop_signal = SIGTERM;
-  Millis kill_after{5000};
+  Millis kill_after = default_kill_after;
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
 };

@@ -2,6 +2,7 @@
 // From "which server" to a store that locks can be taken in.
 #pragma once
 
+#include "base/defaults.h"
 #include "lock/store.h"
 #include "server/transport.h"
 #include "server/url.h"
@@ -14,10 +15,10 @@
 namespace rlock {
 
 struct ServerSpec {
-  std::vector<Endpoint> endpoints;  // one, or several independent ones of which a quorum has to agree
-  Millis timeout{5000};             // bounds connecting and every answer
-  std::string runtime_directory;    // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
-  std::string local_name;           // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
+  std::vector<Endpoint> endpoints;          // one, or several independent ones of which a quorum has to agree
+  Millis timeout = default_server_timeout;  // bounds connecting and every answer
+  std::string runtime_directory;            // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
+  std::string local_name;                   // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;  // of several servers: one that may have forgotten locks does not count,
   std::optional<Millis> restart_guard_for = std::nullopt;  // for that long; missing: the longest ttl in use

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The default times, and the times on which several modules or Lua and C++ agree: one definition each. Help texts, the
+// doctor and the tests name these constants; lua/CMakeLists.txt reads them for the scripts.
+//
+// A script reads this file. So each constant stands on one line: `inline constexpr TYPE name{digits};  // meaning`.
+// A `Millis` counts milliseconds.
+#pragma once
+
+#include "base/clock.h"
+
+namespace rlock {
+
+// Defaults of options.
+inline constexpr Millis default_ttl{30000};            // --ttl: how long a lock outlives a holder that died
+inline constexpr Millis default_kill_after{5000};      // --kill-after: from the stop signal to KILL
+inline constexpr Millis default_server_timeout{5000};  // --server-timeout, with one server
+inline constexpr Millis default_quorum_timeout{500};   // --server-timeout, with several servers
+inline constexpr Millis default_force_grace{10000};    // force-unlock --grace: how long the holder may be silent
+inline constexpr Millis default_bench_time{1000};      // bench --for
+
+// Leases.
+inline constexpr int renewals_per_ttl{3};             // a lease is renewed every renewal_period(ttl)
+inline constexpr Millis longest_check_period{10000};  // the longest time between two checks of a fixed lease
+inline constexpr Millis fence_memory{2592000000};     // a server forgets an unused fencing number; the longest ttl
+
+// Waiting.
+inline constexpr Millis handover_confirmation{2000};  // a waiter that a lock was handed to must confirm within it
+inline constexpr Millis look_again_after{10000};      // a waiter looks again after it, whatever it was told
+
+// How much time passes between two renewals of a lease of `ttl`.
+constexpr Millis renewal_period(Millis ttl) { return ttl / renewals_per_ttl; }
+
+}  // namespace rlock

@@ -135,7 +135,7 @@ Result<RunEnd> release_all(const Claim& claim, const RawClaim& typed, const Call
   if (!opened) {
     return opened.error();
   }
-  const Fd at_the_door = knock(claim.hold);  // until we return
+  const Fd at_the_door = announce_release(claim.hold);  // until we return
   const Result<LockSpec> spec = spec_of(claim, Millis{0}, *opened);
   if (!spec) {
     return spec.error();

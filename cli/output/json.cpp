@@ -90,7 +90,7 @@ struct Told {
   Json holder;
 };
 struct Teller {
-  Told operator()(const LetGo& end) const { return {true, "released", holder_json(end.holder)}; }
+  Told operator()(const ReleasedByHolder& end) const { return {true, "released", holder_json(end.holder)}; }
   Told operator()(const ForceExpired& end) const { return {true, "expired", holder_json(end.holder)}; }
   Told operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
   Told operator()(const ForceChanged& end) const { return {false, nullptr, holder_json(end.holder)}; }

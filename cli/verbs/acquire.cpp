@@ -72,7 +72,7 @@ Error keeper_only(std::string_view option, const char* why)
   return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
 }
 
-Result<std::optional<WatchedProcess>> resolve_ward(const RawAcquire& typed)
+Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& typed)
 {
   if (!typed.pid) {
     if (typed.ttl) {
@@ -87,22 +87,22 @@ Result<std::optional<WatchedProcess>> resolve_ward(const RawAcquire& typed)
   if (!pid) {
     return pid.error();
   }
-  WatchedProcess ward{.pid = *pid};
+  WatchedProcess watched{.pid = *pid};
   if (typed.signal) {
     const std::optional<int> signal = signal_number(*typed.signal);
     if (!signal) {
       return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
     }
-    ward.lost_signal = *signal;
+    watched.lost_signal = *signal;
   }
   if (typed.on_lost) {
     const Result<OnLost> on_lost = resolve_choice(*typed.on_lost, "--on-lost", on_lost_choices);
     if (!on_lost) {
       return on_lost.error();
     }
-    ward.on_lost = *on_lost;
+    watched.on_lost = *on_lost;
   }
-  return std::optional(ward);
+  return std::optional(watched);
 }
 
 std::string shown(const RawAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
@@ -200,9 +200,9 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const 
   if (!ttl) {
     return ttl.error();
   }
-  const Result<std::optional<WatchedProcess>> ward = resolve_ward(typed);
-  if (!ward) {
-    return ward.error();
+  const Result<std::optional<WatchedProcess>> watched = resolve_watched(typed);
+  if (!watched) {
+    return watched.error();
   }
   const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
   if (!wait) {
@@ -243,7 +243,7 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const 
                         .busy_code = *busy_code,
                         .sync = *sync,
                         .label = *std::move(label),
-                        .ward = *ward,
+                        .watched = *watched,
                         .environment = environment.all()};
 }
 

@@ -243,7 +243,7 @@ Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::s
                     .compatibility = Compatibility::flock,
                     .argv = *std::move(command),
                     .environment = environment.all(),
-                    .leftovers = typed.close ? Leftovers::leave : Leftovers::inherited_pipe,
+                    .leftovers = typed.close ? Leftovers::leave : Leftovers::until_pipe_closes,
                     .max_runtime = std::nullopt};
 }
 

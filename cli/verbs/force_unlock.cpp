@@ -34,7 +34,7 @@ constexpr std::array exits{
 };
 
 struct Line {
-  std::string operator()(const LetGo& end) const { return "released by " + describe(end.holder); }
+  std::string operator()(const ReleasedByHolder& end) const { return "released by " + describe(end.holder); }
   std::string operator()(const ForceExpired& end) const
   {
     return "revoked and expired; it was held by " + describe(end.holder);
@@ -103,11 +103,11 @@ void tell_revoked(const LockName& name, const ForceHeld& held)
 // it was not shown to anybody.
 Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant, const OpenedStore& opened)
 {
-  const ForceOrder order{
+  const ForceUnlockRequest order{
       .name = meant.name,
       .mode = mode,
       .owner = meant.owner.value_or(seen.owner),
-      .by = who_am_i(),
+      .by = own_identity(),
       .grace = meant.grace,
       .server_timeout = opened.timeout,
       .revoked = [&meant](const ForceHeld& held) { tell_revoked(meant.name, held); },

@@ -42,7 +42,7 @@ Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant n
 {
   const Instant give_up = lease.valid_until - policy.kill_margin;
   if (now >= give_up) {
-    return Lost{};
+    return GiveUp{};
   }
 
   const bool failing = lease.last_try != lease.last_kept;

@@ -36,8 +36,8 @@ struct Sleep {
 struct Renew {
   Instant deadline;
 };
-struct Lost {};
-using Step = std::variant<Sleep, Renew, Lost>;
+struct GiveUp {};
+using Step = std::variant<Sleep, Renew, GiveUp>;
 
 Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant now);
 

@@ -8,7 +8,7 @@
 
 namespace rlock {
 
-Millis gone_ahead(const ClockSample& before, const ClockSample& now)
+Millis clock_step(const ClockSample& before, const ClockSample& now)
 {
   const std::chrono::nanoseconds server = now.server - before.server;
   const auto least = now.sent_at - before.heard_at;
@@ -19,10 +19,10 @@ Millis gone_ahead(const ClockSample& before, const ClockSample& now)
   return server < least ? std::chrono::ceil<Millis>(server - least) : Millis{0};
 }
 
-Millis cut_for(const ClockSample& before, const ClockSample& now, Millis ttl)
+Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis ttl)
 {
   const auto between = std::chrono::ceil<Millis>(now.sent_at - before.sent_at);
-  const Millis ahead = gone_ahead(before, now);
+  const Millis ahead = clock_step(before, now);
   if (ahead <= Millis{0} || between <= Millis{0}) {
     return Millis{0};
   }
@@ -31,7 +31,7 @@ Millis cut_for(const ClockSample& before, const ClockSample& now, Millis ttl)
   return std::clamp(Millis{static_cast<std::int64_t>(whole)} - drift_allowed(ttl), Millis{0}, ttl / 3);
 }
 
-std::string words_for_step(Millis ahead, Millis ttl)
+std::string clock_step_text(Millis ahead, Millis ttl)
 {
   const Millis by = std::chrono::abs(ahead);
   if (by <= drift_allowed(ttl)) {

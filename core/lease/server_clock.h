@@ -20,13 +20,13 @@ struct ClockSample {
 
 // How much more time has passed for the server than for us since `before`; less than 0: it went back. 0 as long as the
 // time that the answers took can explain it.
-Millis gone_ahead(const ClockSample& before, const ClockSample& now);
+Millis clock_step(const ClockSample& before, const ClockSample& now);
 
 // What a lease of `ttl` may be shorter than we count, beyond what is always allowed for, should the server's clock go
 // ahead again as it did since `before`. A third of the ttl at most: a single step, which a renewal has mended, costs no job.
-Millis cut_for(const ClockSample& before, const ClockSample& now, Millis ttl);
+Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis ttl);
 
 // ": the server's clock went 31s ahead of ours"; empty where that is within what is allowed for with that ttl.
-std::string words_for_step(Millis ahead, Millis ttl);
+std::string clock_step_text(Millis ahead, Millis ttl);
 
 }  // namespace rlock

@@ -33,27 +33,27 @@ constexpr Millis say_stopping_every{1000};
 
 }  // namespace
 
-std::optional<Verdict> verdict_on(const Renewal& renewal)
+std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 {
   if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
     if (lost->revoked) {
-      return Wanted{lost->forced ? lost->forced->by : "an operator"};
+      return ReleaseRequested{lost->forced ? lost->forced->by : "an operator"};
     }
-    return lost->forced ? Gone{"force-unlocked by " + printable(lost->forced->by)} : Gone{lost->what};
+    return lost->forced ? Lost{"force-unlocked by " + printable(lost->forced->by)} : Lost{lost->what};
   }
   const auto& forced = std::get<Kept>(renewal).forced;
-  return forced ? std::optional<Verdict>{Wanted{forced->by}} : std::nullopt;
+  return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;
 }
 
-Watchdog::Watchdog(LockStore& store, WatchOrder order, const Clock& clock, const Log& log)
+Watchdog::Watchdog(LockStore& store, WatchdogOptions order, const Clock& clock, const Log& log)
     : m_store(store),
-      m_order(std::move(order)),
-      m_policy(renewal_policy(m_order.spec, m_order.renews, m_order.kill_margin)),
+      m_options(std::move(order)),
+      m_policy(renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin)),
       m_clock(clock),
       m_log(log),
-      m_state{.valid_until = valid_until(m_order.acquired_at, m_order.spec.ttl),
-              .last_kept = m_order.acquired_at,
-              .last_try = m_order.acquired_at},
+      m_state{.valid_until = valid_until(m_options.acquired_at, m_options.spec.ttl),
+              .last_kept = m_options.acquired_at,
+              .last_try = m_options.acquired_at},
       m_listen_at(clock.now()),
       m_thread([this] { watch(); })
 {
@@ -71,7 +71,7 @@ void Watchdog::stop()
 
 std::unique_ptr<Listener> Watchdog::take_listener()
 {
-  return m_listener ? std::move(m_listener) : std::move(m_order.listener);
+  return m_listener ? std::move(m_listener) : std::move(m_options.listener);
 }
 
 std::string Watchdog::trouble() const
@@ -80,68 +80,68 @@ std::string Watchdog::trouble() const
   return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble;
 }
 
-std::optional<Verdict> Watchdog::verdict()
+std::optional<LeaseEvent> Watchdog::lease_event()
 {
   const std::lock_guard guard(m_mutex);
-  return m_verdict;
+  return m_event;
 }
 
 void Watchdog::watch()
 {
   bool is_over = false;
   while (!is_over && !m_stop.token().requested()) {
-    std::optional<Verdict> verdict;
+    std::optional<LeaseEvent> lease_event;
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
-    if (std::holds_alternative<Lost>(step)) {
-      verdict =
-          Unsure{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
+    if (std::holds_alternative<GiveUp>(step)) {
+      lease_event =
+          Unconfirmed{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
-      verdict = renew(renewal->deadline);
+      lease_event = renew(renewal->deadline);
     } else if (std::exchange(m_renew_at_once, false)) {
-      verdict = renew(m_clock.now() + m_policy.try_for);
+      lease_event = renew(m_clock.now() + m_policy.try_for);
     } else if (!m_listener && now >= m_listen_at) {
       listen();
-      verdict = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
+      lease_event = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
     } else if (hint_before(std::get<Sleep>(step).until)) {
-      verdict = renew(m_clock.now() + m_policy.try_for);
+      lease_event = renew(m_clock.now() + m_policy.try_for);
     }
-    is_over = verdict && judge(*std::move(verdict));
+    is_over = lease_event && record(*std::move(lease_event));
   }
 }
 
 // True when the watch is over.
-bool Watchdog::judge(Verdict verdict)
+bool Watchdog::record(LeaseEvent lease_event)
 {
-  const bool is_wanted = std::holds_alternative<Wanted>(verdict);
-  const bool is_gone = std::holds_alternative<Gone>(verdict);
-  if (!m_order.spec.stopping) {
+  const bool is_release_requested = std::holds_alternative<ReleaseRequested>(lease_event);
+  const bool is_lost = std::holds_alternative<Lost>(lease_event);
+  if (!m_options.spec.stopping) {
     const std::lock_guard guard(m_mutex);
-    m_verdict = std::move(verdict);
-    m_verdict_given.request();
-  } else if (is_gone) {
-    m_gone.request();
+    m_event = std::move(lease_event);
+    m_event_set.request();
+  } else if (is_lost) {
+    m_loss.request();
   }
-  if (is_wanted && !m_order.spec.stopping) {
-    m_order.spec.stopping = true;
+  if (is_release_requested && !m_options.spec.stopping) {
+    m_options.spec.stopping = true;
     m_policy.every = std::min(m_policy.every, say_stopping_every);
     m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
   }
-  return !is_wanted || m_is_revoked;
+  return !is_release_requested || m_is_revoked;
 }
 
 // A fixed lease is only asked about (ttl 0), which changes nothing. But a foreign reader that renews shortens what other
 // readers have of the lock: a reader asks for what is left of its own lease, and the server never shortens.
-std::optional<Verdict> Watchdog::renew(Instant deadline)
+std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
-  LockSpec spec = m_order.spec;
-  if (!m_order.renews) {
+  LockSpec spec = m_options.spec;
+  if (!m_options.renews) {
     const bool reads = std::holds_alternative<Reader>(spec.mode);
     const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
     spec.ttl = reads ? std::max(left, Millis{0}) : Millis{0};
   }
-  const auto renewal = m_store.renew(spec, m_order.owner, {.deadline = deadline, .stop = m_stop.token()});
+  const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_stop.token()});
   m_state.last_try = sent_at;
   if (!renewal) {
     m_store.forget();
@@ -151,20 +151,20 @@ std::optional<Verdict> Watchdog::renew(Instant deadline)
   return answered(*renewal, sent_at);
 }
 
-std::optional<Verdict> Watchdog::answered(Renewal renewal, Instant sent_at)
+std::optional<LeaseEvent> Watchdog::answered(Renewal renewal, Instant sent_at)
 {
   const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
   const auto seen =
       time ? std::optional{ClockSample{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
   if (auto* lost = std::get_if<NotOurs>(&renewal)) {
     m_is_revoked = lost->revoked;
-    if (m_seen && seen) {
-      lost->what += words_for_step(gone_ahead(*m_seen, *seen), m_order.spec.ttl);
+    if (m_last_sample && seen) {
+      lost->what += clock_step_text(clock_step(*m_last_sample, *seen), m_options.spec.ttl);
     }
   } else {
     kept(sent_at, seen);
   }
-  return verdict_on(renewal);
+  return lease_event_of(renewal);
 }
 
 // The last try, which had hardly any time, does not tell why renewals fail.
@@ -186,16 +186,16 @@ void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
 void Watchdog::tell_failure(const Error& error, Instant failing_since)
 {
   const Instant now = m_clock.now();
-  const std::string line = "cannot renew " + printable(m_order.spec.name.text()) + ": " + reason_of(error);
-  if (m_told || (is_passing(error.fault) && now - failing_since < told_after)) {
+  const std::string line = "cannot renew " + printable(m_options.spec.name.text()) + ": " + reason_of(error);
+  if (m_failure_logged || (is_passing(error.fault) && now - failing_since < told_after)) {
     tell_detail(line);
     return;
   }
-  m_told = true;
+  m_failure_logged = true;
   m_detail_at = now + details_every;
   const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - now);
-  m_log.notice(line + "; " + std::string(m_order.consequence) + " in " + show_roughly(std::max(left, Millis{0})),
-               {.event = "renewal_failed", .key = m_order.spec.name.text()});
+  m_log.notice(line + "; " + std::string(m_options.consequence) + " in " + show_roughly(std::max(left, Millis{0})),
+               {.event = "renewal_failed", .key = m_options.spec.name.text()});
 }
 
 void Watchdog::tell_detail(const std::string& line)
@@ -203,7 +203,7 @@ void Watchdog::tell_detail(const std::string& line)
   const Instant now = m_clock.now();
   if (now >= m_detail_at) {
     m_detail_at = now + details_every;
-    m_log.detail(line, {.event = "renewal_failed", .key = m_order.spec.name.text()});
+    m_log.detail(line, {.event = "renewal_failed", .key = m_options.spec.name.text()});
   }
 }
 
@@ -212,34 +212,34 @@ void Watchdog::kept(Instant sent_at, const std::optional<ClockSample>& seen)
   if (seen) {
     compare_clocks(*seen);
   }
-  if (m_told) {
+  if (m_failure_logged) {
     const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
-    m_log.notice("renewed " + printable(m_order.spec.name.text()) + " again, after " + show_roughly(silence),
-                 {.event = "renewed", .key = m_order.spec.name.text()});
+    m_log.notice("renewed " + printable(m_options.spec.name.text()) + " again, after " + show_roughly(silence),
+                 {.event = "renewed", .key = m_options.spec.name.text()});
   }
   m_state.last_kept = sent_at;
   m_trouble.clear();
   m_failing_since.reset();
-  m_told = false;
-  if (m_order.renews) {
-    m_state.valid_until = valid_until(sent_at, m_order.spec.ttl) - m_cut;
-    m_order.moved(m_state.valid_until);
+  m_failure_logged = false;
+  if (m_options.renews) {
+    m_state.valid_until = valid_until(sent_at, m_options.spec.ttl) - m_reduction;
+    m_options.on_moved(m_state.valid_until);
   }
 }
 
 // Renewals that come close upon each other, for something was said, tell too little about how fast a clock goes.
 void Watchdog::compare_clocks(const ClockSample& seen)
 {
-  const Millis ttl = m_order.spec.ttl;
-  if (m_seen && seen.sent_at - m_seen->sent_at < ttl / 10) {
+  const Millis ttl = m_options.spec.ttl;
+  if (m_last_sample && seen.sent_at - m_last_sample->sent_at < ttl / 10) {
     return;
   }
-  m_cut = m_seen ? cut_for(*m_seen, seen, ttl) : Millis{0};
-  const std::string step = m_seen ? words_for_step(gone_ahead(*m_seen, seen), ttl) : "";
+  m_reduction = m_last_sample ? lease_reduction(*m_last_sample, seen, ttl) : Millis{0};
+  const std::string step = m_last_sample ? clock_step_text(clock_step(*m_last_sample, seen), ttl) : "";
   if (!step.empty()) {
-    m_log.detail(printable(m_order.spec.name.text()) + " is still ours" + step);
+    m_log.detail(printable(m_options.spec.name.text()) + " is still ours" + step);
   }
-  m_seen = seen;
+  m_last_sample = seen;
 }
 
 // Failing to listen costs only speed: what is said is kept, and each renewal asks for it. A holder hears of each grant that
@@ -249,9 +249,9 @@ void Watchdog::compare_clocks(const ClockSample& seen)
 void Watchdog::listen()
 {
   const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
-  auto opened =
-      m_order.listener ? Result(std::move(m_order.listener)) : m_store.listen({&m_order.spec, 1}, m_order.owner, limit);
-  const bool shared = is_shared(m_order.spec.mode);
+  auto opened = m_options.listener ? Result(std::move(m_options.listener))
+                                   : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
+  const bool shared = is_shared(m_options.spec.mode);
   auto hears = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
   if (hears && !shared) {
     hears = (*opened)->hear_releases(0, limit);

@@ -15,11 +15,11 @@ void detach()
   for (const int fd : inherited_descriptors()) {
     ::close(fd);
   }
-  leave_streams();
+  redirect_streams();
   [[maybe_unused]] const int moved = ::chdir("/");
 }
 
-void leave_streams()
+void redirect_streams()
 {
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

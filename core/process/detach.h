@@ -10,6 +10,6 @@ namespace rlock {
 void detach();
 
 // /dev/null for the standard streams, and nothing else of that.
-void leave_streams();
+void redirect_streams();
 
 }  // namespace rlock

@@ -4,9 +4,9 @@
 #include "base/alarm.h"
 #include "base/log.h"
 #include "base/scheduling.h"
-#include "process/channel.h"
 #include "process/descriptors.h"
 #include "process/detach.h"
+#include "process/guardian_messages.h"
 #include "process/last_resort.h"
 #include "process/process_tree.h"
 #include "process/stopping.h"
@@ -55,9 +55,9 @@ Instant last_resort_due(const GuardianTask& task)
 
 class Guardian {
  public:
-  Guardian(const GuardianTask& task, EventSources& senses, LastResort& last_resort, pid_t job)
+  Guardian(const GuardianTask& task, EventSources& sources, LastResort& last_resort, pid_t job)
       : m_task(task),
-        m_senses(senses),
+        m_sources(sources),
         m_last_resort(last_resort),
         m_process_tree(job, task.grouping),
         m_state(started(task.spec, m_clock.now()))
@@ -74,12 +74,12 @@ class Guardian {
   void look_at_the_dead();
   void obey();
   void advance(const StopEvent& event);
-  void act(Act what);
+  void act(StopAction what);
   void name(const std::vector<pid_t>& refused);
-  void tell(const JobEvent& event) const { send_message(m_task.channel.get(), event); }
+  void tell(const JobEvent& event) const { send_message(m_task.socket.get(), event); }
 
   const GuardianTask& m_task;
-  EventSources& m_senses;
+  EventSources& m_sources;
   LastResort& m_last_resort;
   BootClock m_clock;
   ProcessTree m_process_tree;
@@ -103,11 +103,11 @@ void Guardian::guard()
 void Guardian::wait()
 {
   const Instant valid_until = m_task.shared_deadline.valid_until();
-  m_senses.alarm.set(next_look(m_task.spec, m_state, valid_until));
+  m_sources.alarm.set(next_look(m_task.spec, m_state, valid_until));
   m_last_resort.set_due(last_resort_due(m_task));
-  pollfd sources[] = {{m_task.channel.get(), POLLIN, 0},
-                      {m_senses.deaths.get(), POLLIN, 0},
-                      {m_senses.alarm.fd(), POLLIN, 0},
+  pollfd sources[] = {{m_task.socket.get(), POLLIN, 0},
+                      {m_sources.deaths.get(), POLLIN, 0},
+                      {m_sources.alarm.fd(), POLLIN, 0},
                       {m_task.shared_deadline.moved_fd(), POLLIN, 0}};
   ::poll(sources, std::size(sources), m_main_ended ? look_again_ms : -1);
   if (sources[3].revents != 0) {
@@ -118,7 +118,7 @@ void Guardian::wait()
 void Guardian::look_after_children()
 {
   signalfd_siginfo death{};
-  const bool died = ::read(m_senses.deaths.get(), &death, sizeof death) == sizeof death;
+  const bool died = ::read(m_sources.deaths.get(), &death, sizeof death) == sizeof death;
   if (!died && !m_main_ended) {
     return;
   }
@@ -146,18 +146,18 @@ void Guardian::look_at_the_dead()
 
 void Guardian::obey()
 {
-  const auto received = receive_message<Command>(m_task.channel.get());
+  const auto received = receive_message<Command>(m_task.socket.get());
   if (std::holds_alternative<PeerGone>(received)) {
     m_orphaned = m_state.phase != Phase::over;
     advance(RunnerGone{});
     return;
   }
   if (const auto* command = std::get_if<Command>(&received)) {
-    if (const auto* order = std::get_if<Order>(command)) {
+    if (const auto* order = std::get_if<StopOrder>(command)) {
       advance(*order);
-    } else if (const auto* leave = std::get_if<Leave>(command)) {
+    } else if (const auto* leave = std::get_if<LeaveProcesses>(command)) {
       advance(*leave);
-    } else if (const auto* forward = std::get_if<Forward>(command)) {
+    } else if (const auto* forward = std::get_if<ForwardSignal>(command)) {
       name(m_process_tree.forward(forward->signal));
     }
   }
@@ -170,29 +170,29 @@ void Guardian::advance(const StopEvent& event)
   act(step.act);
 }
 
-void Guardian::act(Act what)
+void Guardian::act(StopAction what)
 {
   switch (what) {
-    case Act::nothing: return;
-    case Act::report_heirs:
-      leave_streams();  // who waits for their end waits for the job, and the runner may go
-      tell(LivesOn{m_process_tree.main_status().value_or(0)});
+    case StopAction::nothing: return;
+    case StopAction::report_pipe_holders:
+      redirect_streams();  // who waits for their end waits for the job, and the runner may go
+      tell(PipeHoldersLeft{m_process_tree.main_status().value_or(0)});
       return;
-    case Act::report_leftovers:
-    case Act::stop_leftovers:
+    case StopAction::report_leftovers:
+    case StopAction::stop_leftovers:
       tell(LeftBehind{static_cast<unsigned>(m_process_tree.alive().size())});
-      if (what == Act::report_leftovers) {
+      if (what == StopAction::report_leftovers) {
         return;
       }
       [[fallthrough]];
-    case Act::signal: name(m_process_tree.stop(m_task.spec.stop_signal)); return;
-    case Act::kill:
+    case StopAction::signal: name(m_process_tree.stop(m_task.spec.stop_signal)); return;
+    case StopAction::kill:
       m_still_run = m_process_tree.kill_all();
       name(m_still_run);
       advance(TreeEmpty{});
       return;
-    case Act::finish:
-      m_last_resort.call_off();
+    case StopAction::finish:
+      m_last_resort.disarm();
       tell(Ended{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
       return;
   }
@@ -205,7 +205,7 @@ void Guardian::name(const std::vector<pid_t>& refused)
       continue;
     }
     if (m_orphaned) {
-      Log(Verbosity::normal).error(words_for_refused(pid), {.event = "not_signalled"});
+      Log(Verbosity::normal).error(not_signalled_text(pid), {.event = "not_signalled"});
     } else {
       tell(NotSignalled{pid});
     }
@@ -220,25 +220,25 @@ void block_everything()
 }
 
 // What the runner says when the lock is ours; nullopt when it goes away instead.
-std::optional<LateValue> await_go(int channel)
+std::optional<LateValue> await_go(int socket)
 {
   for (;;) {
-    pollfd runner{channel, POLLIN, 0};
+    pollfd runner{socket, POLLIN, 0};
     ::poll(&runner, 1, -1);
-    const auto received = receive_message<Command>(channel);
+    const auto received = receive_message<Command>(socket);
     if (std::holds_alternative<PeerGone>(received)) {
       return std::nullopt;
     }
     const auto* command = std::get_if<Command>(&received);
-    if (const auto* go = command != nullptr ? std::get_if<Go>(command) : nullptr) {
+    if (const auto* go = command != nullptr ? std::get_if<StartJob>(command) : nullptr) {
       return go->value;
     }
   }
 }
 
-bool is_gone(int channel)
+bool is_gone(int socket)
 {
-  pollfd peer{channel, POLLIN, 0};
+  pollfd peer{socket, POLLIN, 0};
   return ::poll(&peer, 1, 0) == 1 && (peer.revents & POLLHUP) != 0;
 }
 
@@ -249,13 +249,13 @@ class StartGate final : public Gate {
 
   std::optional<LateValue> pass() override
   {
-    auto value = await_go(m_task.channel.get());
-    const bool allowed = value && !is_gone(m_task.channel.get()) &&
+    auto value = await_go(m_task.socket.get());
+    const bool allowed = value && !is_gone(m_task.socket.get()) &&
                          may_start(m_task.spec, m_clock.now(), m_task.shared_deadline.valid_until());
     if (!allowed) {
       return std::nullopt;
     }
-    m_task.shared_deadline.main_process_is(::getpid());
+    m_task.shared_deadline.set_main_process(::getpid());
     m_last_resort.cover_this_process(m_task.grouping);
     return value;
   }
@@ -266,7 +266,7 @@ class StartGate final : public Gate {
   BootClock m_clock;
 };
 
-void say(const GuardianTask& task, const JobEvent& event) { send_message(task.channel.get(), event); }
+void say(const GuardianTask& task, const JobEvent& event) { send_message(task.socket.get(), event); }
 
 void close_all(const std::vector<int>& descriptors)
 {
@@ -291,8 +291,8 @@ void end_for_runner(const GuardianTask& task, bool still_runs, Instant started)
 // From the start of the job to its end. `inherited` is the job's, not ours.
 void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
-  EventSources senses;
-  if (!senses.complete()) {
+  EventSources sources;
+  if (!sources.complete()) {
     return say(task, NotExecuted{errno});
   }
   LastResort last_resort;
@@ -314,7 +314,7 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
     return say(task, GateKilled{});
   }
   const Instant started = BootClock().now();
-  Guardian guardian(task, senses, last_resort, std::get<Launched>(launched).pid);
+  Guardian guardian(task, sources, last_resort, std::get<Launched>(launched).pid);
   guardian.guard();
   if (guardian.orphaned()) {
     end_for_runner(task, guardian.still_runs(), started);
@@ -323,13 +323,13 @@ void live(const GuardianTask& task, pid_t group, const std::vector<int>& inherit
 
 }  // namespace
 
-void be_guardian(GuardianTask task)
+void run_guardian(GuardianTask task)
 {
   block_everything();
   ::prctl(PR_SET_NAME, "rlock-guardian");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const std::vector<int> inherited =
-      close_own_descriptors(std::array{task.channel.get(), task.shared_deadline.moved_fd(), task.inherited_pipe.fd()});
+      close_own_descriptors(std::array{task.socket.get(), task.shared_deadline.moved_fd(), task.inherited_pipe.fd()});
   const pid_t group = task.grouping == Grouping::shared ? ::getpgrp() : 0;
   ::setpgid(0, 0);  // out of the runner's group
 

@@ -19,10 +19,10 @@ struct GuardianTask {
   SharedDeadline& shared_deadline;
   const InheritedPipe& inherited_pipe;
   Grouping grouping;
-  Fd channel;
+  Fd socket;
 };
 
 // What the guardian does from its fork to its end.
-[[noreturn]] void be_guardian(GuardianTask task);
+[[noreturn]] void run_guardian(GuardianTask task);
 
 }  // namespace rlock

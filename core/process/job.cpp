@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/job.h"
 
-#include "process/channel.h"
 #include "process/guardian.h"
+#include "process/guardian_messages.h"
 #include "process/proc.h"
 #include "process/process_tree.h"
 
@@ -35,30 +35,30 @@ void block_stops()
 
 }  // namespace
 
-Job::Job(Fd channel, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
-         std::vector<pid_t> strangers, InheritedPipe inherited_pipe)
-    : m_channel(std::move(channel)),
+Job::Job(Fd socket, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
+         std::vector<pid_t> earlier_children, InheritedPipe inherited_pipe)
+    : m_socket(std::move(socket)),
       m_guardian(guardian),
       m_shared_deadline(&shared_deadline),
       m_terminal(std::move(terminal)),
-      m_strangers(std::move(strangers)),
+      m_earlier_children(std::move(earlier_children)),
       m_inherited_pipe(std::move(inherited_pipe))
 {
 }
 
 Job::Job(Job&& other) noexcept
-    : m_channel(std::move(other.m_channel)),
+    : m_socket(std::move(other.m_socket)),
       m_guardian(std::exchange(other.m_guardian, 0)),
       m_shared_deadline(other.m_shared_deadline),
       m_terminal(std::move(other.m_terminal)),
-      m_strangers(std::move(other.m_strangers)),
+      m_earlier_children(std::move(other.m_earlier_children)),
       m_inherited_pipe(std::move(other.m_inherited_pipe))
 {
 }
 
 Job::~Job()
 {
-  m_channel.reset();
+  m_socket.reset();
   reap_guardian();
 }
 
@@ -71,16 +71,16 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDead
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
   InheritedPipe inherited_pipe;
-  const bool has_heirs = spec.leftovers == Leftovers::inherited_pipe;
-  const Fd legacy = has_heirs ? inherited_pipe.open() : Fd();
-  if (has_heirs && !legacy) {
+  const bool pipe_is_held = spec.leftovers == Leftovers::until_pipe_closes;
+  const Fd write_end = pipe_is_held ? inherited_pipe.open() : Fd();
+  if (pipe_is_held && !write_end) {
     return refused("pipe");
   }
   Terminal terminal;
   if (terminal.is_shared()) {
     block_stops();
   }
-  std::vector<pid_t> strangers = own_children();
+  std::vector<pid_t> earlier_children = own_children();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the orphans of a killed guardian come to us: take_over()
 
   const pid_t guardian = ::fork();
@@ -89,18 +89,18 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDead
   }
   if (guardian == 0) {
     const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
-    be_guardian({spec, signals, shared_deadline, inherited_pipe, grouping, std::move(theirs)});
+    run_guardian({spec, signals, shared_deadline, inherited_pipe, grouping, std::move(theirs)});
   }
-  return Job(std::move(ours), guardian, shared_deadline, std::move(terminal), std::move(strangers),
+  return Job(std::move(ours), guardian, shared_deadline, std::move(terminal), std::move(earlier_children),
              std::move(inherited_pipe));
 }
 
 Result<std::optional<JobEvent>> Job::next()
 {
-  if (!m_channel) {
+  if (!m_socket) {
     return std::optional<JobEvent>{};
   }
-  const auto received = receive_message<JobEvent>(m_channel.get());
+  const auto received = receive_message<JobEvent>(m_socket.get());
   if (std::holds_alternative<NothingYet>(received)) {
     return std::optional<JobEvent>{};
   }
@@ -108,7 +108,7 @@ Result<std::optional<JobEvent>> Job::next()
     note(*event);
     return std::optional(*event);
   }
-  m_channel.reset();
+  m_socket.reset();
   return std::optional<JobEvent>(GuardianGone{reap_guardian()});
 }
 
@@ -128,7 +128,7 @@ void Job::note(const JobEvent& event)
 
 void Job::part(std::optional<int> wait_status)
 {
-  m_channel.reset();
+  m_socket.reset();
   m_terminal.take_back();
   if (wait_status && WIFSIGNALED(*wait_status)) {
     m_terminal.restore_modes();
@@ -138,16 +138,16 @@ void Job::part(std::optional<int> wait_status)
 bool Job::is_ready()
 {
   const auto event = next();
-  return m_channel && event && !*event;
+  return m_socket && event && !*event;
 }
 
-void Job::go(std::string_view late_value) { send_message(m_channel.get(), Command(Go{LateValue(late_value)})); }
+void Job::go(std::string_view late_value) { send_message(m_socket.get(), Command(StartJob{LateValue(late_value)})); }
 
-void Job::forward(int signal) { send_message(m_channel.get(), Command(Forward{signal})); }
+void Job::forward(int signal) { send_message(m_socket.get(), Command(ForwardSignal{signal})); }
 
-void Job::stop(Millis kill_after) { send_message(m_channel.get(), Command(Order{kill_after})); }
+void Job::stop(Millis kill_after) { send_message(m_socket.get(), Command(StopOrder{kill_after})); }
 
-void Job::leave() { send_message(m_channel.get(), Command(Leave{})); }
+void Job::leave() { send_message(m_socket.get(), Command(LeaveProcesses{})); }
 
 void Job::hand_over()
 {
@@ -157,12 +157,12 @@ void Job::hand_over()
 
 std::vector<pid_t> Job::take_over()
 {
-  if (m_channel) {  // else it is gone already, and in a process that it is no child of its number may be another's
+  if (m_socket) {  // else it is gone already, and in a process that it is no child of its number may be another's
     ::kill(m_guardian, SIGKILL);
   }
   reap_guardian();
   const pid_t main = m_shared_deadline->main_process();
-  std::vector<pid_t> still_run = ProcessTree(m_strangers, main).kill_all();
+  std::vector<pid_t> still_run = ProcessTree(m_earlier_children, main).kill_all();
   m_inherited_pipe.kill_all(main);  // orphans whose ancestor we are not
   part(SIGKILL);                    // a wait status: died of it
   return still_run;

@@ -31,7 +31,7 @@ namespace rlock {
 
 // Processes the job leaves when its main process ends. heirs: they go on, guarded, until nobody of them has the
 // descriptor that all of the job inherits, or all have ended.
-enum class Leftovers { stop, wait, leave, inherited_pipe };
+enum class Leftovers { stop, wait, leave, until_pipe_closes };
 
 struct JobSpec {
   std::string path;  // what find_command found
@@ -52,7 +52,7 @@ struct JobSpec {
 };
 
 // Why the guardian stopped the job; none: it ended by itself.
-enum class Stopped { none, shared_deadline, max_runtime, order, runner_gone };
+enum class Stopped { none, lease_end, max_runtime, order, runner_gone };
 
 struct NotExecuted {
   int error;
@@ -69,7 +69,7 @@ struct LeftBehind {
 struct NotSignalled {
   pid_t pid;
 };  // a process of the job, which runs as another user (EPERM)
-struct LivesOn {
+struct PipeHoldersLeft {
   int wait_status;
 };                  // Leftovers::heirs: the main process ended, and others of the job are there
 struct Ended {      // all of it is dead and reaped, or left as asked
@@ -81,8 +81,8 @@ struct Ended {      // all of it is dead and reaped, or left as asked
 struct GuardianGone {
   int wait_status;
 };  // somebody killed it: call Job::take_over
-using JobEvent =
-    std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LivesOn, Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, PipeHoldersLeft,
+                              Ended, GuardianGone>;
 
 // Used from the main thread only: the death of the thread that forked would be taken for the runner's.
 class Job {
@@ -98,22 +98,22 @@ class Job {
   // False: the guardian or the prepared process was killed before go(). Call take_over, and prepare another.
   bool is_ready();
 
-  // A job that is not over is killed and reaped: closing the channel is how the guardian hears of it.
+  // A job that is not over is killed and reaped: closing the socket is how the guardian hears of it.
   ~Job();
   Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;
 
   // Readable: next() has something. -1 after the last event: NotExecuted, NotStarted, GateKilled, Ended, GuardianGone.
-  [[nodiscard]] int fd() const { return m_channel.get(); }
+  [[nodiscard]] int fd() const { return m_socket.get(); }
   Result<std::optional<JobEvent>> next();  // nullopt: nothing now
 
   void forward(int signal);      // to the job's group, as the user's own signal would
   void stop(Millis kill_after);  // the stop signal now, KILL after that; a second call can only hasten it
 
   // With Leftovers::heirs.
-  [[nodiscard]] int heirs_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: there are none
-  [[nodiscard]] bool has_heirs() const { return m_inherited_pipe.any(); }
-  void leave();      // after LivesOn: who is left is let alone, and Ended comes next
+  [[nodiscard]] int pipe_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: there are none
+  [[nodiscard]] bool pipe_is_held() const { return m_inherited_pipe.any(); }
+  void leave();      // after PipeHoldersLeft: who is left is let alone, and Ended comes next
   void hand_over();  // after a fork: the child is the runner now, and this only a copy; to the guardian nothing changes
 
   // On a terminal (terminal.h) the job shares the process group of rlock, so that Ctrl-C, Ctrl-Z, fg, pagers and
@@ -125,17 +125,17 @@ class Job {
   std::vector<pid_t> take_over();
 
  private:
-  Job(Fd channel, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
-      std::vector<pid_t> strangers, InheritedPipe inherited_pipe);
+  Job(Fd socket, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
+      std::vector<pid_t> earlier_children, InheritedPipe inherited_pipe);
   void note(const JobEvent& event);
   void part(std::optional<int> wait_status);
   int reap_guardian();
 
-  Fd m_channel;
+  Fd m_socket;
   pid_t m_guardian;  // 0: reaped
   const SharedDeadline* m_shared_deadline;
   Terminal m_terminal;
-  std::vector<pid_t> m_strangers;  // children we had before: whoever exec'ed us left them
+  std::vector<pid_t> m_earlier_children;  // children we had before: whoever exec'ed us left them
   InheritedPipe m_inherited_pipe;
 };
 

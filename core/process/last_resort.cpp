@@ -74,7 +74,7 @@ void LastResort::set_due(Instant due)
   ::timer_settime(*m_timer, TIMER_ABSTIME, &once, nullptr);
 }
 
-void LastResort::call_off()
+void LastResort::disarm()
 {
   set_due(far_future);
   if (m_inherited) {

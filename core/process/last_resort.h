@@ -34,7 +34,7 @@ class LastResort {
   void set_due(Instant due);
 
   // What is left of the job may live on.
-  void call_off();
+  void disarm();
 
  private:
   Fd m_inherited;  // the read end

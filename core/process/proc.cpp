@@ -98,7 +98,7 @@ ChildrenOf children_source()
   return listed ? ChildrenOf(listed_children) : children_by_scan();
 }
 
-bool shows_our_namespace()
+bool shows_this_namespace()
 {
   char self[16] = {};
   const ssize_t length = ::readlink("/proc/self", self, sizeof self - 1);
@@ -163,7 +163,7 @@ std::vector<int> numbers_in(const char* directory)
 
 std::vector<pid_t> own_children()
 {
-  if (!has_children() || !shows_our_namespace()) {
+  if (!has_children() || !shows_this_namespace()) {
     return {};
   }
   return children_source()(::getpid());
@@ -171,7 +171,7 @@ std::vector<pid_t> own_children()
 
 std::vector<Process> own_descendants(const std::vector<pid_t>& spared)
 {
-  if (!has_children() || !shows_our_namespace()) {
+  if (!has_children() || !shows_this_namespace()) {
     return {};
   }
   const ChildrenOf children_of = children_source();

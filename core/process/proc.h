@@ -40,7 +40,7 @@ std::vector<int> numbers_in(const char* directory);
 std::vector<pid_t> own_children();
 
 // Everything below us, daemons included, except what hangs on the children in `spared`. Empty where
-// /proc is missing or shows another pid namespace, whose numbers would be those of strangers.
+// /proc is missing or shows another pid namespace, whose numbers would be those of earlier_children.
 std::vector<Process> own_descendants(const std::vector<pid_t>& spared);
 
 }  // namespace rlock

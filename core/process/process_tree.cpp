@@ -186,7 +186,7 @@ void ProcessTree::wait_for_a_death(const std::vector<Process>& dying, const Refu
   ::nanosleep(&a_little, nullptr);
 }
 
-std::string words_for_refused(pid_t pid)
+std::string not_signalled_text(pid_t pid)
 {
   const std::string number = std::to_string(pid);
   return "cannot signal process " + number + " (" + printable(command_name(pid)) +

@@ -50,6 +50,6 @@ class ProcessTree {
 };
 
 // For people: which process it is that may not be signalled, and what to do.
-std::string words_for_refused(pid_t pid);
+std::string not_signalled_text(pid_t pid);
 
 }  // namespace rlock

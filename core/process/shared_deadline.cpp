@@ -41,7 +41,7 @@ void SharedDeadline::note_move() const
   ::eventfd_read(m_moved.get(), &moves);
 }
 
-void SharedDeadline::main_process_is(pid_t pid) { m_page->main_process.store(pid); }
+void SharedDeadline::set_main_process(pid_t pid) { m_page->main_process.store(pid); }
 
 pid_t SharedDeadline::main_process() const { return m_page->main_process.load(); }
 

@@ -28,7 +28,7 @@ class SharedDeadline {
   [[nodiscard]] int moved_fd() const { return m_moved.get(); }
   void note_move() const;
 
-  void main_process_is(pid_t pid);           // async-signal-safe
+  void set_main_process(pid_t pid);          // async-signal-safe
   [[nodiscard]] pid_t main_process() const;  // 0: none was started
 
  private:

@@ -12,7 +12,7 @@ Instant kill_due(const JobSpec& spec, const StopState& state, Instant valid_unti
   return std::min(state.kill_at, valid_until - spec.kill_lead);
 }
 
-struct Deciding {
+struct StopDecision {
   const JobSpec& spec;
   StopState state;
   Instant now;
@@ -34,16 +34,16 @@ struct Deciding {
   {
     state.phase = Phase::killing;
     state.killed = true;
-    return {state, Act::kill};
+    return {state, StopAction::kill};
   }
 
   StopStep finish()
   {
     state.phase = Phase::over;
-    return {state, Act::finish};
+    return {state, StopAction::finish};
   }
 
-  StopStep stop(Millis kill_after, Act act)
+  StopStep stop(Millis kill_after, StopAction act)
   {
     state.kill_at = std::min(state.kill_at, now + kill_after);
     if (kill_due(spec, state, valid_until) <= now) {
@@ -56,16 +56,16 @@ struct Deciding {
   StopStep left_behind()
   {
     if (spec.leftovers == Leftovers::stop) {
-      return stop(spec.kill_after, Act::stop_leftovers);
+      return stop(spec.kill_after, StopAction::stop_leftovers);
     }
     state.left_behind = far_future;
-    return {state, Act::report_leftovers};
+    return {state, StopAction::report_leftovers};
   }
 
-  StopStep operator()(const Order& order)
+  StopStep operator()(const StopOrder& order)
   {
     blame(Stopped::order);
-    return stop(order.kill_after, unstopped() ? Act::signal : Act::nothing);
+    return stop(order.kill_after, unstopped() ? StopAction::signal : StopAction::nothing);
   }
 
   StopStep operator()(const MainEnded& ended)
@@ -80,14 +80,14 @@ struct Deciding {
       return finish();
     }
     state.phase = Phase::lingering;
-    if (spec.leftovers == Leftovers::inherited_pipe) {
-      return {state, Act::report_heirs};
+    if (spec.leftovers == Leftovers::until_pipe_closes) {
+      return {state, StopAction::report_pipe_holders};
     }
     state.left_behind = now + settling_time;
     return {state};
   }
 
-  StopStep operator()(const Leave&) { return state.phase == Phase::lingering ? finish() : StopStep{state}; }
+  StopStep operator()(const LeaveProcesses&) { return state.phase == Phase::lingering ? finish() : StopStep{state}; }
 
   StopStep operator()(const TreeEmpty&) { return finish(); }
 
@@ -106,12 +106,12 @@ struct Deciding {
       return kill();
     }
     if (now >= valid_until - spec.signal_lead) {
-      blame(Stopped::shared_deadline);
-      return stop(spec.kill_after, Act::signal);
+      blame(Stopped::lease_end);
+      return stop(spec.kill_after, StopAction::signal);
     }
     if (now >= state.time_over) {
       blame(Stopped::max_runtime);
-      return stop(spec.kill_after, Act::signal);
+      return stop(spec.kill_after, StopAction::signal);
     }
     return left_behind();
   }
@@ -142,7 +142,7 @@ StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent&
   if (state.phase == Phase::killing && !std::holds_alternative<TreeEmpty>(event)) {
     return {state};
   }
-  return std::visit(Deciding{spec, state, now, valid_until}, event);
+  return std::visit(StopDecision{spec, state, now, valid_until}, event);
 }
 
 Instant next_look(const JobSpec& spec, const StopState& state, Instant valid_until)

@@ -33,32 +33,32 @@ constexpr Millis settling_time{50};
 // What a job is given at least before it is to be stopped again.
 constexpr Millis shortest_run{10};
 
-struct Order {
+struct StopOrder {
   Millis kill_after;
 };
 enum class Others { none, some };
 struct MainEnded {
   Others others;
 };
-struct Leave {};      // who is left is to be let alone
-struct TreeEmpty {};  // and the main process is reaped
+struct LeaveProcesses {};  // who is left is to be let alone
+struct TreeEmpty {};       // and the main process is reaped
 struct RunnerGone {};
 struct TimePassed {};
-using StopEvent = std::variant<Order, MainEnded, Leave, TreeEmpty, RunnerGone, TimePassed>;
+using StopEvent = std::variant<StopOrder, MainEnded, LeaveProcesses, TreeEmpty, RunnerGone, TimePassed>;
 
-enum class Act {
+enum class StopAction {
   nothing,
   signal,  // the stop signal, and CONT for what is stopped
   report_leftovers,
   stop_leftovers,  // both of the above
-  report_heirs,
+  report_pipe_holders,
   kill,  // until nothing is left, then tell: TreeEmpty
   finish,
 };
 
 struct StopStep {
   StopState state;
-  Act act = Act::nothing;
+  StopAction act = StopAction::nothing;
 };
 
 // The start gate: whether a job may begin on this lease.

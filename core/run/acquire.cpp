@@ -26,31 +26,31 @@ namespace {
 Error in_option(const Error& error, const char* fix) { return {error.fault, "--pid: " + error.text + fix}; }
 
 // Before the lock is taken: a number that comes to mean another process while we wait must not mean it to us.
-Result<std::optional<PidFd>> hold_ward(const AcquireRequest& request)
+Result<std::optional<PidFd>> open_watched(const AcquireRequest& request)
 {
-  if (!request.ward) {
+  if (!request.watched) {
     return std::optional<PidFd>{};
   }
-  if (request.ward->pid == ::getpid()) {
+  if (request.watched->pid == ::getpid()) {
     return Error{ErrorCode::usage,
                  "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
   }
-  auto held = PidFd::open(request.ward->pid);
+  auto held = PidFd::open(request.watched->pid);
   if (!held) {
     return in_option(held.error(), held.error().fault == ErrorCode::usage ? " (try --pid $$)" : "");
   }
-  if (request.ward->on_lost == OnLost::stop && !held->may_be_signalled()) {
-    return Error{ErrorCode::usage, "--pid: no right to signal process " + std::to_string(request.ward->pid) +
+  if (request.watched->on_lost == OnLost::stop && !held->may_be_signalled()) {
+    return Error{ErrorCode::usage, "--pid: no right to signal process " + std::to_string(request.watched->pid) +
                                        " (--on-lost warn does without)"};
   }
   return std::optional(*std::move(held));
 }
 
-// Readable when a signal has come, or when the ward has ended, for then nobody waits for the lock any more.
-Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
+// Readable when a signal has come, or when the watched has ended, for then nobody waits for the lock any more.
+Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& watched)
 {
   Fd either(::epoll_create1(EPOLL_CLOEXEC));
-  for (const int fd : {signals.fd(), ward ? ward->fd() : -1}) {
+  for (const int fd : {signals.fd(), watched ? watched->fd() : -1}) {
     epoll_event event{.events = EPOLLIN, .data = {}};
     if (fd >= 0 && ::epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
       return Error{ErrorCode::os, "cannot wait for several things: " + std::generic_category().message(errno)};
@@ -59,10 +59,10 @@ Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& ward)
   return either;
 }
 
-// Who is shown to operators is who has it: the ward, or the script that calls us, for we are about to end.
+// Who is shown to operators is who has it: the watched, or the script that calls us, for we are about to end.
 LockSpec spec_of(const AcquireRequest& request, const LockName& name)
 {
-  const pid_t holder = request.ward ? request.ward->pid : ::getppid();
+  const pid_t holder = request.watched ? request.watched->pid : ::getppid();
   return {.name = name,
           .mode = request.mode,
           .ttl = request.ttl,
@@ -73,7 +73,7 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
-                  .automatic = request.ward.has_value()},
+                  .automatic = request.watched.has_value()},
           .once = {},
           .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
 }
@@ -168,21 +168,21 @@ class Acquired {
   {
   }
 
-  Result<RunEnd> hand_to(const std::optional<PidFd>& ward, const TellCaller& tell)
+  Result<RunEnd> hand_to(const std::optional<PidFd>& watched, const TellCaller& tell)
   {
-    return ward ? leave_to_keeper(*ward, tell) : leave_to_itself(tell);
+    return watched ? leave_to_keeper(*watched, tell) : leave_to_itself(tell);
   }
 
  private:
-  Result<RunEnd> leave_to_keeper(const PidFd& ward, const TellCaller& tell)
+  Result<RunEnd> leave_to_keeper(const PidFd& watched, const TellCaller& tell)
   {
     const auto keeper = Keeper::start({.store = m_store,
                                        .spec = m_spec,
                                        .hold = m_hold,
                                        .taken = m_taken,
-                                       .ward = ward,
-                                       .lost_signal = m_request.ward->lost_signal,
-                                       .on_lost = m_request.ward->on_lost,
+                                       .watched = watched,
+                                       .lost_signal = m_request.watched->lost_signal,
+                                       .on_lost = m_request.watched->on_lost,
                                        .server_timeout = m_request.server.timeout,
                                        .clock = m_context.clock,
                                        .signals = m_context.signals});
@@ -235,12 +235,12 @@ class Acquired {
 
 Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell)
 {
-  const auto ward = hold_ward(request);
-  if (!ward) {
-    return ward.error();
+  const auto watched = open_watched(request);
+  if (!watched) {
+    return watched.error();
   }
   context.signals.block();
-  const auto give_up = give_up_on(context.signals, *ward);
+  const auto give_up = give_up_on(context.signals, *watched);
   if (!give_up) {
     return give_up.error();
   }
@@ -263,7 +263,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
   }
   auto entered = std::get<Entered>(*std::move(outcome));
   const LockSpec& spec = specs[entered.taken.which];
-  return Acquired(request, context, **store, spec, std::move(entered)).hand_to(*ward, tell);
+  return Acquired(request, context, **store, spec, std::move(entered)).hand_to(*watched, tell);
 }
 
 }  // namespace rlock

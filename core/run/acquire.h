@@ -35,16 +35,16 @@ struct AcquireRequest {
   int busy_code = static_cast<int>(ExitCode::busy);
   unsigned sync = 0;  // how many replicas must have the lock
   std::string label;
-  std::optional<WatchedProcess> ward;    // missing: one lease, which nobody renews
-  std::vector<std::string> environment;  // NAME=value, ours: a lock that stands there is re-entered
+  std::optional<WatchedProcess> watched;  // missing: one lease, which nobody renews
+  std::vector<std::string> environment;   // NAME=value, ours: a lock that stands there is re-entered
 };
 
-// Called when the lock is taken and, for a ward, a keeper has it. Whoever cannot be told does not have it: after an
+// Called when the lock is taken and, for a watched, a keeper has it. Whoever cannot be told does not have it: after an
 // Error it is given back.
 using TellCaller = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
 
 // To be called from main, while the process has one thread. Success and busy, which is on the log, are ends; so is a
-// signal. An Error, besides those of the store and of `tell`: ErrorCode::usage (there is no such ward, or we may not
+// signal. An Error, besides those of the store and of `tell`: ErrorCode::usage (there is no such watched, or we may not
 // signal it), ErrorCode::os (no keeper could be started). Unless it ends with 0 nothing is held; where we are killed before
 // the caller was told, it is the keeper, or the ttl, that sees to that.
 Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell);

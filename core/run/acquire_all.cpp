@@ -58,9 +58,9 @@ class Taker {
   {
   }
 
-  Result<Taking> run()
+  Result<AcquireAllResult> run()
   {
-    Result<Taking> taking = take();
+    Result<AcquireAllResult> taking = take();
     if (!taking || !std::holds_alternative<AllTaken>(*taking)) {
       const Millis within = std::min(giving_back, m_request.server.timeout);
       release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_taken),
@@ -70,7 +70,7 @@ class Taker {
   }
 
  private:
-  Result<Taking> take()
+  Result<AcquireAllResult> take()
   {
     for (LockSession& session : m_lock_set.sessions) {
       // The job's environment says which of several locks it has: then it is made when that is known.
@@ -79,13 +79,13 @@ class Taker {
       const auto outcome = session.take(m_policy, m_vigil.stop(), wait);
       if (!outcome) {
         const bool was_there = m_taken > 0 && is_passing(outcome.error().fault);
-        return was_there ? Result<Taking>(GivenBack{outcome.error().text}) : outcome.error();
+        return was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-        return Taking{OneBusy{.wanted = session.wanted(), .last = timed_out->last}};
+        return AcquireAllResult{LockBusy{.wanted = session.wanted(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
-        return Taking{*done};
+        return AcquireAllResult{*done};
       }
       if (std::holds_alternative<Interrupted>(*outcome)) {
         return interrupted();
@@ -104,7 +104,7 @@ class Taker {
     m_lock_set.prepared_job.get_ready(m_lock_set.locks());
   }
 
-  Result<Taking> settle()
+  Result<AcquireAllResult> settle()
   {
     const auto settled = m_vigil.settle();
     if (!settled) {
@@ -116,15 +116,15 @@ class Taker {
     for (LockSession& session : m_lock_set.sessions) {
       session.rest();  // the job is forked next
     }
-    return Taking{AllTaken{}};
+    return AcquireAllResult{AllTaken{}};
   }
 
   // By a signal, or because something was lost.
-  Taking interrupted()
+  AcquireAllResult interrupted()
   {
     const auto loss = m_vigil.loss();
     const bool by_signal = m_context.signals.stop().requested();
-    return loss && !by_signal ? Taking{GivenBack{*loss}} : Taking{Interrupted{}};
+    return loss && !by_signal ? AcquireAllResult{RetryNeeded{*loss}} : AcquireAllResult{Interrupted{}};
   }
 
   const RunRequest& m_request;
@@ -137,8 +137,8 @@ class Taker {
 
 }  // namespace
 
-Result<Taking> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
-                           LockSet& lock_set)
+Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
+                                     LockSet& lock_set)
 {
   return Taker(request, context, policy, lock_set).run();
 }

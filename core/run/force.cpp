@@ -15,7 +15,7 @@ constexpr Millis remembered_after_grace{30'000};  // so that a holder that comes
 
 class Forcing {
  public:
-  Forcing(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop)
+  Forcing(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop)
       : m_store(store), m_order(order), m_clock(clock), m_stop(stop)
   {
   }
@@ -139,7 +139,7 @@ class Forcing {
     if (const auto* broken = std::get_if<ForceBroken>(&m_last)) {
       return ForceEnd{Broken{.holder = broken->holder, .job_was_over = broken->job_was_over}};
     }
-    return m_clock.now() >= m_ends_at ? ForceEnd{ForceExpired{*m_holder}} : ForceEnd{LetGo{*m_holder}};
+    return m_clock.now() >= m_ends_at ? ForceEnd{ForceExpired{*m_holder}} : ForceEnd{ReleasedByHolder{*m_holder}};
   }
 
   // Of a step with which all is over.
@@ -158,7 +158,7 @@ class Forcing {
   }
 
   LockStore& m_store;
-  const ForceOrder& m_order;
+  const ForceUnlockRequest& m_order;
   const Clock& m_clock;
   const StopToken m_stop;
   Instant m_sent_at{};             // of the last request
@@ -171,7 +171,7 @@ class Forcing {
 
 }  // namespace
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop)
+Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop)
 {
   return Forcing(store, order, clock, stop).run();
 }

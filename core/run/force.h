@@ -15,7 +15,7 @@
 
 namespace rlock {
 
-struct ForceOrder {
+struct ForceUnlockRequest {
   LockName name;
   Mode mode;
   Owner owner;     // who is meant: the holder that the operator saw
@@ -25,7 +25,7 @@ struct ForceOrder {
   std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
 };
 
-struct LetGo {
+struct ReleasedByHolder {
   Holder holder;
 };  // the holder stopped its job and released
 struct ForceExpired {
@@ -35,8 +35,8 @@ struct Broken {  // the lock was taken away
   Holder holder;
   bool job_was_over = false;
 };
-using ForceEnd = std::variant<LetGo, ForceExpired, Broken, ForceFree, ForceChanged>;
+using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged>;
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceOrder& order, const Clock& clock, StopToken stop);
+Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -29,6 +29,6 @@ std::string user_name()
   return found != nullptr ? found->pw_name : std::to_string(uid);
 }
 
-std::string who_am_i() { return user_name() + "@" + host_name() + " (pid " + std::to_string(::getpid()) + ")"; }
+std::string own_identity() { return user_name() + "@" + host_name() + " (pid " + std::to_string(::getpid()) + ")"; }
 
 }  // namespace rlock

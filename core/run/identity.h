@@ -10,6 +10,6 @@ std::string host_name();
 std::string user_name();  // of the effective user id; its number where it has no name
 
 // "alice@web1 (pid 71)"
-std::string who_am_i();
+std::string own_identity();
 
 }  // namespace rlock

@@ -16,10 +16,10 @@
 namespace rlock {
 namespace {
 
-[[noreturn]] void be_keeper(const KeeperTask& task, Fd channel)
+[[noreturn]] void be_keeper(const KeeperTask& task, Fd socket)
 {
-  become_keeper();
-  ::_exit(keep(task, std::move(channel)) ? 0 : 1);
+  detach_as_keeper();
+  ::_exit(keep(task, std::move(socket)) ? 0 : 1);
 }
 
 Error refused(const char* what)
@@ -30,7 +30,7 @@ Error refused(const char* what)
 
 }  // namespace
 
-void become_keeper()
+void detach_as_keeper()
 {
   detach();
   ::prctl(PR_SET_NAME, "rlock-keeper");
@@ -61,6 +61,6 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   return Keeper(std::move(ours));
 }
 
-void Keeper::caller_knows() const { say(m_channel.get()); }
+void Keeper::caller_knows() const { say(m_socket.get()); }
 
 }  // namespace rlock

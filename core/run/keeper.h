@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that `rlock acquire --pid` leaves behind: it keeps the lock for as long as the process lives that the lock
-// was taken for, its ward, and releases it then.
+// was taken for, its watched, and releases it then.
 //
 //   script ── rlock acquire (gone)
 //        ╰─── keeper: a session of its own; a watchdog thread, as the runner has one
 //
-// When the lock is lost the ward is told by a signal: at once when that is proven, else before `valid_until`, as early as
-// a job is. That is all: the ward is no child of ours, its own children are unknown, and nobody is killed. A keeper
+// When the lock is lost the watched is told by a signal: at once when that is proven, else before `valid_until`, as early as
+// a job is. That is all: the watched is no child of ours, its own children are unknown, and nobody is killed. A keeper
 // that is itself ended by KILL can tell nothing; the lock goes with its ttl.
 #pragma once
 
@@ -23,8 +23,8 @@ struct KeeperTask {
   const LockSpec& spec;
   const Hold& hold;
   Taken& taken;
-  const PidFd& ward;
-  int lost_signal;  // what the ward gets when the lock is lost
+  const PidFd& watched;
+  int lost_signal;  // what the watched gets when the lock is lost
   OnLost on_lost;
   Millis server_timeout;
   const Clock& clock;
@@ -32,7 +32,7 @@ struct KeeperTask {
 };
 
 // For a process that has just been forked to keep a lock.
-void become_keeper();
+void detach_as_keeper();
 
 // A keeper that runs and has taken over: the store is its own from now on.
 class Keeper {
@@ -45,8 +45,8 @@ class Keeper {
   void caller_knows() const;
 
  private:
-  explicit Keeper(Fd channel) : m_channel(std::move(channel)) {}
-  Fd m_channel;
+  explicit Keeper(Fd socket) : m_socket(std::move(socket)) {}
+  Fd m_socket;
 };
 
 }  // namespace rlock

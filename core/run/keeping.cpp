@@ -27,7 +27,7 @@ namespace {
 constexpr Millis first_pause{50};  // between two tries to release; doubles up to the longest
 constexpr Millis longest_pause{10'000};
 constexpr int tries = 5;          // within the time that one answer may take
-constexpr Millis question{1000};  // how long a lost lock may be asked about before its ward is told
+constexpr Millis question{1000};  // how long a lost lock may be asked about before its watched is told
 
 // The same as for a job: `run --kill-after` has the same default.
 Millis signal_lead(Millis ttl) { return std::min(default_kill_after, ttl / 6); }
@@ -36,10 +36,10 @@ bool says_something(int fd) { return StopToken(fd).requested(); }
 
 // Why the keeping came to its end.
 enum class Reason {
-  ended,        // the ward did
+  ended,        // the watched did
   unclaimed,    // the caller went away before it knew that it has the lock
   release_all,  // `rlock release` is at the door
-  dismissed,    // told to end, and the ward is to be left alone
+  dismissed,    // told to end, and the watched is to be left alone
   wanted,       // somebody with the right to asks for the lock
   gone,         // it is not ours any more
   unsure,       // it could not be renewed in time
@@ -61,7 +61,7 @@ class Keeping {
                     .acquired_at = task.taken.sent_at,
                     .kill_margin = signal_lead(task.spec.ttl),
                     .listener = std::move(task.taken.listener),
-                    .moved = [this](Instant until) { prolong(until); }},
+                    .on_moved = [this](Instant until) { prolong(until); }},
                    task.clock, m_log)
   {
   }
@@ -91,7 +91,7 @@ class Keeping {
   {
     std::optional<Reason> reason;
     while (!reason) {
-      std::array<pollfd, 6> waits{pollfd{.fd = m_task.ward.fd(), .events = POLLIN, .revents = 0},
+      std::array<pollfd, 6> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_door.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
@@ -104,11 +104,11 @@ class Keeping {
   }
 
   // A loss is looked for before the door, and judged after it: who lets the lock go has knocked before it was gone, so
-  // where that is seen the knock is too.
+  // where that is seen the announce_release is too.
   std::optional<Reason> look()
   {
     const auto lost = loss();
-    if (m_task.ward.has_ended()) {
+    if (m_task.watched.has_ended()) {
       return Reason::ended;
     }
     if (auto visitor = m_door.answer()) {
@@ -126,10 +126,10 @@ class Keeping {
 
   std::optional<Reason> loss()
   {
-    if (const auto verdict = m_watchdog.verdict()) {
-      return std::holds_alternative<Gone>(*verdict)     ? Reason::gone
-             : std::holds_alternative<Wanted>(*verdict) ? Reason::wanted
-                                                        : Reason::unsure;
+    if (const auto lease_event = m_watchdog.lease_event()) {
+      return std::holds_alternative<Lost>(*lease_event)               ? Reason::gone
+             : std::holds_alternative<ReleaseRequested>(*lease_event) ? Reason::wanted
+                                                                      : Reason::unsure;
     }
     return says_something(m_alarm.fd()) ? std::optional{Reason::unsure} : std::nullopt;
   }
@@ -142,8 +142,8 @@ class Keeping {
     return claimed;
   }
 
-  // A service manager that stops a service sends TERM to all of its processes, the ward among them. So the lock is
-  // not let go while the ward still puts things in order.
+  // A service manager that stops a service sends TERM to all of its processes, the watched among them. So the lock is
+  // not let go while the watched still puts things in order.
   bool is_dismissed()
   {
     bool told = false;
@@ -151,7 +151,7 @@ class Keeping {
       told = told || signal->number == SIGTERM || signal->number == SIGINT;
     }
     if (told && m_task.on_lost == OnLost::stop) {
-      tell_ward();
+      signal_watched();
       return false;
     }
     return told;
@@ -167,48 +167,48 @@ class Keeping {
         await_end_of(m_visitor.get(), far_future);
         return release();  // it has, unless it was killed on the way
       case Reason::wanted:
-        tell_ward();
+        signal_watched();
         release_if_ended_in_time();
         return record_loss();
       case Reason::gone:
         if (was_released()) {
           return;
         }
-        tell_ward_if_asked();
+        signal_watched_if_asked();
         return record_loss();
       case Reason::unsure:
-        tell_ward_if_asked();
+        signal_watched_if_asked();
         release_if_ended_in_time();
         return record_loss();
     }
   }
 
-  void tell_ward() { m_task.ward.signal(m_task.lost_signal); }
+  void signal_watched() { m_task.watched.signal(m_task.lost_signal); }
 
-  void tell_ward_if_asked()
+  void signal_watched_if_asked()
   {
     if (m_task.on_lost == OnLost::stop) {
-      tell_ward();
+      signal_watched();
     }
   }
 
-  // Where no verdict is there yet the alarm was first.
+  // Where no lease_event is there yet the alarm was first.
   void record_loss()
   {
     m_watchdog.stop();
-    const Verdict verdict = m_watchdog.verdict().value_or(Unsure{m_watchdog.trouble()});
-    write_to_syslog(words_for(verdict, printable(m_task.spec.name.text())) + "; it was held for process " +
+    const LeaseEvent lease_event = m_watchdog.lease_event().value_or(Unconfirmed{m_watchdog.trouble()});
+    write_to_syslog(loss_text(lease_event, printable(m_task.spec.name.text())) + "; it was held for process " +
                     std::to_string(m_task.spec.who.pid));
   }
 
-  // Whether the visitor or the ward came to its end by then.
+  // Whether the visitor or the watched came to its end by then.
   bool await_end_of(int fd, Instant until)
   {
     while (!says_something(fd) && m_task.clock.now() < until) {
       std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_task.ward.fd(), .events = POLLIN, .revents = 0}};
+                                  pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
       ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), until));
-      if (m_task.ward.has_ended()) {
+      if (m_task.watched.has_ended()) {
         return true;
       }
     }
@@ -219,7 +219,7 @@ class Keeping {
   void release_if_ended_in_time()
   {
     m_watchdog.stop();
-    if (await_end_of(m_task.ward.fd(), m_valid_until)) {
+    if (await_end_of(m_task.watched.fd(), m_valid_until)) {
       release();
     }
   }
@@ -268,21 +268,21 @@ class Keeping {
 
 }  // namespace
 
-void say(int channel)
+void say(int socket)
 {
   const char word = 1;
-  [[maybe_unused]] const auto sent = ::send(channel, &word, 1, MSG_NOSIGNAL);
+  [[maybe_unused]] const auto sent = ::send(socket, &word, 1, MSG_NOSIGNAL);
 }
 
-bool keep(const KeeperTask& task, Fd channel)
+bool keep(const KeeperTask& task, Fd socket)
 {
   try {
     auto door = ReleaseSocket::open(task.hold);
     if (!door) {
       return false;
     }
-    const int caller = channel.get();
-    Keeping keeping(task, *std::move(door), std::move(channel));
+    const int caller = socket.get();
+    Keeping keeping(task, *std::move(door), std::move(socket));
     say(caller);
     keeping.keep();
     return true;

@@ -10,7 +10,7 @@ LeaseWatch::LeaseWatch(const RunRequest& request, const RunContext& context, Loc
       m_context(context),
       m_lock_set(lock_set),
       m_due(lock_set.watch_from()),
-      m_lease(lock_set.leases(), [this](Instant until) { m_lock_set.prepared_job.move_lifeline(until); })
+      m_lease(lock_set.leases(), [this](Instant until) { m_lock_set.prepared_job.move_deadline(until); })
 {
 }
 
@@ -42,7 +42,7 @@ void LeaseWatch::rest()
   m_due = m_context.clock.now();
   for (LockSession& session : m_lock_set.sessions) {
     session.rest();
-    m_due = session.verdict() ? far_future : m_due;
+    m_due = session.lease_event() ? far_future : m_due;
   }
 }
 

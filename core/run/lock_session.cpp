@@ -37,7 +37,7 @@ std::optional<std::size_t> LockSession::shard() const
   return m_request.shards.empty() ? std::nullopt : std::optional{m_which};
 }
 
-Result<LockSession::Outcome> LockSession::take(const WaitPolicy& policy, StopToken stop, WaitObserver& onlooker)
+Result<LockSession::Outcome> LockSession::take(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
   auto store = open_store(m_request.server, m_context.clock, stop);
   if (!store) {
@@ -45,7 +45,7 @@ Result<LockSession::Outcome> LockSession::take(const WaitPolicy& policy, StopTok
   }
   m_store = *std::move(store);
   auto entry =
-      enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_context.clock, m_context.rng, stop, onlooker);
+      enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_context.clock, m_context.rng, stop, observer);
   if (!entry) {
     return entry.error();
   }
@@ -94,14 +94,14 @@ void LockSession::start_watchdog(bool renews, std::function<void(Instant)> moved
 {
   m_renews = renews;
   m_watchdog = std::make_unique<Watchdog>(*m_store,
-                                          WatchOrder{.spec = spec(),
-                                                     .owner = m_hold.owner,
-                                                     .renews = renews,
-                                                     .acquired_at = m_taken.sent_at,
-                                                     .kill_margin = stop_leads(m_request).signal,
-                                                     .listener = std::move(m_taken.listener),
-                                                     .moved = std::move(moved),
-                                                     .consequence = consequence},
+                                          WatchdogOptions{.spec = spec(),
+                                                          .owner = m_hold.owner,
+                                                          .renews = renews,
+                                                          .acquired_at = m_taken.sent_at,
+                                                          .kill_margin = stop_leads(m_request).signal,
+                                                          .listener = std::move(m_taken.listener),
+                                                          .on_moved = std::move(moved),
+                                                          .consequence = consequence},
                                           m_context.clock, m_context.log);
 }
 
@@ -111,7 +111,7 @@ void LockSession::unwatch()
     return;
   }
   m_watchdog->stop();
-  m_verdict = m_watchdog->verdict();
+  m_event = m_watchdog->lease_event();
   m_trouble = m_watchdog->trouble();
   m_taken.listener = m_watchdog->take_listener();
   if (m_renews) {
@@ -120,12 +120,12 @@ void LockSession::unwatch()
   m_watchdog.reset();
 }
 
-const std::optional<Verdict>& LockSession::verdict()
+const std::optional<LeaseEvent>& LockSession::lease_event()
 {
-  if (m_watchdog && !m_verdict) {
-    m_verdict = m_watchdog->verdict();
+  if (m_watchdog && !m_event) {
+    m_event = m_watchdog->lease_event();
   }
-  return m_verdict;
+  return m_event;
 }
 
 void LockSession::renew(const CallLimits& limit)
@@ -134,11 +134,11 @@ void LockSession::renew(const CallLimits& limit)
   const auto renewal = m_store->renew(spec(), m_hold.owner, limit);
   if (!renewal) {
     m_store->forget();
-    m_verdict = Unsure{"it could not be renewed: " + renewal.error().text};
+    m_event = Unconfirmed{"it could not be renewed: " + renewal.error().text};
     return;
   }
-  m_verdict = verdict_on(*renewal);
-  if (!m_verdict) {
+  m_event = lease_event_of(*renewal);
+  if (!m_event) {
     m_taken.sent_at = sent_at;
   }
 }
@@ -155,7 +155,7 @@ bool LockSession::was_released(const CallLimits& limit)
   const auto released = release({}, limit);
   const bool release_all = released && !std::holds_alternative<NotOurs>(*released);
   if (release_all) {
-    m_verdict.reset();
+    m_event.reset();
   }
   return release_all;
 }

@@ -29,7 +29,7 @@ class LockSession {
 
   // Done: it is ours. AlreadyDone: and need not be, as RunRequest::once has it. Otherwise nothing of ours is left on the server, as with wait_and_acquire.
   using Outcome = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
-  Result<Outcome> take(const WaitPolicy& policy, StopToken stop, WaitObserver& onlooker);
+  Result<Outcome> take(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
 
   // For people, before it is ours: "stock", "stock (5 shards)".
   [[nodiscard]] std::string wanted() const;
@@ -58,22 +58,22 @@ class LockSession {
   void unwatch();  // that thread has ended when this returns
 
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
-  // Readable when there is a verdict that was not looked for yet; -1: there will be none.
-  [[nodiscard]] int verdict_fd() const { return m_watchdog && !m_verdict ? m_watchdog->fd() : -1; }
-  [[nodiscard]] const std::optional<Verdict>& verdict();
+  // Readable when there is a lease_event that was not looked for yet; -1: there will be none.
+  [[nodiscard]] int event_fd() const { return m_watchdog && !m_event ? m_watchdog->fd() : -1; }
+  [[nodiscard]] const std::optional<LeaseEvent>& lease_event();
   // Readable when a lock that another client asked for was lost while its job was being stopped; -1: not watched.
-  [[nodiscard]] int gone_fd() const { return m_watchdog && m_verdict ? m_watchdog->gone_fd() : -1; }
+  [[nodiscard]] int lost_fd() const { return m_watchdog && m_event ? m_watchdog->lost_fd() : -1; }
   // Why its renewals failed when it was last watched; empty: they did not.
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }
 
-  // Renews it once, from here, which ends in a verdict if it is not all well. Not while it is watched.
+  // Renews it once, from here, which ends in a lease_event if it is not all well. Not while it is watched.
   void renew(const CallLimits& limit);
 
   // Before a fork whose child goes on with it: nothing of ours runs, nobody watches.
   void rest();
 
   Result<Release> release(const ReleaseOptions& release_options, const CallLimits& limit);
-  // Of a lock that is gone: whether it was let go of by its token, and not lost, as is then the verdict.
+  // Of a lock that is gone: whether it was let go of by its token, and not lost, as is then the lease_event.
   bool was_released(const CallLimits& limit);
   void forget() { m_store->forget(); }  // the connection
 
@@ -90,7 +90,7 @@ class LockSession {
   Taken m_taken;
   std::unique_ptr<Watchdog> m_watchdog;
   bool m_renews = false;  // the watchdog does
-  std::optional<Verdict> m_verdict;
+  std::optional<LeaseEvent> m_event;
   std::string m_trouble;
 };
 

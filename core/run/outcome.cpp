@@ -16,9 +16,9 @@ RunOutcome with_code(ExitCode code, std::string event, std::string line)
   return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line), .event = std::move(event), .lock = {}};
 }
 
-RunOutcome lost_for(const Verdict& verdict, const LockOutcome& fate, bool forced)
+RunOutcome lost_for(const LeaseEvent& lease_event, const LockOutcome& fate, bool forced)
 {
-  RunOutcome end = with_code(ExitCode::lost, forced ? "forced" : "lost", words_for(verdict, printable(fate.lock)));
+  RunOutcome end = with_code(ExitCode::lost, forced ? "forced" : "lost", loss_text(lease_event, printable(fate.lock)));
   end.lock = fate.lock;
   return end;
 }
@@ -26,10 +26,10 @@ RunOutcome lost_for(const Verdict& verdict, const LockOutcome& fate, bool forced
 // How surely it was lost: the less the surer.
 int doubt(const LockOutcome& fate)
 {
-  if (fate.verdict && !std::holds_alternative<Unsure>(*fate.verdict)) {
+  if (fate.lease_event && !std::holds_alternative<Unconfirmed>(*fate.lease_event)) {
     return 0;
   }
-  return fate.release ? 1 : fate.verdict ? 2 : 3;
+  return fate.release ? 1 : fate.lease_event ? 2 : 3;
 }
 
 const LockOutcome& worst(const std::vector<LockOutcome>& fates)
@@ -51,7 +51,7 @@ std::string names_of(const std::vector<LockOutcome>& fates)
 // Why renewals failed; empty: they did not.
 const std::string& trouble_of(const LockOutcome& fate)
 {
-  const auto* unsure = fate.verdict ? std::get_if<Unsure>(&*fate.verdict) : nullptr;
+  const auto* unsure = fate.lease_event ? std::get_if<Unconfirmed>(&*fate.lease_event) : nullptr;
   return unsure != nullptr ? unsure->why : fate.trouble;
 }
 
@@ -68,23 +68,22 @@ std::string reason_for(const LockOutcome& fate, const NotOurs& found)
 std::optional<RunOutcome> lost(const JobOutcome& after)
 {
   const LockOutcome& fate = worst(after.locks);
-  if (fate.verdict && !std::holds_alternative<Unsure>(*fate.verdict)) {
-    return lost_for(*fate.verdict, fate, std::holds_alternative<Wanted>(*fate.verdict));
+  if (fate.lease_event && !std::holds_alternative<Unconfirmed>(*fate.lease_event)) {
+    return lost_for(*fate.lease_event, fate, std::holds_alternative<ReleaseRequested>(*fate.lease_event));
   }
   if (fate.release) {
-    return lost_for(Gone{reason_for(fate, *fate.release)}, fate, fate.release->forced.has_value());
+    return lost_for(Lost{reason_for(fate, *fate.release)}, fate, fate.release->forced.has_value());
   }
-  const bool over = after.job && after.job->why == Stopped::shared_deadline;
-  if (after.automatic && (over || fate.verdict)) {
-    return lost_for(fate.verdict.value_or(Unsure{fate.trouble}), fate, false);
+  const bool over = after.job && after.job->why == Stopped::lease_end;
+  if (after.automatic && (over || fate.lease_event)) {
+    return lost_for(fate.lease_event.value_or(Unconfirmed{fate.trouble}), fate, false);
   }
   return std::nullopt;
 }
 
 RunOutcome not_stopped(const JobOutcome& after)
 {
-  const bool time_over =
-      after.job && (after.job->why == Stopped::shared_deadline || after.job->why == Stopped::max_runtime);
+  const bool time_over = after.job && (after.job->why == Stopped::lease_end || after.job->why == Stopped::max_runtime);
   return with_code(time_over ? ExitCode::time_over : ExitCode::os, "not_stopped",
                    "the job could not be stopped: a process that runs as another user is left; " +
                        names_of(after.locks) + " stays locked until the ttl is over");
@@ -94,15 +93,15 @@ RunOutcome not_stopped(const JobOutcome& after)
 
 bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
-std::string words_for(const Verdict& verdict, const std::string& lock)
+std::string loss_text(const LeaseEvent& lease_event, const std::string& lock)
 {
-  if (const auto* wanted = std::get_if<Wanted>(&verdict)) {
+  if (const auto* wanted = std::get_if<ReleaseRequested>(&lease_event)) {
     return "the lock " + lock + " was force-unlocked by " + printable(wanted->by);
   }
-  if (const auto* gone = std::get_if<Gone>(&verdict)) {
+  if (const auto* gone = std::get_if<Lost>(&lease_event)) {
     return "the lock " + lock + " was lost: " + gone->why;
   }
-  const std::string& why = std::get<Unsure>(verdict).why;
+  const std::string& why = std::get<Unconfirmed>(lease_event).why;
   return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);
 }
 
@@ -114,7 +113,7 @@ ExitWith failure(ErrorCode fault, Compatibility compatibility)
   return {static_cast<int>(code)};
 }
 
-RunOutcome ending(const JobOutcome& after)
+RunOutcome run_outcome(const JobOutcome& after)
 {
   if (auto end = lost(after)) {
     return *std::move(end);
@@ -126,7 +125,7 @@ RunOutcome ending(const JobOutcome& after)
     return with_code(ExitCode::os, "guardian_killed",
                      "the guardian process was killed: the job was stopped and " + names_of(after.locks) + " released");
   }
-  if (after.job->why == Stopped::shared_deadline) {
+  if (after.job->why == Stopped::lease_end) {
     return with_code(ExitCode::time_over, "time_over",
                      "the job was stopped: its lease of " + names_of(after.locks) + " was over");
   }

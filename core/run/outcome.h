@@ -14,11 +14,11 @@
 namespace rlock {
 
 struct LockOutcome {
-  std::string lock;                // its name
-  std::optional<Verdict> verdict;  // of the watchdog
-  std::optional<NotOurs> release;  // what release found when the lock was not ours any more
-  Instant valid_until{};           // where its lease ended, if nothing else is known
-  std::string trouble = {};        // why it was not renewed, if there is no verdict yet
+  std::string lock;                       // its name
+  std::optional<LeaseEvent> lease_event;  // of the watchdog
+  std::optional<NotOurs> release;         // what release found when the lock was not ours any more
+  Instant valid_until{};                  // where its lease ended, if nothing else is known
+  std::string trouble = {};               // why it was not renewed, if there is no lease_event yet
 };
 
 struct JobOutcome {
@@ -40,13 +40,13 @@ struct RunOutcome {
 bool succeeded(const Ended& job);
 
 // "the lock stock was lost: expired or deleted"
-std::string words_for(const Verdict& verdict, const std::string& lock);
+std::string loss_text(const LeaseEvent& lease_event, const std::string& lock);
 
 // Of a job that did not run.
 ExitWith failure(ErrorCode fault, Compatibility compatibility);
 
 // Losing counts most: a job that ended well under a lock that was lost did not end well. Of several locks the line names
 // the one that was surely lost, or whose lease ended first.
-RunOutcome ending(const JobOutcome& after);
+RunOutcome run_outcome(const JobOutcome& after);
 
 }  // namespace rlock

@@ -81,7 +81,7 @@ void PreparedJob::get_ready(const std::vector<HeldLock>& locks)
 
 Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
 {
-  move_lifeline(valid_until);
+  move_deadline(valid_until);
   discard_killed();
   if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
     m_job.reset();
@@ -99,7 +99,7 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
   return job;
 }
 
-void PreparedJob::move_lifeline(Instant valid_until)
+void PreparedJob::move_deadline(Instant valid_until)
 {
   m_shared_deadline.move_to(warns_only(m_request) ? far_future : valid_until);
 }

@@ -33,7 +33,7 @@ class PreparedJob {
 
   // Far in the future when a lost lock is to leave the job alone.
   [[nodiscard]] SharedDeadline& shared_deadline() { return m_shared_deadline; }
-  void move_lifeline(Instant valid_until);
+  void move_deadline(Instant valid_until);
 
  private:
   void discard_killed();

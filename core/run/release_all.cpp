@@ -26,9 +26,9 @@ Millis keep(const ReleaseAllOptions& release_options, Instant now)
 
 bool is_lost(LockSession& session, const ReleaseAllOptions& release_options)
 {
-  const auto& verdict = session.verdict();
+  const auto& lease_event = session.lease_event();
   const bool not_renewed = release_options.lease_over && !session.trouble().empty();
-  return not_renewed || (verdict && !std::holds_alternative<Wanted>(*verdict));
+  return not_renewed || (lease_event && !std::holds_alternative<ReleaseRequested>(*lease_event));
 }
 
 // The server may still have the lock of this owner, or tell which owner has it now.
@@ -107,12 +107,12 @@ std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const
   return found;
 }
 
-std::vector<LockOutcome> fates_of(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found)
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found)
 {
   std::vector<LockOutcome> fates;
   for (std::size_t i = 0; i < found.size(); ++i) {
     fates.push_back({.lock = taken[i].name().text(),
-                     .verdict = taken[i].verdict(),
+                     .lease_event = taken[i].lease_event(),
                      .release = found[i],
                      .valid_until = taken[i].valid_until(),
                      .trouble = taken[i].trouble()});

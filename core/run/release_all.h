@@ -25,7 +25,7 @@ struct ReleaseAllOptions {
 std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const RunContext& context,
                                                 std::span<LockSession> taken, const ReleaseAllOptions& release_options);
 
-// What became of each lock, for the verdict. `found` as let_go returns it.
-std::vector<LockOutcome> fates_of(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found);
+// What became of each lock, for the lease_event. `found` as let_go returns it.
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found);
 
 }  // namespace rlock

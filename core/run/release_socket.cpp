@@ -72,7 +72,7 @@ std::optional<Fd> ReleaseSocket::answer() const
   }
 }
 
-Fd knock(const Hold& hold)
+Fd announce_release(const Hold& hold)
 {
   const auto address = address_of(hold);
   Fd socket = unix_socket();

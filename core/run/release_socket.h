@@ -30,6 +30,6 @@ class ReleaseSocket {
 };
 
 // To be held until the server has answered. Without a descriptor there is no such keeper here.
-Fd knock(const Hold& hold);
+Fd announce_release(const Hold& hold);
 
 }  // namespace rlock

@@ -39,7 +39,7 @@ RunEnd died_waiting(const RunContext& context)
   return DieOf{arrived ? arrived->number : SIGTERM};
 }
 
-RunEnd busy(const RunRequest& request, const RunContext& context, const OneBusy& one)
+RunEnd busy(const RunRequest& request, const RunContext& context, const LockBusy& one)
 {
   const bool is_own =
       request.compatibility == Compatibility::own && request.shards.empty() && waits_for_itself(request.mode, one.last);
@@ -92,7 +92,7 @@ class Run {
       [[maybe_unused]] const LockSet* const connected_to_the_end = owned.release();
       return end;
     }
-    if (const auto* one_busy = std::get_if<OneBusy>(&*taking)) {
+    if (const auto* one_busy = std::get_if<LockBusy>(&*taking)) {
       return busy(m_request, m_context, *one_busy);
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*taking)) {
@@ -101,7 +101,7 @@ class Run {
                            {.event = "already_done"});
       return ExitWith{0};
     }
-    if (const auto* given_back = std::get_if<GivenBack>(&*taking)) {
+    if (const auto* given_back = std::get_if<RetryNeeded>(&*taking)) {
       return begin_again(*given_back);
     }
     return died_waiting(m_context);
@@ -120,7 +120,7 @@ class Run {
     m_context.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
   }
 
-  std::optional<RunEnd> begin_again(const GivenBack& given_back)
+  std::optional<RunEnd> begin_again(const RetryNeeded& given_back)
   {
     if (!m_policy.patient) {
       return fail(m_request, m_context, {ErrorCode::unfit, given_back.why});

@@ -86,22 +86,22 @@ class Supervision {
   {
     for (LockSession& session : m_lock_set.sessions) {
       session.unwatch();
-      m_lost = m_lost || session.verdict();
+      m_lost = m_lost || session.lease_event();
     }
     return release_all(m_request, m_context, m_lock_set.sessions,
                        {.give_up = m_context.clock.now() + m_request.server.timeout,
                         .keep_until = is_wanted() ? Instant{} : m_taken_at + m_request.min_hold,
                         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
-                        .lease_over = m_ended && m_ended->why == Stopped::shared_deadline});
+                        .lease_over = m_ended && m_ended->why == Stopped::lease_end});
   }
 
   RunOutcome ending_after(const std::vector<std::optional<NotOurs>>& found)
   {
-    return ending({.job = m_ended,
-                   .locks = fates_of(m_lock_set.sessions, found),
-                   .automatic = m_request.automatic,
-                   .compatibility = m_request.compatibility,
-                   .still_runs = m_still_runs});
+    return run_outcome({.job = m_ended,
+                        .locks = lock_outcomes(m_lock_set.sessions, found),
+                        .automatic = m_request.automatic,
+                        .compatibility = m_request.compatibility,
+                        .still_runs = m_still_runs});
   }
 
   [[nodiscard]] std::string line_of(const RunOutcome& end) const
@@ -114,7 +114,7 @@ class Supervision {
   bool is_wanted()
   {
     return std::any_of(m_lock_set.sessions.begin(), m_lock_set.sessions.end(), [](LockSession& session) {
-      return session.verdict() && std::holds_alternative<Wanted>(*session.verdict());
+      return session.lease_event() && std::holds_alternative<ReleaseRequested>(*session.lease_event());
     });
   }
 
@@ -157,12 +157,12 @@ class Supervision {
     std::vector<pollfd> waits{{.fd = m_context.signals.fd(), .events = POLLIN, .revents = 0},
                               {.fd = job.fd(), .events = POLLIN, .revents = 0}};
     for (const LockSession& session : m_lock_set.sessions) {
-      waits.push_back({.fd = session.verdict_fd(), .events = POLLIN, .revents = 0});
+      waits.push_back({.fd = session.event_fd(), .events = POLLIN, .revents = 0});
     }
     for (const LockSession& session : m_lock_set.sessions) {
-      waits.push_back({.fd = m_is_hurried ? -1 : session.gone_fd(), .events = POLLIN, .revents = 0});
+      waits.push_back({.fd = m_is_hurried ? -1 : session.lost_fd(), .events = POLLIN, .revents = 0});
     }
-    waits.push_back({.fd = m_has_heirs ? job.heirs_fd() : -1, .events = 0, .revents = 0});
+    waits.push_back({.fd = m_has_heirs ? job.pipe_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_context.clock.now();
     ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_watch.due(), overdue())));
 
@@ -217,8 +217,8 @@ class Supervision {
       on(job, NotSignalled{pid});
     }
     if (now >= overdue()) {
-      m_ended = Ended{
-          .wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::shared_deadline, .killed = true};
+      m_ended =
+          Ended{.wait_status = SIGKILL, .why = now >= m_over_by ? Stopped::order : Stopped::lease_end, .killed = true};
     }
     m_over = true;
   }
@@ -271,17 +271,17 @@ class Supervision {
         m_context.log.detail("the job left " + count + " behind: waiting", {.event = "left_behind"});
         break;
       case Leftovers::leave:
-      case Leftovers::inherited_pipe: break;
+      case Leftovers::until_pipe_closes: break;
     }
   }
   void on(Job&, const NotSignalled& refused)
   {
-    m_context.log.error(words_for_refused(refused.pid), {.event = "not_signalled"});
+    m_context.log.error(not_signalled_text(refused.pid), {.event = "not_signalled"});
   }
-  void on(Job& job, const LivesOn& command)
+  void on(Job& job, const PipeHoldersLeft& command)
   {
     m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
-    if (m_let_go || !job.has_heirs()) {
+    if (m_let_go || !job.pipe_is_held()) {
       job.leave();
     } else {
       keep_for_heirs(job);
@@ -293,7 +293,7 @@ class Supervision {
     m_ended = ended;
     m_is_guarded = false;
     m_still_runs = ended.still_runs;
-    m_over = m_lost || m_let_go || m_still_runs || !job.has_heirs();
+    m_over = m_lost || m_let_go || m_still_runs || !job.pipe_is_held();
     if (!m_over) {
       keep_for_heirs(job);
     }
@@ -306,7 +306,7 @@ class Supervision {
     m_has_heirs = true;
     m_watch.rest();
     for (LockSession& session : m_lock_set.sessions) {
-      if (session.verdict()) {
+      if (session.lease_event()) {
         return watchdog_spoke(job, session);
       }
     }
@@ -319,7 +319,7 @@ class Supervision {
     }
     if (keeper == 0) {
       m_role = Role::keeper;
-      become_keeper();
+      detach_as_keeper();
     }
   }
 
@@ -334,9 +334,9 @@ class Supervision {
   }
 
   // What the job let go of itself, by rlock flock -u, is not lost.
-  bool was_let_go(const Verdict& verdict, LockSession& session)
+  bool was_let_go(const LeaseEvent& lease_event, LockSession& session)
   {
-    if (m_request.compatibility != Compatibility::flock || !std::holds_alternative<Gone>(verdict)) {
+    if (m_request.compatibility != Compatibility::flock || !std::holds_alternative<Lost>(lease_event)) {
       return false;
     }
     return session.was_released({.deadline = m_context.clock.now() + question, .stop = StopToken::never()});
@@ -345,7 +345,7 @@ class Supervision {
   void note_let_go(Job& job)
   {
     m_let_go = true;
-    m_lock_set.prepared_job.move_lifeline(far_future);
+    m_lock_set.prepared_job.move_deadline(far_future);
     if (m_has_heirs) {
       last_heir_left(job);
     }
@@ -363,17 +363,17 @@ class Supervision {
 
   void watchdog_spoke(Job& job, LockSession& session)
   {
-    const auto& verdict = session.verdict();
-    if (!verdict) {
+    const auto& lease_event = session.lease_event();
+    if (!lease_event) {
       return;
     }
-    if (was_let_go(*verdict, session)) {
+    if (was_let_go(*lease_event, session)) {
       return note_let_go(job);
     }
     m_lost = true;
     m_lost_at_ms = m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms;
-    const bool proven = std::holds_alternative<Gone>(*verdict);
-    const bool wanted = std::holds_alternative<Wanted>(*verdict);
+    const bool proven = std::holds_alternative<Lost>(*lease_event);
+    const bool wanted = std::holds_alternative<ReleaseRequested>(*lease_event);
     if (m_request.on_lost == OnLost::warn && !wanted) {
       m_context.log.notice(
           "the lock " + printable(session.name().text()) + " was lost; the job goes on as --on-lost warn asks",

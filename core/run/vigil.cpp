@@ -37,7 +37,7 @@ void Vigil::watch()
   m_due = far_future;
   try {
     for (LockSession* session : m_held) {
-      if (!session->is_watched() && !session->verdict()) {
+      if (!session->is_watched() && !session->lease_event()) {
         begin(*session);
       }
     }
@@ -51,7 +51,7 @@ void Vigil::begin(LockSession& session)
 {
   session.keep();
   try {
-    m_wakers->any.add(StopToken(session.verdict_fd()));
+    m_wakers->any.add(StopToken(session.event_fd()));
   } catch (const std::system_error&) {
     session.unwatch();
     throw;
@@ -64,10 +64,10 @@ void Vigil::rest()
     if (!session->is_watched()) {
       continue;
     }
-    m_wakers->any.remove(StopToken(session->verdict_fd()));
+    m_wakers->any.remove(StopToken(session->event_fd()));
     session->unwatch();
     m_due = m_context.clock.now();
-    if (session->verdict()) {
+    if (session->lease_event()) {
       m_wakers->lost.request();
     }
   }
@@ -76,8 +76,8 @@ void Vigil::rest()
 std::optional<std::string> Vigil::loss()
 {
   for (LockSession* session : m_held) {
-    if (const auto& verdict = session->verdict()) {
-      return words_for(*verdict, printable(session->name().text()));
+    if (const auto& lease_event = session->lease_event()) {
+      return loss_text(*lease_event, printable(session->name().text()));
     }
   }
   return std::nullopt;
@@ -90,10 +90,10 @@ Result<Done> Vigil::settle()
   rest();
   for (LockSession* session : m_held) {
     const bool is_young = session == m_held.back() || m_context.clock.now() < session->watch_from();
-    if (!is_young && !session->verdict()) {
+    if (!is_young && !session->lease_event()) {
       refresh(*session);
     }
-    if (session->verdict()) {
+    if (session->lease_event()) {
       return Done{};
     }
   }
@@ -111,7 +111,7 @@ void Vigil::refresh(LockSession& session)
   for (int i = 0; i < tries && !stop.requested(); ++i) {
     const Instant now = m_context.clock.now();
     session.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = stop});
-    const bool unknown = session.verdict() && std::holds_alternative<Unsure>(*session.verdict());
+    const bool unknown = session.lease_event() && std::holds_alternative<Unconfirmed>(*session.lease_event());
     if (!unknown) {
       return;
     }

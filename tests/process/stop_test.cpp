@@ -123,13 +123,13 @@ TEST_CASE("leftovers")
   SUBCASE("are told of as long as one has what it inherited")
   {
     spec = script(dir, "(until [ -e $0/go ]; do sleep 0.02; done) & exit 6");
-    spec.leftovers = Leftovers::inherited_pipe;
+    spec.leftovers = Leftovers::until_pipe_closes;
     const auto watched = [&](Job& job) {
       const std::string command = await(job);
-      const bool before = job.has_heirs();
+      const bool before = job.pipe_is_held();
       std::ofstream(dir / "go");
       const std::string end = await(job);
-      return command + "; " + end + (before && !job.has_heirs() ? "; and none" : "");
+      return command + "; " + end + (before && !job.pipe_is_held() ? "; and none" : "");
     };
     CHECK(in_runner([&] {
             Stage stage(60s);

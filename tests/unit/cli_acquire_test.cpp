@@ -65,16 +65,16 @@ TEST_CASE("acquire: the defaults, and every option has its meaning")
   CHECK_FALSE(kept.wait.has_value());
   CHECK(kept.busy_code == 75);
   CHECK(kept.sync == 0);
-  REQUIRE(kept.ward);
-  CHECK(kept.ward->pid == 42);
-  CHECK(kept.ward->lost_signal == SIGTERM);
-  CHECK(kept.ward->on_lost == OnLost::stop);
+  REQUIRE(kept.watched);
+  CHECK(kept.watched->pid == 42);
+  CHECK(kept.watched->lost_signal == SIGTERM);
+  CHECK(kept.watched->on_lost == OnLost::stop);
 
   const AcquireRequest other = *request_of({"--pid=7", "-k", "k", "--ttl", "1m", "--signal", "USR1", "--on-lost",
                                             "warn", "-w", "5", "-E", "9", "--label", "me", "--sync", "2"});
   CHECK(other.ttl == Millis{60'000});
-  CHECK(other.ward->lost_signal == SIGUSR1);
-  CHECK(other.ward->on_lost == OnLost::warn);
+  CHECK(other.watched->lost_signal == SIGUSR1);
+  CHECK(other.watched->on_lost == OnLost::warn);
   CHECK(other.wait == Millis{5000});
   CHECK(other.busy_code == 9);
   CHECK(other.label == "me");
@@ -83,7 +83,7 @@ TEST_CASE("acquire: the defaults, and every option has its meaning")
   const AcquireRequest leased = *request_of({"k", "-n", "--lease", "5m"});
   CHECK(leased.ttl == Millis{300'000});
   CHECK(leased.wait == Millis{0});
-  CHECK_FALSE(leased.ward);
+  CHECK_FALSE(leased.watched);
 }
 
 TEST_CASE("acquire: what cannot be meant names the option and shows a good value")

@@ -113,7 +113,8 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
   };
   const std::string holder = ours_json;
   const Row rows[] = {
-      {LetGo{ours()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ", ExitCode::ok},
+      {ReleasedByHolder{ours()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ",
+       ExitCode::ok},
       {Broken{ours()}, R"("broken":true,"how":"broken","holder":)" + holder, "stock: broken; it was held by ",
        ExitCode::ok},
       {ForceExpired{ours()}, R"("broken":true,"how":"expired","holder":)" + holder,

@@ -39,7 +39,7 @@ bool survives_outage(Millis ttl, Millis from, Millis until)
   Instant now = t0;
   while (now < t0 + 3 * ttl) {
     const Step step = next_step(lease, plan, now);
-    if (std::holds_alternative<Lost>(step)) {
+    if (std::holds_alternative<GiveUp>(step)) {
       return false;
     }
     if (const auto* sleep = std::get_if<Sleep>(&step)) {
@@ -101,7 +101,7 @@ TEST_CASE("renewal: a server that always needs a tenth of the ttl to answer is w
     RenewalState lease{.valid_until = valid_until(t0, ttl), .last_kept = t0, .last_try = t0};
     Instant now = t0;
     Step step = next_step(lease, plan, now);
-    for (; !std::holds_alternative<Lost>(step); step = next_step(lease, plan, now)) {
+    for (; !std::holds_alternative<GiveUp>(step); step = next_step(lease, plan, now)) {
       const auto* renew = std::get_if<Renew>(&step);
       if (renew != nullptr && renew->deadline - now > ttl / 10) {
         break;

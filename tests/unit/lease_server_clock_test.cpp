@@ -45,8 +45,8 @@ TEST_CASE("server's clock: what goes beyond the time that answers take is a step
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.why));
-    CHECK(gone_ahead(before, row.now).count() == row.ahead.count());
-    CHECK(cut_for(before, row.now, ttl).count() == row.cut.count());
-    CHECK(words_for_step(gone_ahead(before, row.now), ttl) == row.words);
+    CHECK(clock_step(before, row.now).count() == row.ahead.count());
+    CHECK(lease_reduction(before, row.now, ttl).count() == row.cut.count());
+    CHECK(clock_step_text(clock_step(before, row.now), ttl) == row.words);
   }
 }

@@ -31,7 +31,7 @@ Millis longest_lease(double pace)
 
   std::atomic<int> renewals{0};
   std::atomic<std::int64_t> longest{0};
-  const auto moved = [&](Instant valid_until) {
+  const auto on_moved = [&](Instant valid_until) {
     if (++renewals > 1) {
       longest = std::max(longest.load(), std::chrono::ceil<Millis>(valid_until - clock.now()).count());
     }
@@ -43,7 +43,7 @@ Millis longest_lease(double pace)
                      .acquired_at = acquired_at,
                      .kill_margin = 100ms,
                      .listener = {},
-                     .moved = moved},
+                     .on_moved = on_moved},
                     clock, log);
   wait_until([&] { return renewals >= 3; }, "it was renewed three times");
   watchdog.stop();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/channel.h"
+#include "process/guardian_messages.h"
 
 #include "base/fd.h"
 
@@ -33,15 +33,15 @@ struct Pair {
 TEST_CASE("channel: what is sent arrives, of each kind")
 {
   const Pair pair;
-  send_message(pair.here.get(), Command(Order{Millis{750}}));
-  send_message(pair.here.get(), Command(Forward{SIGHUP}));
-  send_message(pair.here.get(), Command(Go{LateValue("41")}));
+  send_message(pair.here.get(), Command(StopOrder{Millis{750}}));
+  send_message(pair.here.get(), Command(ForwardSignal{SIGHUP}));
+  send_message(pair.here.get(), Command(StartJob{LateValue("41")}));
   const auto order = receive_message<Command>(pair.there.get());
-  CHECK(std::get<Order>(std::get<Command>(order)).kill_after == Millis{750});
+  CHECK(std::get<StopOrder>(std::get<Command>(order)).kill_after == Millis{750});
   const auto forward = receive_message<Command>(pair.there.get());
-  CHECK(std::get<Forward>(std::get<Command>(forward)).signal == SIGHUP);
+  CHECK(std::get<ForwardSignal>(std::get<Command>(forward)).signal == SIGHUP);
   const auto go = receive_message<Command>(pair.there.get());
-  CHECK(std::string(std::get<Go>(std::get<Command>(go)).value.c_str()) == "41");
+  CHECK(std::string(std::get<StartJob>(std::get<Command>(go)).value.c_str()) == "41");
   CHECK(std::holds_alternative<NothingYet>(receive_message<Command>(pair.there.get())));
   send_message(pair.there.get(), JobEvent(Ended{.wait_status = 3, .why = Stopped::order, .killed = true}));
   const auto ended = std::get<Ended>(std::get<JobEvent>(receive_message<JobEvent>(pair.here.get())));

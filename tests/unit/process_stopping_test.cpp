@@ -50,9 +50,9 @@ const char* name(Stopped why)
   return names[static_cast<int>(why)];
 }
 
-const char* name(Act act)
+const char* name(StopAction act)
 {
-  const char* const names[] = {"nothing", "signal", "report_leftovers", "stop_leftovers", "report_heirs",
+  const char* const names[] = {"nothing", "signal", "report_leftovers", "stop_leftovers", "report_pipe_holders",
                                "kill",    "finish"};
   return names[static_cast<int>(act)];
 }
@@ -88,9 +88,9 @@ TEST_CASE("stopping: while the job runs on a 30 s lease")
       {"the lifeline, in time", running, TimePassed{}, 25s, "signal -> stopping lifeline"},
       {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lifeline"},
       {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lifeline"},
-      {"asked to stop", running, Order{5s}, 1s, "signal -> stopping order"},
-      {"asked without patience", running, Order{0s}, 1s, "kill -> killing order"},
-      {"asked on a dead lease", running, Order{5s}, 31s, "kill -> killing order"},
+      {"asked to stop", running, StopOrder{5s}, 1s, "signal -> stopping order"},
+      {"asked without patience", running, StopOrder{0s}, 1s, "kill -> killing order"},
+      {"asked on a dead lease", running, StopOrder{5s}, 31s, "kill -> killing order"},
       {"ended, nobody left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
       {"ended, some left", running, MainEnded{Others::some}, 1s, "nothing -> lingering none"},
       {"the runner died", running, RunnerGone{}, 1s, "kill -> killing runner_gone"},
@@ -104,21 +104,21 @@ TEST_CASE("stopping: once it is under way")
 {
   const JobSpec spec = spec_of(Leftovers::stop, 10s);
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
-  const StopState late = in(Phase::stopping, Stopped::shared_deadline, 40s);
+  const StopState late = in(Phase::stopping, Stopped::lease_end, 40s);
   const StopState killing = in(Phase::killing, Stopped::order);
   const Row rows[] = {
       {"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
       {"it has not helped", ordered, TimePassed{}, 8s, "kill -> killing order"},
       {"the lifeline comes first", late, TimePassed{}, 29500ms, "kill -> killing lifeline"},
-      {"a second reason is none", late, Order{2s}, 26s, "nothing -> stopping lifeline"},
-      {"it may hasten", ordered, Order{0s}, 1s, "kill -> killing order"},
+      {"a second reason is none", late, StopOrder{2s}, 26s, "nothing -> stopping lifeline"},
+      {"it may hasten", ordered, StopOrder{0s}, 1s, "kill -> killing order"},
       {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
       {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
       {"the others ended", ordered, TreeEmpty{}, 7s, "finish -> over order"},
       {"the runner died meanwhile", ordered, RunnerGone{}, 7s, "kill -> killing order"},
       {"max_runtime no longer counts", in(Phase::stopping, Stopped::order, 20s), TimePassed{}, 12s,
        "nothing -> stopping order"},
-      {"killing is not interrupted", killing, Order{0s}, 9s, "nothing -> killing order"},
+      {"killing is not interrupted", killing, StopOrder{0s}, 9s, "nothing -> killing order"},
       {"nor begun twice", killing, RunnerGone{}, 9s, "nothing -> killing order"},
       {"killed", killing, TreeEmpty{}, 9s, "finish -> over order"},
       {"over is over", in(Phase::over), RunnerGone{}, 9s, "nothing -> over none"},
@@ -132,8 +132,8 @@ TEST_CASE("stopping: a second order hastens, and never delays")
 {
   const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
-  CHECK(next_step(spec, ordered, Order{1s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 3s);
-  CHECK(next_step(spec, ordered, Order{20s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 8s);
+  CHECK(next_step(spec, ordered, StopOrder{1s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 3s);
+  CHECK(next_step(spec, ordered, StopOrder{20s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 8s);
 }
 
 TEST_CASE("stopping: what the main process leaves")
@@ -144,7 +144,7 @@ TEST_CASE("stopping: what the main process leaves")
       {"it may yet daemonize", lingering, TimePassed{}, settled - 1ms, "nothing -> lingering none"},
       {"it has not", lingering, TimePassed{}, settled, "stop_leftovers -> stopping none"},
       {"it ended by itself", lingering, TreeEmpty{}, 1ms, "finish -> over none"},
-      {"an order changes no verdict", lingering, Order{2s}, 1ms, "signal -> stopping none"},
+      {"an order changes no verdict", lingering, StopOrder{2s}, 1ms, "signal -> stopping none"},
       {"the lifeline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
       {"killed with the runner", lingering, RunnerGone{}, 1ms, "kill -> killing none"},
   };
@@ -158,7 +158,7 @@ TEST_CASE("stopping: what the main process leaves")
       {"told once", lingering, TimePassed{}, settled, "report_leftovers -> lingering none"},
       {"and then waited for", waiting, TimePassed{}, 20s, "nothing -> lingering none"},
       {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
-      {"or until told otherwise", waiting, Order{2s}, 1s, "signal -> stopping order"},
+      {"or until told otherwise", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
       {"waited for with success", waiting, TreeEmpty{}, 1s, "finish -> over none"},
   };
   for (const Row& row : wait) {
@@ -167,7 +167,7 @@ TEST_CASE("stopping: what the main process leaves")
 
   const Row leave[] = {
       {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::shared_deadline, 8s), MainEnded{Others::some}, 1s,
+      {"not when we are stopping it", in(Phase::stopping, Stopped::lease_end, 8s), MainEnded{Others::some}, 1s,
        "nothing -> stopping lifeline"},
   };
   for (const Row& row : leave) {
@@ -175,18 +175,18 @@ TEST_CASE("stopping: what the main process leaves")
   }
 
   const Row inherited_pipe[] = {
-      {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_heirs -> lingering none"},
+      {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_pipe_holders -> lingering none"},
       {"nobody is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
       {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
       {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
-      {"stopped when it is lost", waiting, Order{2s}, 1s, "signal -> stopping order"},
+      {"stopped when it is lost", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
       {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
-      {"let alone by the last heir", waiting, Leave{}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), Leave{}, 1s,
+      {"let alone by the last heir", waiting, LeaveProcesses{}, 1s, "finish -> over none"},
+      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), LeaveProcesses{}, 1s,
        "nothing -> stopping order"},
   };
   for (const Row& row : inherited_pipe) {
-    check(spec_of(Leftovers::inherited_pipe, std::nullopt), row);
+    check(spec_of(Leftovers::until_pipe_closes, std::nullopt), row);
   }
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   wait_until([&] { return session() == 5; }, "all have granted");
   servers[4]->be(FakeServer::Mood::down);
 
-  const ForceOrder order{
+  const ForceUnlockRequest order{
       .name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};
   std::optional<Result<ForceEnd>> end;
   std::jthread operating([&] { end.emplace(force_unlock(store, order, clock, StopToken::never())); });
@@ -52,5 +52,5 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   servers[3]->forget_all();
   operating.join();
   REQUIRE(*end);
-  CHECK(std::holds_alternative<LetGo>(**end));
+  CHECK(std::holds_alternative<ReleasedByHolder>(**end));
 }

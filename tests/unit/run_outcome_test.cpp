@@ -20,17 +20,18 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-JobOutcome after(std::optional<Ended> job, std::optional<Verdict> verdict = {}, std::optional<NotOurs> release = {},
-                 bool automatic = true)
+JobOutcome after(std::optional<Ended> job, std::optional<LeaseEvent> lease_event = {},
+                 std::optional<NotOurs> release = {}, bool automatic = true)
 {
-  return {.job = job, .locks = {{.lock = "stock", .verdict = verdict, .release = release}}, .automatic = automatic};
+  return {
+      .job = job, .locks = {{.lock = "stock", .lease_event = lease_event, .release = release}}, .automatic = automatic};
 }
 
 Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
 
 }  // namespace
 
-TEST_CASE("ending: a process that may not be signalled is left")
+TEST_CASE("outcome: a process that may not be signalled is left")
 {
   struct Row {
     const char* why;
@@ -38,20 +39,20 @@ TEST_CASE("ending: a process that may not be signalled is left")
     const char* expect;
   };
   const Row rows[] = {
-      {"a fixed lease is over", after(job(SIGKILL, Stopped::shared_deadline), {}, {}, false), "124"},
+      {"a fixed lease is over", after(job(SIGKILL, Stopped::lease_end), {}, {}, false), "124"},
       {"--max-runtime", after(job(SIGKILL, Stopped::max_runtime)), "124"},
       {"left behind by a job that ended well", after(job(exited(0))), "71"},
       {"the guardian was killed", after(std::nullopt), "71"},
-      {"the lock was lost", after(job(SIGKILL, Stopped::order), Gone{"expired or deleted"}), "121"},
+      {"the lock was lost", after(job(SIGKILL, Stopped::order), Lost{"expired or deleted"}), "121"},
   };
   for (Row row : rows) {
     CAPTURE(row.why);
     row.after.still_runs = true;
-    CHECK(shown(ending(row.after).end) == row.expect);
+    CHECK(shown(run_outcome(row.after).end) == row.expect);
   }
 }
 
-TEST_CASE("ending: losing counts most, then what we did, then the job's own end")
+TEST_CASE("outcome: losing counts most, then what we did, then the job's own end")
 {
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
   struct Row {
@@ -66,46 +67,47 @@ TEST_CASE("ending: losing counts most, then what we did, then the job's own end"
       {"the job's signal", after(job(SIGTERM)), "signal 15", ""},
       {"a core dump is the same death", after(job(SIGSEGV | 0x80)), "signal 11", ""},
       {"found gone at release", after(job(exited(0)), {}, gone), "121", "the lock stock was lost: expired or deleted"},
-      {"proven gone", after(job(SIGTERM, Stopped::order), Gone{"now held by x"}, gone), "121", "now held by x"},
-      {"forced", after(job(SIGTERM, Stopped::order), Wanted{"alice@web1"}), "121", "force-unlocked by alice@web1"},
+      {"proven gone", after(job(SIGTERM, Stopped::order), Lost{"now held by x"}, gone), "121", "now held by x"},
+      {"forced", after(job(SIGTERM, Stopped::order), ReleaseRequested{"alice@web1"}), "121",
+       "force-unlocked by alice@web1"},
       {"forced, and never heard of it",
        after(job(exited(0)), {}, NotOurs{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
        "bob@db1"},
-      {"not renewed in time", after(job(SIGTERM, Stopped::shared_deadline), Unsure{"connection refused"}), "121",
+      {"not renewed in time", after(job(SIGTERM, Stopped::lease_end), Unconfirmed{"connection refused"}), "121",
        "connection refused"},
-      {"a job that ends well at the last moment of a lost lease", after(job(exited(0)), Unsure{"silence"}), "121",
+      {"a job that ends well at the last moment of a lost lease", after(job(exited(0)), Unconfirmed{"silence"}), "121",
        "silence"},
-      {"a fixed lease is over", after(job(SIGTERM, Stopped::shared_deadline), {}, {}, false), "124", "lease of stock"},
+      {"a fixed lease is over", after(job(SIGTERM, Stopped::lease_end), {}, {}, false), "124", "lease of stock"},
       {"--max-runtime", after(job(exited(0), Stopped::max_runtime)), "124", "--max-runtime"},
       {"the guardian was killed", after(std::nullopt), "71", "guardian"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);
-    const RunOutcome end = ending(row.after);
+    const RunOutcome end = run_outcome(row.after);
     CHECK(shown(end.end) == row.expect);
     CHECK((end.line.empty() ? std::string(row.says).empty() : end.line.find(row.says) != std::string::npos));
   }
 }
 
-TEST_CASE("ending: why it was not renewed is told even where the job was stopped before the verdict")
+TEST_CASE("outcome: why it was not renewed is told even where the job was stopped before the watchdog said so")
 {
-  LockOutcome fate{.lock = "stock", .verdict = {}, .release = {}};
+  LockOutcome fate{.lock = "stock", .lease_event = {}, .release = {}};
   fate.trouble = "no renewal for 5s: silence";
-  const RunOutcome end = ending({.job = job(SIGKILL, Stopped::shared_deadline), .locks = {fate}});
+  const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {fate}});
   CHECK(shown(end.end) == "121");
   CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
 }
 
-TEST_CASE("ending: of several locks the one that was lost is named, the surest first")
+TEST_CASE("outcome: of several locks the one that was lost is named, the surest first")
 {
   const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
-  const LockOutcome fine{.lock = "fine", .verdict = {}, .release = {}, .valid_until = Instant{Millis{1}}};
+  const LockOutcome fine{.lock = "fine", .lease_event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
   const LockOutcome proven{
-      .lock = "proven", .verdict = Gone{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome found{.lock = "found", .verdict = {}, .release = gone, .valid_until = Instant{Millis{9}}};
+      .lock = "proven", .lease_event = Lost{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome found{.lock = "found", .lease_event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
   const LockOutcome unsure{
-      .lock = "unsure", .verdict = Unsure{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome later{.lock = "later", .verdict = {}, .release = {}, .valid_until = Instant{Millis{2}}};
+      .lock = "unsure", .lease_event = Unconfirmed{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome later{.lock = "later", .lease_event = {}, .release = {}, .valid_until = Instant{Millis{2}}};
 
   struct Row {
     std::vector<LockOutcome> locks;
@@ -119,16 +121,12 @@ TEST_CASE("ending: of several locks the one that was lost is named, the surest f
       {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},
       {{fine, unsure, found}, job(exited(0)), true, "121", "lock found was"},
       {{fine, unsure}, job(exited(0)), true, "121", "lock unsure was"},
-      {{later, fine},
-       job(SIGTERM, Stopped::shared_deadline),
-       true,
-       "121",
-       "lock fine was"},  // nobody had time to say why
-      {{later, fine}, job(SIGTERM, Stopped::shared_deadline), false, "124", "lease of later, fine was over"},
+      {{later, fine}, job(SIGTERM, Stopped::lease_end), true, "121", "lock fine was"},  // nobody had time to say why
+      {{later, fine}, job(SIGTERM, Stopped::lease_end), false, "124", "lease of later, fine was over"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.says);
-    const RunOutcome end = ending({.job = row.job, .locks = row.locks, .automatic = row.automatic});
+    const RunOutcome end = run_outcome({.job = row.job, .locks = row.locks, .automatic = row.automatic});
     CHECK(shown(end.end) == row.expect);
     CHECK(end.line.find(row.says) != std::string::npos);
   }

@@ -20,13 +20,14 @@
 
 namespace rlock {
 
-struct Forward {
+struct ForwardSignal {
   int signal;
 };
-struct Go {
+struct StartJob {
   LateValue value;
 };
-using Command = std::variant<Go, Forward, Order, Leave>;  // from the runner; the guardian answers in JobEvents
+using Command = std::variant<StartJob, ForwardSignal, StopOrder,
+                             LeaveProcesses>;  // from the runner; the guardian answers in JobEvents
 
 struct NothingYet {};
 struct PeerGone {};
@@ -75,17 +76,17 @@ std::optional<Message> unframed(const Frame<Message>& frame)
 
 // Never blocks. A peer that reads nothing for hundreds of messages loses some; it finds out at EOF.
 template <typename Message>
-void send_message(int channel, const Message& message)
+void send_message(int socket, const Message& message)
 {
   const Frame<Message> frame = framed(message);
-  ::send(channel, &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::send(socket, &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 template <typename Message>
-Received<Message> receive_message(int channel)
+Received<Message> receive_message(int socket)
 {
   Frame<Message> frame;
-  const ssize_t got = ::recv(channel, &frame, sizeof frame, MSG_DONTWAIT);
+  const ssize_t got = ::recv(socket, &frame, sizeof frame, MSG_DONTWAIT);
   if (got == sizeof frame) {
     if (auto message = unframed(frame)) {
       return *std::move(message);

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""record.py RLOCK: records the pictures of the README, kill-9.svg and watch.svg, from real sessions of that program.
+
+Each terminal is a shell on a pty in a UTS namespace of its own (unshare(1)), so that it has a host name. The keys are
+typed by this script; every byte of the answers is rlock's, the shell's or the job's, shown at the time at which it came.
+The server is a private one (`local:`) in a temporary directory. Needs Linux, Python 3.9, unshare and redis-server.
+"""
+import fcntl
+import os
+import pty
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from pathlib import Path
+
+from terminal import Terminal, picture, text_svg, window_svg
+
+HERE = Path(__file__).resolve().parent
+KEY_S = 0.06  # between two keystrokes
+
+
+class Session:
+    """An interactive shell on a pty, as on the host of the given name."""
+
+    def __init__(self, stage, host, columns, rows):
+        self.terminal = Terminal(columns, rows)
+        self.title = host
+        self.stage = stage
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(stage.directory)
+            os.execvpe("unshare", ["unshare", "--uts", "sh", "-c", f"hostname {host} && exec sh -i"], stage.environment)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        stage.sessions.append(self)
+
+    def shows(self, text):
+        return any(text in "".join(char for char, _ in cells) for cells in self.terminal.cells)
+
+    def type(self, line, key_s=KEY_S):
+        for key in line:
+            os.write(self.fd, key.encode())
+            self.stage.watch_for(key_s)
+        self.stage.watch_for(0.2)
+        os.write(self.fd, b"\n")
+
+
+class Stage:
+    """The sessions of one recording, their directory and their clock."""
+
+    def __init__(self, rlock):
+        self.directory = Path(tempfile.mkdtemp(prefix="rlock-demo-"))
+        programs = self.directory / "bin"
+        programs.mkdir()
+        shutil.copy(rlock, programs / "rlock")
+        shutil.copy(HERE / "deploy.sh", self.directory)
+        self.environment = {"PATH": f"{programs}:/usr/bin:/bin:/usr/sbin", "PS1": "$ ", "TERM": "xterm",
+                            "RLOCK_SERVER": "local:", "RLOCK_LOCAL_NAME": "demo", "XDG_RUNTIME_DIR": str(self.directory)}
+        self.sessions, self.jobs = [], []
+        self.start = time.monotonic()
+
+    def now(self):
+        return time.monotonic() - self.start
+
+    def watch_for(self, seconds, until=lambda: False):
+        """Shows what the sessions write for so long, or until the condition is true."""
+        end = self.now() + seconds
+        while self.now() < end and not until():
+            ready, _, _ = select.select([session.fd for session in self.sessions], [], [], min(0.01, max(0, end - self.now())))
+            for session in self.sessions:
+                if session.fd in ready:
+                    session.terminal.feed(self.now(), os.read(session.fd, 65536).decode("utf-8", "replace"))
+
+    def background(self, host, command):
+        self.jobs.append(subprocess.Popen(["unshare", "--uts", "sh", "-c", f"hostname {host} && exec {command}"],
+                                          cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL, start_new_session=True))
+
+    def death_of(self, pid):
+        """Returns a function that returns the time at which the process died."""
+        died = []
+        process = os.pidfd_open(pid)
+        waiting = threading.Thread(target=lambda: (select.select([process], [], []), died.append(self.now())), daemon=True)
+        waiting.start()
+        return lambda: (waiting.join(10), died[0])[1]
+
+    def close(self):
+        for session in self.sessions:
+            os.write(session.fd, b"q\x03")  # ends rlock watch, or the job
+        self.watch_for(1)
+        for session in self.sessions:
+            os.kill(session.pid, signal.SIGKILL)
+            os.waitpid(session.pid, 0)
+            os.close(session.fd)
+        for job in self.jobs:
+            job.terminate()
+        for job in self.jobs:
+            job.wait()
+        for path in self.directory.rglob("*.sock"):
+            with socket.socket(socket.AF_UNIX) as server:
+                server.connect(str(path))
+                server.sendall(b"SHUTDOWN NOSAVE\r\n")
+                server.recv(1)
+        shutil.rmtree(self.directory)
+
+
+def record_kill(rlock):
+    """Two hosts want to deploy; rlock of the first one is killed. Its job is dead before the second one starts."""
+    stage = Stage(rlock)
+    left, right = Session(stage, "web1", 62, 11), Session(stage, "web2", 62, 11)
+    stage.watch_for(0.8)
+    left.type("rlock run -k deploy -- ./deploy.sh &")
+    stage.watch_for(1.5)
+    right.type("rlock run -k deploy -- ./deploy.sh")
+    stage.watch_for(2.5)
+
+    job = int((stage.directory / "deploy.pid").read_text())
+    job_died = stage.death_of(job)
+    step = 5
+    while left.shows(f"step {step}"):
+        step += 1
+    stage.watch_for(5, until=lambda: left.shows(f"step {step}"))  # the keys come between two lines of the job
+    left.type("kill -9 $!", 0.03)
+    killed = stage.now()
+    stage.watch_for(5, until=lambda: right.shows("is dead"))
+    started = stage.now()
+    left.type("")
+    stage.watch_for(3)
+    end = stage.now() + 2.5
+
+    first, width, height = window_svg(left.terminal, left.title, 4, 4, end)
+    second, _, _ = window_svg(right.terminal, right.title, 12 + width, 4, end)
+    caption = (f"After kill -9 of rlock its job is dead within {(job_died() - killed) * 1000:.0f} ms, "
+               f"and the next job writes its first line after {(started - killed) * 1000:.0f} ms.")
+    stage.close()
+    total = 2 * width + 16
+    return picture(total, height + 32, first + second + text_svg(caption, 8, height + 23, "caption"))
+
+
+def record_watch(rlock):
+    """Some locks of a small fleet, and the screen of `rlock watch`."""
+    stage = Stage(rlock)
+    for name, seconds in {"nightly.sh": 60, "bill.sh": 60, "import.sh": 60}.items():
+        (stage.directory / name).write_text(f"#!/bin/sh\nsleep {seconds}\n")
+        (stage.directory / name).chmod(0o755)
+    stage.background("web2", "rlock run -k billing:42 --label invoices -- ./bill.sh")
+    stage.background("web1", "rlock run -k import:shop --permits 3 -- ./import.sh")
+    stage.background("web3", "rlock run -k import:shop --permits 3 -- ./import.sh")
+    stage.background("web1", "rlock run -k nightly -- ./nightly.sh")
+    time.sleep(1)
+    for host in ("web2", "web3"):
+        stage.background(host, "rlock run -k nightly -- ./nightly.sh")
+    time.sleep(1.2)
+    terminal = Session(stage, "ops", 92, 21)
+    terminal.type("rlock watch")
+    stage.watch_for(1.5)
+    for _ in range(3):
+        os.write(terminal.fd, b"\x1b[B")
+        stage.watch_for(0.5)
+    stage.watch_for(1.5)
+    last = Terminal(92, 21)
+    last.states = [[(0, states[-1][1])] for states in terminal.terminal.states]
+    body, width, height = window_svg(last, "rlock watch", 4, 4, 0)
+    stage.close()
+    return picture(width + 8, height + 8, body)
+
+
+def main():
+    rlock = Path(sys.argv[1]).resolve()
+    (HERE / "kill-9.svg").write_text(record_kill(rlock))
+    (HERE / "watch.svg").write_text(record_watch(rlock))
+
+
+if __name__ == "__main__":
+    main()

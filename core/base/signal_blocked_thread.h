@@ -12,7 +12,7 @@ namespace rlock {
 
 // Throws std::system_error when there can be no thread.
 template <typename Body>
-std::thread deaf_thread(Body body)
+std::thread signal_blocked_thread(Body body)
 {
   sigset_t all;
   sigset_t before;

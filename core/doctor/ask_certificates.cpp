@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/ask_group.h"
 
-#include "doctor/at_once.h"
+#include "base/parallel_query.h"
 #include "net/connection.h"
 #include "server/group.h"
 
@@ -60,13 +60,15 @@ Endpoint without_login(Endpoint endpoint)
 std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout,
                                               const Clock& clock)
 {
-  return at_once(who_shows_one(endpoint, facts), [&](const Endpoint& one) {
-    const auto met = Connection::open(without_login(one), clock, {clock.now() + timeout, StopToken::never()});
-    const auto left = met ? met->certificate_left() : std::nullopt;
-    return CertificateLife{one.shown(), left  ? Result(*left)
-                                        : met ? Error{ErrorCode::internal, "it shows none"}
-                                              : met.error()};
-  });
+  const CallLimits limit{clock.now() + timeout, StopToken::never()};
+  return parallel_query(who_shows_one(endpoint, facts), clock, limit,
+                        [&](const Endpoint& one, const CallLimits& until) {
+                          const auto met = Connection::open(without_login(one), clock, until);
+                          const auto left = met ? met->certificate_left() : std::nullopt;
+                          return CertificateLife{one.shown(), left  ? Result(*left)
+                                                              : met ? Error{ErrorCode::internal, "it shows none"}
+                                                                    : met.error()};
+                        });
 }
 
 }  // namespace rlock::doctor

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/ask_group.h"
 
+#include "base/parallel_query.h"
 #include "base/text.h"
-#include "doctor/at_once.h"
 #include "net/connection.h"
 #include "net/errors.h"
 #include "server/group.h"
@@ -67,12 +67,13 @@ std::vector<HostPort> named_by(const std::vector<SentinelSaid>& said)
 
 SentinelFacts ask_sentinels(const Endpoint& group, Millis timeout, const Clock& clock)
 {
-  auto said =
-      at_once(group.sentinels.hosts, [&](const HostPort& at) { return ask(group, at, within(timeout, clock), clock); });
-  auto masters = at_once(named_by(said), [&](const HostPort& at) {
-    const auto met = Connection::open(server_at(group, at), clock, within(timeout, clock));
+  auto said = parallel_query(group.sentinels.hosts, clock, within(timeout, clock),
+                             [&](const HostPort& at, const CallLimits& limit) { return ask(group, at, limit, clock); });
+  const auto meet = [&](const HostPort& at, const CallLimits& limit) {
+    const auto met = Connection::open(server_at(group, at), clock, limit);
     return NamedMaster{at, met ? Result<Done>(Done{}) : met.error()};
-  });
+  };
+  auto masters = parallel_query(named_by(said), clock, within(timeout, clock), meet);
   return {.said = std::move(said), .masters = std::move(masters)};
 }
 

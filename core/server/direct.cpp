@@ -8,27 +8,28 @@
 
 namespace rlock {
 
-Direct::Direct(Endpoint endpoint, const Clock& clock) : m_endpoint(std::move(endpoint)), m_clock(clock) {}
+Direct::Direct(Endpoint endpoint, const Clock& clock) : m_server(std::move(endpoint)), m_clock(clock) {}
 
 Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  if (const auto connected = connect(limit); !connected) {
-    return connected.error();
-  }
-  auto reply = meant(m_connection->call(argv, limit));
+  const auto connected = connect(limit);
+  return connected ? exchange(argv, limit) : connected.error();
+}
+
+Result<Reply> Direct::follow_up(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
+{
+  return m_connection ? exchange(argv, limit) : cut_off(m_server.shown());
+}
+
+Result<Reply> Direct::exchange(std::span<const std::string_view> argv, const CallLimits& limit)
+{
+  auto reply = checked(m_connection->call(argv, limit));
   if (!reply) {
     forget();
   }
   return reply;
 }
 
-Result<Reply> Direct::follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                                const CallLimits& limit)
-{
-  return m_connection ? call(route_key, argv, limit) : cut_off(m_endpoint.shown());
-}
-
-// After a failure nothing more is read: what was sent by then is unknown, all of it.
 std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   Result<Done> fine = connect(limit);
@@ -38,7 +39,7 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
   }
   std::vector<Result<Reply>> answers;
   while (answers.size() < requests.size()) {
-    answers.push_back(fine ? meant(m_connection->answer(limit)) : Result<Reply>(fine.error()));
+    answers.push_back(fine ? checked(m_connection->answer(limit)) : Result<Reply>(fine.error()));
     fine = fine && !answers.back() ? Result<Done>(answers.back().error()) : fine;
   }
   if (!fine) {
@@ -47,32 +48,37 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
   return answers;
 }
 
-Result<Done> Direct::connect(const CallLimits& limit)
-{
-  if (!m_connection) {
-    auto opened = Connection::open(m_endpoint, m_clock, limit);
-    if (!opened) {
-      return opened.error();
-    }
-    m_connection = *std::move(opened);
-  }
-  return Done{};
-}
-
-// After an Error the connection is of no use: a name may lead to another server by now, one that is no replica, say.
-Result<Reply> Direct::meant(Result<Reply> reply)
-{
-  if (reply && reply->is_error() && !is_unknown_script(reply->text)) {
-    return error_from_reply(reply->text, m_endpoint.shown());
-  }
-  return reply;
-}
-
 Result<Subscription> Direct::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
-  return Subscription::open(m_endpoint, channels, m_clock, limit);
+  return Subscription::open(m_server, channels, m_clock, limit);
 }
 
 void Direct::forget() { m_connection.reset(); }
+
+Result<Done> Direct::connect(const CallLimits& limit)
+{
+  return m_connection ? Result(Done{}) : connect_to(m_server, limit);
+}
+
+Result<Done> Direct::connect_to(Endpoint endpoint, const CallLimits& limit)
+{
+  m_server = std::move(endpoint);
+  auto opened = Connection::open(m_server, m_clock, limit);
+  if (!opened) {
+    return opened.error();
+  }
+  m_connection = *std::move(opened);
+  return Done{};
+}
+
+// The caller drops the connection after an Error: the server's name may lead to another server by now, for example from a
+// replica to the master.
+Result<Reply> Direct::checked(Result<Reply> reply) const
+{
+  if (reply && reply->is_error() && !is_unknown_script(reply->text)) {
+    return error_from_reply(reply->text, m_server.shown());
+  }
+  return reply;
+}
 
 }  // namespace rlock

@@ -1,35 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to one server at a fixed place: connects at the first call and again after a failure.
+// A Transport over one connection to one server: connects at the first call and again after a failure. Local and Sentinel are
+// Directs that look for their server before each connection.
 #pragma once
 
 #include "net/connection.h"
 #include "server/transport.h"
 
 #include <optional>
-#include <string>
 
 namespace rlock {
 
-class Direct final : public Transport {
+class Direct : public Transport {
  public:
   // `clock` must outlive it.
   Direct(Endpoint endpoint, const Clock& clock);
 
-  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
-                     const CallLimits& limit) override;
+  Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv, const CallLimits& limit) final;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                          const CallLimits& limit) override;
-  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override;
+                          const CallLimits& limit) final;
+  // After a failed request the replies to the further ones are unknown: all of them are Errors.
+  std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) final;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
-  void forget() override;
+  void forget() final;
 
-  // Unless it is: what else the first request would do. Nothing but the handshake has been sent when this fails.
-  Result<Done> connect(const CallLimits& limit);
+  // Does nothing if it is connected. When this fails, nothing but the handshake has been sent.
+  virtual Result<Done> connect(const CallLimits& limit);
+
+ protected:
+  Result<Done> connect_to(Endpoint endpoint, const CallLimits& limit);
+  [[nodiscard]] bool is_connected() const { return m_connection.has_value(); }
+  [[nodiscard]] const Endpoint& server() const { return m_server; }  // of the connection, or of the last one
+  [[nodiscard]] const Clock& clock() const { return m_clock; }
 
  private:
-  Result<Reply> meant(Result<Reply> reply);
+  Result<Reply> checked(Result<Reply> reply) const;
+  Result<Reply> exchange(std::span<const std::string_view> argv, const CallLimits& limit);
 
-  Endpoint m_endpoint;
+  Endpoint m_server;
   const Clock& m_clock;
   std::optional<Connection> m_connection;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/discovery.h"
 
+#include "base/parallel_query.h"
 #include "net/errors.h"
 #include "net/wait.h"
 #include "server/group.h"
-#include "server/survey.h"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@ namespace rlock {
 namespace {
 
 constexpr Millis soon{250};
+constexpr Millis least_patience{50};
 
 // 0 where it is not told, to a user without the right to SENTINEL MASTER for one.
 std::uint64_t epoch_in(const Reply& fields)
@@ -61,6 +62,11 @@ SentinelReply* best_of(std::vector<Result<SentinelReply>>& answers)
   return best;
 }
 
+bool has_value(const Replies<Result<SentinelReply>>& replies)
+{
+  return std::any_of(replies.begin(), replies.end(), [](const auto& reply) { return reply && *reply; });
+}
+
 }  // namespace
 
 Discovery::Discovery(const Endpoint& endpoint, const Clock& clock) : m_endpoint(endpoint), m_clock(&clock) {}
@@ -95,6 +101,7 @@ Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit
   return SentinelReply{.sentinel = *std::move(sentinel), .master = named_in(replies[0]), .epoch = epoch_in(replies[1])};
 }
 
+// One good answer is enough; the other sentinels get twice the time that this one took.
 Discovery::Answers Discovery::ask_all(const CallLimits& limit) const
 {
   const auto& hosts = m_endpoint.sentinels.hosts;
@@ -103,11 +110,15 @@ Discovery::Answers Discovery::ask_all(const CallLimits& limit) const
     answers.push_back(ask(hosts.front(), limit));
     return answers;
   }
-  Survey<SentinelReply> survey(hosts.size());
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    survey.ask(i, limit, [this, at = hosts[i]](const CallLimits& until) { return ask(at, until); });
-  }
-  return survey.answers(*m_clock, limit);
+  const auto question = [this](const HostPort& at, const CallLimits& until) { return ask(at, until); };
+  return parallel_query(hosts, *m_clock, limit, question, [&](PendingReplies<Result<SentinelReply>>& pending) {
+    const Instant start = m_clock->now();
+    pending.wait(*m_clock, limit, [](const auto& replies) { return has_value(replies) || all_replied(replies); });
+    const Instant now = m_clock->now();
+    const Instant::duration patience = std::max<Instant::duration>(least_patience, 2 * (now - start));
+    pending.wait(*m_clock, {.deadline = std::min(limit.deadline, now + patience), .stop = limit.stop},
+                 [](const auto& replies) { return all_replied(replies); });
+  });
 }
 
 Result<FoundMaster> Discovery::find(const CallLimits& limit)

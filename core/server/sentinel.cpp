@@ -13,63 +13,30 @@ namespace {
 
 constexpr Millis first_pause{50};  // while a fail-over is under way; doubles up to the longest
 constexpr Millis longest_pause{400};
-constexpr Millis check_after{1000};  // a connection of that age may lead to who is the master no longer
+constexpr Millis check_after{1000};  // a connection of that age may lead to a server that is no longer the master
 
-bool same_place(const Endpoint& one, const Endpoint& other) { return one.host == other.host && one.port == other.port; }
+bool is_same_server(const Endpoint& one, const Endpoint& other)
+{
+  return one.host == other.host && one.port == other.port;
+}
 
 }  // namespace
 
 Sentinel::Sentinel(const Endpoint& endpoint, const Clock& clock)
-    : m_name(endpoint.sentinels.master), m_clock(clock), m_discovery(std::make_unique<Discovery>(endpoint, clock))
+    : Direct(endpoint, clock),
+      m_name(endpoint.sentinels.master),
+      m_discovery(std::make_unique<Discovery>(endpoint, clock))
 {
 }
 
 Sentinel::~Sentinel() = default;
-
-Result<Reply> Sentinel::call(std::string_view route_key, std::span<const std::string_view> argv,
-                             const CallLimits& limit)
-{
-  if (const auto connected = connect(limit); !connected) {
-    return connected.error();
-  }
-  auto reply = m_master->call(route_key, argv, limit);
-  if (!reply) {
-    forget();
-  }
-  return reply;
-}
-
-Result<Reply> Sentinel::follow_up(std::string_view route_key, std::span<const std::string_view> argv,
-                                  const CallLimits& limit)
-{
-  if (!m_master) {
-    return cut_off("the master " + m_name);
-  }
-  auto reply = m_master->follow_up(route_key, argv, limit);
-  if (!reply) {
-    forget();
-  }
-  return reply;
-}
-
-std::vector<Result<Reply>> Sentinel::call_each(std::span<const Request> requests, const CallLimits& limit)
-{
-  if (const auto connected = connect(limit); !connected) {
-    return std::vector<Result<Reply>>(requests.size(), connected.error());
-  }
-  auto replies = m_master->call_each(requests, limit);
-  if (std::any_of(replies.begin(), replies.end(), [](const Result<Reply>& reply) { return !reply; })) {
-    forget();
-  }
-  return replies;
-}
 
 Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   std::optional<Subscription> opened;
   const auto reached =
       reach_the_master(limit, [&](const Endpoint& master, Connection sentinel, const CallLimits& until) {
-        auto subscription = Subscription::open(master, channels, m_clock, until);
+        auto subscription = Subscription::open(master, channels, clock(), until);
         if (!subscription) {
           return Result<Done>(subscription.error());
         }
@@ -84,11 +51,9 @@ Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> chann
   return reached ? Result(*std::move(opened)) : Result<Subscription>(reached.error());
 }
 
-void Sentinel::forget() { m_master.reset(); }
-
 void Sentinel::forget_unless(const Endpoint& master)
 {
-  if (m_master && !same_place(m_address, master)) {
+  if (!is_same_server(server(), master)) {
     forget();
   }
 }
@@ -96,31 +61,26 @@ void Sentinel::forget_unless(const Endpoint& master)
 Result<Done> Sentinel::connect(const CallLimits& limit)
 {
   check_the_master(limit);
-  if (m_master) {
+  if (is_connected()) {
     return Done{};
   }
   return reach_the_master(limit, [&](const Endpoint& master, const Connection&, const CallLimits& until) {
-    m_master.emplace(master, m_clock);
-    auto connected = m_master->connect(until);
-    if (!connected) {
-      forget();
-    }
-    m_address = master;
-    m_checked_at = m_clock.now();
+    auto connected = connect_to(master, until);
+    m_checked_at = clock().now();
     return connected;
   });
 }
 
-// A server that was cut off from its sentinels, or was stopped for a while, takes itself for the master until they get hold of it.
+// A server that was cut off from its sentinels, or was stopped for a while, says that it is the master until they reach it.
 void Sentinel::check_the_master(const CallLimits& limit)
 {
-  const Instant now = m_clock.now();
+  const Instant now = clock().now();
   const bool told = m_moved->exchange(false);
-  if (!m_master || (!told && now < m_checked_at + check_after)) {
+  if (!is_connected() || (!told && now < m_checked_at + check_after)) {
     return;
   }
   m_checked_at = now;
-  if (!told && m_discovery->still_names(m_address, limit)) {
+  if (!told && m_discovery->still_names(server(), limit)) {
     return;
   }
   if (const auto found = m_discovery->find(limit)) {
@@ -128,7 +88,7 @@ void Sentinel::check_the_master(const CallLimits& limit)
   }
 }
 
-// The address that is named may be that of a master who has just died, or who is told this moment that he is one.
+// The address that the sentinels name may be that of a master that has just died, or of a replica that is about to be promoted.
 Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& attempt)
 {
   for (Millis pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
@@ -136,17 +96,17 @@ Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& 
     if (!found) {
       return found.error();
     }
-    const Instant now = m_clock.now();
+    const Instant now = clock().now();
     const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop};
     const auto reached = attempt(found->endpoint, std::move(found->sentinel), share);
     if (reached || !is_passing(reached.error().fault)) {
       return reached;
     }
-    const Instant next = m_clock.now() + pause;
+    const Instant next = clock().now() + pause;
     if (next >= limit.deadline) {
       return Error{reached.error().fault, "the master " + m_name + " is not there: " + reached.error().text};
     }
-    if (m_clock.sleep_until(next, limit.stop) == Wake::stopped) {
+    if (clock().sleep_until(next, limit.stop) == Wake::stopped) {
       return interrupted();
     }
   }

@@ -106,7 +106,7 @@ void RedisCluster::wait_until_served() const
   const auto agree = [&] {
     const auto nodes = living();
     return std::all_of(nodes.begin(), nodes.end(), [&](const RedisServer* node) {
-      const ClusterMap seen = seen_by(*node);
+      const SlotMap seen = seen_by(*node);
       return seen.owners() == map().owners() && seen.nodes().size() == map().nodes().size();
     });
   };
@@ -143,7 +143,7 @@ RedisServer& RedisCluster::other_than(const RedisServer& node) const
 
 std::string RedisCluster::key_at(const RedisServer& node, const std::string& start) const
 {
-  const ClusterMap slots = map();
+  const SlotMap slots = map();
   for (int i = 0;; ++i) {
     const std::string key = start + std::to_string(i);
     if (slots.owner(slot_of(key))->port == node.port()) {
@@ -203,7 +203,7 @@ std::vector<RedisServer*> RedisCluster::living() const
 }
 
 // By TLS where they speak it, for nobody else is told the ports of TLS.
-ClusterMap RedisCluster::seen_by(const RedisServer& node) const
+SlotMap RedisCluster::seen_by(const RedisServer& node) const
 {
   const HostPort at{"127.0.0.1", node.port()};
   if (m_options.tls == nullptr) {
@@ -219,7 +219,7 @@ ClusterMap RedisCluster::seen_by(const RedisServer& node) const
 }
 
 // Of the node that has heard of the latest change.
-ClusterMap RedisCluster::map() const
+SlotMap RedisCluster::map() const
 {
   const RedisServer* wisest = nullptr;
   std::int64_t latest = -1;

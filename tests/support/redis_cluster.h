@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "server/cluster_map.h"
+#include "server/slot_map.h"
 #include "support/certificates.h"
 #include "support/redis_fixture.h"
 
@@ -52,8 +52,8 @@ class RedisCluster {
   void join() const;
   void add_replicas() const;
   [[nodiscard]] std::vector<RedisServer*> living() const;
-  [[nodiscard]] ClusterMap seen_by(const RedisServer& node) const;
-  [[nodiscard]] ClusterMap map() const;
+  [[nodiscard]] SlotMap seen_by(const RedisServer& node) const;
+  [[nodiscard]] SlotMap map() const;
   [[nodiscard]] RedisServer& at(const HostPort& address) const;
 
   ClusterOptions m_options;

@@ -87,7 +87,7 @@ Millis needed_age(const Answers<Vote>& votes, Millis ttl, const QuorumPolicy& po
 Answers<Vote> settled_votes(const Answers<Vote>& so_far)
 {
   Answers<Vote> votes = so_far;
-  const bool all = std::all_of(votes.begin(), votes.end(), [](const auto& vote) { return vote.has_value(); });
+  const bool all = all_replied(votes);
   for (auto& vote : votes) {
     const bool unsure = vote && *vote && is_grant((*vote)->attempt) && (*vote)->data && !(*vote)->data->sure;
     if (unsure && !all) {

@@ -110,7 +110,7 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
 template <typename T, typename Request>
 QuorumStore::Asked<T> QuorumStore::post_all(const Subject& subject, Instant deadline, Request request)
 {
-  auto round = std::make_shared<PendingReplies<T>>(size());
+  auto round = std::make_shared<PendingReplies<Result<T>>>(size());
   std::vector<bool> lame;
   for (std::size_t i = 0; i < size(); ++i) {
     const auto task = [round, i, deadline, request](QuorumServer& server, StopToken stop) {
@@ -148,10 +148,7 @@ Answers<T> QuorumStore::consult_all(const Subject& subject, const CallLimits& li
     return all_answered || static_cast<bool>(enough(answers));
   });
   round->wait(m_clock, {.deadline = std::min(limit.deadline, m_clock.now() + unresponsive_grace), .stop = limit.stop},
-              [](const Answers<T>& answers) {
-                return std::all_of(answers.begin(), answers.end(),
-                                   [](const auto& answer) { return answer.has_value(); });
-              });
+              [](const Answers<T>& answers) { return all_replied(answers); });
   return round->take();
 }
 

@@ -29,8 +29,8 @@
 // lock that lives through outages gets narrower; the next acquisition is whole again.
 #pragma once
 
+#include "base/parallel_query.h"
 #include "lock/store.h"
-#include "store/quorum/pending_replies.h"
 #include "store/quorum/quorum.h"
 #include "store/quorum/server_worker.h"
 
@@ -44,6 +44,10 @@
 namespace rlock {
 
 struct Subject;
+
+// By server; missing: no answer so far.
+template <typename T>
+using Answers = Replies<Result<T>>;
 
 // What a server said to a request for a lock.
 struct Vote {
@@ -93,7 +97,7 @@ class QuorumStore final : public LockStore {
 
   template <typename T>
   struct Asked {
-    std::shared_ptr<PendingReplies<T>> round;
+    std::shared_ptr<PendingReplies<Result<T>>> round;
     std::vector<bool> lame;  // whose answers are not worth waiting for
   };
   template <typename T, typename Request>

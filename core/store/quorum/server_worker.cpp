@@ -54,7 +54,7 @@ bool ServerWorker::post(std::string topic, Word word, Task task)
   }
   if (!m_thread.joinable()) {
     try {
-      m_thread = deaf_thread([this] { work(); });
+      m_thread = signal_blocked_thread([this] { work(); });
     } catch (const std::system_error&) {  // the next post tries again
       return true;
     }

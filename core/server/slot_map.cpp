@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/cluster_map.h"
+#include "server/slot_map.h"
 
 #include "server/slot.h"
 
@@ -72,7 +72,7 @@ std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& as
                      .to = named(to.substr(0, colon), *port, asked)};
 }
 
-ClusterMap::ClusterMap(const Reply& slots, const HostPort& asked)
+SlotMap::SlotMap(const Reply& slots, const HostPort& asked)
 {
   for (const Reply& range : slots.elements) {
     add(range, asked);
@@ -80,7 +80,7 @@ ClusterMap::ClusterMap(const Reply& slots, const HostPort& asked)
 }
 
 // [first, last, master, replica, …]
-void ClusterMap::add(const Reply& range, const HostPort& asked)
+void SlotMap::add(const Reply& range, const HostPort& asked)
 {
   const auto& parts = range.elements;
   if (parts.size() < 3 || !is_number(parts[0], slot_count - 1) || !is_number(parts[1], slot_count - 1)) {
@@ -100,20 +100,20 @@ void ClusterMap::add(const Reply& range, const HostPort& asked)
   }
 }
 
-void ClusterMap::add_node(const HostPort& node)
+void SlotMap::add_node(const HostPort& node)
 {
   if (std::find(m_nodes.begin(), m_nodes.end(), node) == m_nodes.end()) {
     m_nodes.push_back(node);
   }
 }
 
-void ClusterMap::moved(unsigned slot, const HostPort& to)
+void SlotMap::moved(unsigned slot, const HostPort& to)
 {
   m_moved[slot] = to;
   add_node(to);
 }
 
-std::optional<HostPort> ClusterMap::owner(unsigned slot) const
+std::optional<HostPort> SlotMap::owner(unsigned slot) const
 {
   if (const auto moved = m_moved.find(slot); moved != m_moved.end()) {
     return moved->second;
@@ -123,7 +123,7 @@ std::optional<HostPort> ClusterMap::owner(unsigned slot) const
   return range == m_ranges.end() ? std::nullopt : std::optional(range->owner);
 }
 
-std::set<HostPort> ClusterMap::owners() const
+std::set<HostPort> SlotMap::owners() const
 {
   std::set<HostPort> owners;
   for (const Range& range : m_ranges) {

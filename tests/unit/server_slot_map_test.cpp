@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/cluster_map.h"
+#include "server/slot_map.h"
 
 #include <doctest/doctest.h>
 
@@ -65,10 +65,10 @@ TEST_CASE("redirection: where a node sends us")
 
 TEST_CASE("cluster map: masters by slot, replicas known, what makes no sense left out")
 {
-  ClusterMap map(list({list({number(0), number(99), node("db1", 7000), node("db3", 7002)}),
-                       list({number(100), number(100), node("", 7001)}),
-                       list({number(200), number(20000), node("db9", 1)}), list({number(300)}), number(7)}),
-                 asked);
+  SlotMap map(list({list({number(0), number(99), node("db1", 7000), node("db3", 7002)}),
+                    list({number(100), number(100), node("", 7001)}),
+                    list({number(200), number(20000), node("db9", 1)}), list({number(300)}), number(7)}),
+              asked);
   CHECK(show(map.owner(0)) == "db1 7000");
   CHECK(show(map.owner(99)) == "db1 7000");
   CHECK(show(map.owner(100)) == "db1 7001");
@@ -81,5 +81,5 @@ TEST_CASE("cluster map: masters by slot, replicas known, what makes no sense lef
   CHECK(show(map.owner(50)) == "db4 7003");
   CHECK(show(map.owner(51)) == "db1 7000");
   CHECK(map.nodes().size() == 4);
-  CHECK(show(ClusterMap(error("NOPERM"), asked).owner(1)) == "nobody");
+  CHECK(show(SlotMap(error("NOPERM"), asked).owner(1)) == "nobody");
 }

@@ -25,10 +25,10 @@ struct Redirection {
 std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked);
 
 // May be out of date at any time; who has not got a slot says so.
-class ClusterMap {
+class SlotMap {
  public:
-  ClusterMap() = default;                                 // nothing is known
-  ClusterMap(const Reply& slots, const HostPort& asked);  // an answer to CLUSTER SLOTS; what makes no sense is left out
+  SlotMap() = default;                                 // nothing is known
+  SlotMap(const Reply& slots, const HostPort& asked);  // an answer to CLUSTER SLOTS; what makes no sense is left out
 
   void moved(unsigned slot, const HostPort& to);
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that was asked. The slot map is
+// fetched on the first use, corrected by redirections, and fetched from another node after a failure.
+#pragma once
+
+#include "net/connection.h"
+#include "server/slot_map.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlock {
+
+// Not thread-safe; may move between threads.
+class ClusterNodes {
+ public:
+  // `cluster` is of Kind::cluster; `clock` must outlive it.
+  ClusterNodes(Endpoint cluster, const Clock& clock);
+
+  // The master of the key's slot as far as it is known; else any node, which redirects the request. An empty key: any node.
+  // ErrorCode::config: this is no cluster.
+  Result<HostPort> owner_of(std::string_view key, const CallLimits& limit);
+
+  // An open connection to the node. It stays valid until the node is distrusted or forget() is called.
+  Result<Connection*> connection_to(const HostPort& node, const CallLimits& limit);
+  // The same; when the node cannot be reached, `node` becomes the present owner of the key, if that is another one.
+  Result<Connection*> reach(HostPort& node, std::string_view key, const CallLimits& limit);
+  // nullptr: none is open.
+  Connection* connection_if_open(const HostPort& node);
+  // A connection of the caller's own.
+  [[nodiscard]] Result<Connection> open_connection(const HostPort& node, const CallLimits& limit) const;
+
+  // One key for each master: it belongs to a slot of that master.
+  Result<std::vector<std::string>> key_of_each_owner(const CallLimits& limit);
+
+  void follow(const Redirection& redirection);
+  // After a failure: drops the connection and the slot map, and asks this node last for the next map.
+  void distrust(const HostPort& node);
+  void forget();
+
+  [[nodiscard]] Endpoint endpoint_of(const HostPort& node) const;
+  [[nodiscard]] std::string shown() const { return m_cluster.shown(); }
+
+ private:
+  Result<Done> fetch_map(const CallLimits& limit);
+  Result<SlotMap> ask_for_map(const HostPort& node, const CallLimits& limit);
+  void note(const HostPort& node);
+
+  Endpoint m_cluster;
+  const Clock& m_clock;
+  std::vector<HostPort> m_nodes;  // in the order in which to ask for the map
+  std::optional<SlotMap> m_map;
+  std::map<HostPort, Connection> m_connections;
+};
+
+// Half of the time that is left: a node that does not answer leaves the other half for another node.
+CallLimits half_of(const CallLimits& limit, const Clock& clock);
+
+}  // namespace rlock

@@ -6,12 +6,12 @@ set(CPACK_PACKAGE_VENDOR "the rlock authors")
 set(CPACK_PACKAGE_CONTACT "the rlock authors <rlock@users.noreply.github.com>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run a command under a distributed lock on Redis")
 set(CPACK_PACKAGE_DESCRIPTION
-"rlock makes sure that a job runs once at a time, across machines. It takes a
-lock on a Redis server, runs the job, renews the lock while the job runs, and
-releases it when the job is over. The job is dead before its lock can belong
-to somebody else. On the server it is Redisson's lock.")
+"rlock runs a job on one machine at a time. It takes a lock on a Redis server,
+runs the job, renews the lock while the job runs, and releases it when the job
+has ended. The job is dead before another client can get its lock. On the
+server the lock has the layout of Redisson.")
 set(CPACK_STRIP_FILES ON)
-if(RLOCK_STANDALONE)  # the tarball for all who have neither
+if(RLOCK_STANDALONE)  # a tarball, for systems with neither package format
   set(CPACK_GENERATOR TGZ)
   set(CPACK_PACKAGE_FILE_NAME rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}-standalone)
 endif()
@@ -31,7 +31,7 @@ set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
     /usr/share/bash-completion/completions /usr/share/fish /usr/share/fish/vendor_completions.d /usr/share/zsh
     /usr/share/zsh/vendor-completions)
 
-# What Debian wants to find beside a program.
+# The changelog and the copyright file that Debian requires.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/changelog.Debian @ONLY CONTENT
 "rlock (@PROJECT_VERSION@) unstable; urgency=medium
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [tests]: installs through apt what building and trying rlock needs and is missing
-# here; with `tests` also what the tests need. Needs no rights when nothing is missing.
+# install-deps.sh [tests]: installs with apt the missing packages for building and trying rlock; with `tests` also those for the
+# tests. Needs no rights when nothing is missing.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
-There is no apt here, so nothing is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
+There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
 pkg-config, hiredis, OpenSSL's headers, CLI11 and nlohmann-json, then redis or valkey to talk to; its
 tests need doctest and openssl:
   Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel cli11-devel \
@@ -22,7 +22,7 @@ as_root() {
   elif command -v sudo >/dev/null; then
     sudo "$@"
   else
-    echo "no root and no sudo; somebody with rights has to run: $*" >&2
+    echo "neither root nor sudo: run as root: $*" >&2
     exit 1
   fi
 }
@@ -56,7 +56,7 @@ fi
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
   -o DPkg::Lock::Timeout=120 install $missing $server
 
-# The program was wanted, not a service on port 6379: rlock starts its own on a socket.
+# Disables the service on port 6379 that the package started: rlock starts the program on a socket of its own.
 if [ -n "$server" ] && [ -d /run/systemd/system ]; then
   as_root systemctl disable --now "$server"
 fi

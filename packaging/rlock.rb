@@ -2,7 +2,7 @@
 # frozen_string_literal: true
 
 # A Homebrew formula for Linux: brew install --build-from-source --HEAD ./packaging/rlock.rb
-# Where example.org stands belongs the address that the source is published under.
+# Replace example.org by the address under which the source is published.
 class Rlock < Formula
   desc "Run a command under a distributed lock on Redis"
   homepage "https://example.org/rlock"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A deployment: built by whoever wants, switched by one at a time. A keeper renews the lock until this script ends,
-# however it ends; should the lock be lost the script gets TERM.
+# A deployment: many may build, one at a time switches. A keeper renews the lock until this script ends, however it ends.
+# When the lock is lost, the script gets TERM.
 set -eu
 
 ./build.sh
@@ -9,6 +9,6 @@ lock=$(rlock acquire -k deploy:shop -w 10m --pid $$ --export)
 eval "$lock"
 
 ./upload.sh
-rlock check    # still ours? else set -e ends it here, before anything is switched
+rlock check    # fails when the lock was lost: set -e then ends the script before anything is switched
 ./switch.sh
 rlock release

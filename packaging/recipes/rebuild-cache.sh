@@ -1,5 +1,5 @@
 #!/bin/sh
-# A page that has expired in the cache: one caller renders it, all others wait for that and read.
+# A page that expired in the cache: one caller renders it, the other callers wait and read.
 set -eu
 page=${1:?}
 

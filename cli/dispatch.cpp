@@ -19,64 +19,64 @@ namespace {
 
 constexpr std::string_view flock_program = "rflock";
 
-Act describe(const Verb& verb, CLI::App& app, Options options, HelpWanted& wants_help)
+VerbAction add_verb_options(const Verb& verb, CLI::App& app, Options options, HelpWanted& wants_help)
 {
   app.name(std::string(verb.name));
   app.set_help_flag();  // CLI11's own would print CLI11's own text
-  Act act = verb.describe(options);
+  VerbAction action = verb.add_options(options);
   options.flag("-h", wants_help.brief, "show the options by name and exit");
   options.flag("--help", wants_help.whole, "show this and exit");
-  return act;
+  return action;
 }
 
 // What was typed, in the verb's own terms. Not to be moved: what `app` fills is in it.
-struct Typed {
+struct ParsedVerb {
   CLI::App app;
   HelpWanted wants_help;
-  Act act;
-  Words words;
+  VerbAction action;
+  SplitArgv words;
 };
 
-Result<Done> understand(Typed& typed, const Verb& verb, std::span<const std::string> args, const Options& options)
+Result<Done> understand(ParsedVerb& raw, const Verb& verb, std::span<const std::string> args, const Options& options)
 {
-  typed.act = describe(verb, typed.app, options, typed.wants_help);
-  Result<Words> words = cut(typed.app, args, verb.operands);
+  raw.action = add_verb_options(verb, raw.app, options, raw.wants_help);
+  Result<SplitArgv> words = split_argv(raw.app, args, verb.operands);
   if (!words) {
     return words.error();
   }
-  typed.words = *std::move(words);
-  return parse(typed.app, typed.words);
+  raw.words = *std::move(words);
+  return parse(raw.app, raw.words);
 }
 
-Result<RunEnd> act_on(const Typed& typed, const Verb& verb, const Environment& environment, Signals& signals)
+Result<RunEnd> execute(const ParsedVerb& raw, const Verb& verb, const Environment& environment, Signals& signals)
 {
-  const auto& operands = typed.words.operands;
+  const auto& operands = raw.words.operands;
   if (verb.operands == Operands::none && !operands.empty()) {
     return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " + std::string(verb.name) +
                  " shows the usage)");
   }
-  return typed.act({operands, environment, signals});
+  return raw.action({operands, environment, signals});
 }
 
 // The file fills what was not typed.
-Result<RunEnd> act_with(const ConfigFile& config, Typed& typed, const Verb& verb, Environment environment,
+Result<RunEnd> act_with(const ConfigFile& config, ParsedVerb& raw, const Verb& verb, Environment environment,
                         Signals& signals)
 {
-  const Result<std::vector<Setting>> settings = read_settings(config, typed.app);
+  const Result<std::vector<Setting>> settings = read_settings(config, raw.app);
   if (!settings) {
     return settings.error();
   }
-  const Result<Done> parsed = parse(typed.app, words_of(*settings, typed.app, typed.words));
+  const Result<Done> parsed = parse(raw.app, argv_of(*settings, raw.app, raw.words));
   if (!parsed) {
     return parsed.error();
   }
   environment.configure(*settings);
-  Result<RunEnd> end = act_on(typed, verb, environment, signals);
-  return end ? std::move(end) : blame(end.error(), *settings, typed.app, typed.words);
+  Result<RunEnd> end = execute(raw, verb, environment, signals);
+  return end ? std::move(end) : blame(end.error(), *settings, raw.app, raw.words);
 }
 
 // Who wants JSON wants it also of what is wrong with the words.
-void heed_log_format(std::span<const std::string> args)
+void apply_log_format_early(std::span<const std::string> args)
 {
   for (std::size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
     const bool is_next = args[i] == "--log-format" && i + 1 < args.size() && args[i + 1] == "json";
@@ -100,21 +100,21 @@ Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
                             const Result<std::optional<ConfigFile>>& config, const Environment& environment,
                             Signals& signals)
 {
-  Typed typed;
-  const Result<Done> understood = understand(typed, verb, args, Options(typed.app));
+  ParsedVerb raw;
+  const Result<Done> understood = understand(raw, verb, args, Options(raw.app));
   if (!understood) {
-    heed_log_format(args);
+    apply_log_format_early(args);
     return understood.error();
   }
-  if (const auto helped = help_on(verb, typed.wants_help)) {
+  if (const auto helped = help_on(verb, raw.wants_help)) {
     return *helped;
   }
-  const bool is_configured = typed.app.get_option_no_throw("--server") != nullptr;
+  const bool is_configured = raw.app.get_option_no_throw("--server") != nullptr;
   if (is_configured && !config) {
     return config.error();
   }
-  return is_configured && *config ? act_with(**config, typed, verb, environment, signals)
-                                  : act_on(typed, verb, environment, signals);
+  return is_configured && *config ? act_with(**config, raw, verb, environment, signals)
+                                  : execute(raw, verb, environment, signals);
 }
 
 // The options that were typed are enough to understand them; all are needed to say what was wrong, for a config file, and
@@ -124,10 +124,10 @@ Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const E
 {
   const auto config = find_config(environment);
   if (config && !*config && verb.operands != Operands::getopt) {
-    Typed typed;
-    if (understand(typed, verb, args, Options(typed.app, args))) {
-      const auto helped = help_on(verb, typed.wants_help);
-      return helped ? *helped : act_on(typed, verb, environment, signals);
+    ParsedVerb raw;
+    if (understand(raw, verb, args, Options(raw.app, args))) {
+      const auto helped = help_on(verb, raw.wants_help);
+      return helped ? *helped : execute(raw, verb, environment, signals);
     }
   }
   return call_in_full(verb, args, config, environment, signals);
@@ -149,8 +149,8 @@ std::string_view verb_name(std::string_view first)
 
 std::string_view program_of(std::span<const std::string> words)
 {
-  const std::string_view typed = words.empty() ? std::string_view{} : std::string_view(words.front());
-  return typed.substr(typed.rfind('/') + 1) == flock_program ? flock_program : "rlock";
+  const std::string_view raw = words.empty() ? std::string_view{} : std::string_view(words.front());
+  return raw.substr(raw.rfind('/') + 1) == flock_program ? flock_program : "rlock";
 }
 
 std::vector<std::string> args_of(std::span<const std::string> words)
@@ -165,9 +165,9 @@ std::vector<std::string> args_of(std::span<const std::string> words)
   return args;
 }
 
-Act describe(const Verb& verb, CLI::App& app, HelpWanted& wants_help)
+VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_help)
 {
-  return describe(verb, app, Options(app), wants_help);
+  return add_verb_options(verb, app, Options(app), wants_help);
 }
 
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals)

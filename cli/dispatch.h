@@ -20,7 +20,7 @@ struct HelpWanted {
 };
 
 // Everything the verb has to tell CLI11, --help included; `wants_help` must outlive the parsing.
-Act describe(const Verb& verb, CLI::App& app, HelpWanted& wants_help);
+VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_help);
 
 // The name by which rlock was called: "rlock", or "rflock".
 std::string_view program_of(std::span<const std::string> words);

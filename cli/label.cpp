@@ -5,14 +5,14 @@
 
 namespace rlock::cli {
 
-void describe_label(Options& options, Text& typed)
+void add_label_option(Options& options, Text& raw)
 {
-  options.text("--label", typed, "TEXT", "shown to operators, at most 256 bytes");
+  options.text("--label", raw, "TEXT", "shown to operators, at most 256 bytes");
 }
 
-Result<std::string> resolve_label(const Text& typed)
+Result<std::string> resolve_label(const Text& raw)
 {
-  const std::string label = typed.value_or("");
+  const std::string label = raw.value_or("");
   if (label.size() > longest_label) {
     return usage("--label: the text has " + std::to_string(label.size()) + " bytes, at most " +
                  std::to_string(longest_label) + " (shorten it)");

@@ -8,9 +8,9 @@
 
 namespace rlock::cli {
 
-void describe_label(Options& options, Text& typed);
+void add_label_option(Options& options, Text& raw);
 
 // ErrorCode::usage for a label that is longer than longest_label.
-Result<std::string> resolve_label(const Text& typed);
+Result<std::string> resolve_label(const Text& raw);
 
 }  // namespace rlock::cli

@@ -39,7 +39,7 @@ RunEnd end_of(std::span<char* const> argv)
   wipe_passwords(argv);
   set_program_name(program_of(words));
 
-  const Result<RunEnd> end = dispatch(args_of(words), Environment::ours(), signals);
+  const Result<RunEnd> end = dispatch(args_of(words), Environment::current(), signals);
   const Result<Done> printed = finish_output();
   if (!end) {
     return failed(end.error());

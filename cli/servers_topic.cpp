@@ -6,7 +6,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array forms{
+constexpr std::array output_formats{
     ServerForm{"redis://[user[:password]@]host[:port][/db]",
                "one server; host and host:port mean the same without redis://"},
     ServerForm{"rediss://...", "one server, by TLS; the certificate must name that host"},
@@ -19,6 +19,6 @@ constexpr std::array forms{
 
 }  // namespace
 
-std::span<const ServerForm> server_forms() { return forms; }
+std::span<const ServerForm> server_forms() { return output_formats; }
 
 }  // namespace rlock::cli

@@ -10,19 +10,19 @@ constexpr NumberRule sync_rule{"--sync", 0, 1000, "1"};
 
 }  // namespace
 
-void describe_sync(Options& options, Text& typed)
+void add_sync_option(Options& options, Text& raw)
 {
-  options.text("--sync", typed, "N",
+  options.text("--sync", raw, "N",
                "acquired only once N replicas have the lock, else given back; renewals do not wait "
                "for them (0)");
 }
 
-Result<unsigned> resolve_sync(const Text& typed, const ServerSpec& server)
+Result<unsigned> resolve_sync(const Text& raw, const ServerSpec& server)
 {
-  if (!typed) {
+  if (!raw) {
     return 0U;
   }
-  const Result<int> replicas = resolve_number(*typed, sync_rule);
+  const Result<int> replicas = resolve_number(*raw, sync_rule);
   if (!replicas) {
     return replicas.error();
   }

@@ -7,9 +7,9 @@
 
 namespace rlock::cli {
 
-void describe_sync(Options& options, Text& typed);
+void add_sync_option(Options& options, Text& raw);
 
 // The number of replicas. ErrorCode::usage for several servers: independent masters have no replica in common.
-Result<unsigned> resolve_sync(const Text& typed, const ServerSpec& server);
+Result<unsigned> resolve_sync(const Text& raw, const ServerSpec& server);
 
 }  // namespace rlock::cli

@@ -66,9 +66,9 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   RawServer server;
   RawKeys keys;
   Options known(app);
-  describe_server(known, server);
-  describe_prefix(known, keys);
-  Words relevant;
+  add_server_options(known, server);
+  add_prefix_option(known, keys);
+  SplitArgv relevant;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const CLI::Option* option = app.get_option_no_throw(options[i]);
     for (int words = option == nullptr ? 0 : 1 + option->get_items_expected_max(); words > 0 && i < options.size();
@@ -81,7 +81,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
     return {};
   }
   server.timeout = std::to_string(server_patience.count()) + "ms";
-  const auto opened = open_typed(server, environment);
+  const auto opened = open_server(server, environment);
   const auto states =
       opened ? opened->store->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
              : Result<std::vector<LockState>>(opened.error());
@@ -95,19 +95,19 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
 // What is asked for, cut at what stands before the word that is being typed.
 class Line {
  public:
-  Line(const Verb& verb, std::span<const std::string> before, std::string_view typed, const Environment& environment)
-      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment)
+  Line(const Verb& verb, std::span<const std::string> before, std::string_view raw, const Environment& environment)
+      : m_verb(verb), m_before(before), m_typed(raw), m_environment(environment)
   {
-    describe(verb, m_app, m_wants_help);
+    add_verb_options(verb, m_app, m_wants_help);
   }
 
   Completion next()
   {
-    const auto before = cut(m_app, m_before, m_verb.operands);
+    const auto before = split_argv(m_app, m_before, m_verb.operands);
     if (!before) {
       return value_of_unfinished();
     }
-    const auto with_option = cut_with("--help");
+    const auto with_option = split_with("--help");
     const bool options_are_over = with_option && with_option->operands.size() > before->operands.size();
     if (m_typed.starts_with('-') && !options_are_over) {
       return option();
@@ -132,18 +132,18 @@ class Line {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<Words> cut_with(const std::string& word) const
+  [[nodiscard]] std::optional<SplitArgv> split_with(const std::string& word) const
   {
     std::vector<std::string> words(m_before.begin(), m_before.end());
     words.push_back(word);
-    const auto result = cut(m_app, words, m_verb.operands);
+    const auto result = split_argv(m_app, words, m_verb.operands);
     return result ? std::optional(*result) : std::nullopt;
   }
 
   // `rlock run --on-lost `: one more word makes it a whole.
   Completion value_of_unfinished()
   {
-    const auto whole = cut_with("value");
+    const auto whole = split_with("value");
     if (!whole || whole->options.size() < 2) {
       return {};
     }
@@ -241,8 +241,8 @@ Completion complete(std::span<const std::string> words, const Environment& envir
 {
   Completion completion = all(words, environment);
   completion.command_at += completion.kind == Completion::Kind::command ? 1 : 0;  // the verb's
-  const std::string_view typed = words.empty() ? std::string_view{} : words.back();
-  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(typed); });
+  const std::string_view raw = words.empty() ? std::string_view{} : words.back();
+  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(raw); });
   return completion;
 }
 

@@ -138,7 +138,7 @@ std::string help_of(const Verb& verb)
   constexpr std::size_t column = 16;
   CLI::App app;
   HelpWanted wants_help;
-  describe(verb, app, wants_help);
+  add_verb_options(verb, app, wants_help);
 
   const std::string options = options_text(app, Detail::descriptions);
   std::string text = heading(verb) + options;
@@ -156,7 +156,7 @@ std::string brief_help_of(const Verb& verb)
 {
   CLI::App app;
   HelpWanted wants_help;
-  describe(verb, app, wants_help);
+  add_verb_options(verb, app, wants_help);
   return heading(verb) + options_text(app, Detail::names) + examples_text(verb) + "\nrlock help " +
          std::string(verb.name) + " describes the options.\n";
 }
@@ -166,12 +166,12 @@ std::string help_of_servers()
   constexpr std::size_t column = 28;
   CLI::App app;
   app.set_help_flag();
-  RawServer typed;
+  RawServer raw;
   Options options(app);
-  describe_server(options, typed);
+  add_server_options(options, raw);
   std::string text = "rlock help servers: where the locks are kept\n\nURLs:\n";
-  for (const ServerForm& form : server_forms()) {
-    text += entry(form.url, form.meaning, column);
+  for (const ServerForm& output_format : server_forms()) {
+    text += entry(output_format.url, output_format.meaning, column);
   }
   return text + "\nOptions, the same for every verb that asks a server:\n" + described_text(app, server_group);
 }

@@ -110,7 +110,7 @@ std::string mdoc_of(const Verb& verb)
 {
   CLI::App app;
   HelpWanted wants_help;
-  describe(verb, app, wants_help);
+  add_verb_options(verb, app, wants_help);
   const std::string name = "rlock " + std::string(verb.name);
 
   std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
@@ -131,9 +131,9 @@ std::string mdoc_of_servers()
 {
   CLI::App app;
   app.set_help_flag();
-  RawServer typed;
+  RawServer raw;
   Options options(app);
-  describe_server(options, typed);
+  add_server_options(options, raw);
   return list(app, server_group);
 }
 

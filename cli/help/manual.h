@@ -11,7 +11,7 @@ namespace rlock::cli {
 // A subsection of a page in mdoc(7): how the verb is called, its options, exit codes and examples.
 std::string mdoc_of(const Verb& verb);
 
-// A list of the options that describe_server() adds.
+// A list of the options that add_server_options() adds.
 std::string mdoc_of_servers();
 
 // A list of all verbs.

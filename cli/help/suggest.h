@@ -9,6 +9,6 @@
 namespace rlock::cli {
 
 // " (did you mean 'status'?)", or `otherwise` when nothing is near.
-std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise);
+std::string did_you_mean(std::string_view raw, std::span<const std::string> known, std::string_view otherwise);
 
 }  // namespace rlock::cli

@@ -96,7 +96,7 @@ bool is_known_to_any(const std::string& option, std::vector<std::string>& names)
   for (const Verb* verb : all_verbs()) {
     CLI::App app;
     HelpWanted wants_help;
-    const Act act = describe(*verb, app, wants_help);
+    const VerbAction action = add_verb_options(*verb, app, wants_help);
     if (option_of(app, option) != nullptr) {
       return true;
     }
@@ -223,9 +223,9 @@ class Reader {
 // The options that were chosen, by whatever name.
 class Chosen {
  public:
-  Chosen(const CLI::App& app, const Words& typed) : m_app(app)
+  Chosen(const CLI::App& app, const SplitArgv& raw) : m_app(app)
   {
-    for (const std::string& word : typed.options) {
+    for (const std::string& word : raw.options) {
       add(word);
     }
   }
@@ -296,10 +296,10 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::Ap
   return Reader(file, app).read(*entries);
 }
 
-Words words_of(const std::vector<Setting>& settings, const CLI::App& app, const Words& typed)
+SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw)
 {
-  Words words;
-  const Chosen by_hand(app, typed);
+  SplitArgv words;
+  const Chosen by_hand(app, raw);
   Chosen before = by_hand;  // with what the verb's own table has
   for (const Setting& setting : settings) {
     if (contains(yielding, setting.option) || before.settles(setting.option)) {
@@ -317,12 +317,12 @@ Words words_of(const std::vector<Setting>& settings, const CLI::App& app, const 
   return words;
 }
 
-Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const Words& typed)
+Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw)
 {
   if (error.fault != ErrorCode::usage) {
     return error;
   }
-  const Words used = words_of(settings, app, typed);
+  const SplitArgv used = argv_of(settings, app, raw);
   for (const Setting& setting : settings) {
     const bool is_named = error.text.starts_with(setting.option) &&
                           (error.text.size() == setting.option.size() ||

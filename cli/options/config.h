@@ -16,7 +16,7 @@ class App;
 
 namespace rlock::cli {
 
-struct Words;
+struct SplitArgv;
 
 struct ConfigFile {
   std::string path;
@@ -37,9 +37,9 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::Ap
 
 // As if they had been typed: of those that were not, and that nothing contradicts that was. Those that yield to a
 // variable are not among them: Environment::setting has those.
-Words words_of(const std::vector<Setting>& settings, const CLI::App& app, const Words& typed);
+SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw);
 
 // The same error; if it is about a word that nobody typed, the file's.
-Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const Words& typed);
+Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw);
 
 }  // namespace rlock::cli

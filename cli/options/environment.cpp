@@ -7,7 +7,7 @@
 
 namespace rlock::cli {
 
-Environment Environment::ours()
+Environment Environment::current()
 {
   std::vector<std::string> all;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {

@@ -14,7 +14,7 @@ namespace rlock::cli {
 class Environment {
  public:
   explicit Environment(std::vector<std::string> all) : m_all(std::move(all)) {}
-  static Environment ours();  // this process's
+  static Environment current();  // that of this process
 
   // Empty when unset: to a lock an empty variable means nothing either.
   [[nodiscard]] std::string_view value(std::string_view name) const;

@@ -8,27 +8,27 @@ constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
 
 }  // namespace
 
-void describe_prefix(Options& options, RawKeys& typed)
+void add_prefix_option(Options& options, RawKeys& raw)
 {
-  options.text("--prefix", typed.prefix, "TEXT", "put before every key");
+  options.text("--prefix", raw.prefix, "TEXT", "put before every key");
 }
 
-void describe_keys(Options& options, RawKeys& typed)
+void add_key_options(Options& options, RawKeys& raw)
 {
-  options.texts("-k,--key", typed.keys, "KEY", "the lock's name, which is the Redis key");
-  describe_prefix(options, typed);
+  options.texts("-k,--key", raw.keys, "KEY", "the lock's name, which is the Redis key");
+  add_prefix_option(options, raw);
 }
 
-void describe_several_keys(Options& options, RawKeys& typed)
+void add_key_list_options(Options& options, RawKeys& raw)
 {
-  options.texts("-k,--key", typed.keys, "KEY",
+  options.texts("-k,--key", raw.keys, "KEY",
                 "the lock's name, which is the Redis key; given several times: all of them or none");
-  describe_prefix(options, typed);
+  add_prefix_option(options, raw);
 }
 
-Result<std::vector<LockName>> resolve_keys(const RawKeys& typed, std::span<const std::string> operands)
+Result<std::vector<LockName>> resolve_keys(const RawKeys& raw, std::span<const std::string> operands)
 {
-  std::vector<std::string> keys = typed.keys;
+  std::vector<std::string> keys = raw.keys;
   keys.insert(keys.end(), operands.begin(), operands.end());
   if (keys.empty()) {
     return usage("no key: name the lock with -k KEY (try -k stock)");
@@ -39,7 +39,7 @@ Result<std::vector<LockName>> resolve_keys(const RawKeys& typed, std::span<const
     if (key.empty()) {
       return usage("--key: the key is empty (try -k stock)");
     }
-    Result<LockName> name = LockName::parse(typed.prefix.value_or("") + key);
+    Result<LockName> name = LockName::parse(raw.prefix.value_or("") + key);
     if (!name) {
       return name.error();
     }
@@ -48,9 +48,9 @@ Result<std::vector<LockName>> resolve_keys(const RawKeys& typed, std::span<const
   return names;
 }
 
-Result<LockName> resolve_key(const RawKeys& typed, std::span<const std::string> operands)
+Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> operands)
 {
-  Result<std::vector<LockName>> names = resolve_keys(typed, operands);
+  Result<std::vector<LockName>> names = resolve_keys(raw, operands);
   if (!names) {
     return names.error();
   }
@@ -60,19 +60,19 @@ Result<LockName> resolve_key(const RawKeys& typed, std::span<const std::string> 
   return names->front();
 }
 
-void describe_shards(Options& options, Text& typed, std::string_view how_told)
+void add_shards_option(Options& options, Text& raw, std::string_view how_told)
 {
   const std::string help = "any free one of the locks KEY:0 to KEY:N-1; " + std::string(how_told);
-  options.text("--shards", typed, "N", help.c_str());
+  options.text("--shards", raw, "N", help.c_str());
 }
 
-Result<std::vector<LockName>> resolve_shards(const Text& typed, const LockName& key)
+Result<std::vector<LockName>> resolve_shards(const Text& raw, const LockName& key)
 {
   std::vector<LockName> shards;
-  if (!typed) {
+  if (!raw) {
     return shards;
   }
-  const Result<int> count = resolve_number(*typed, shards_rule);
+  const Result<int> count = resolve_number(*raw, shards_rule);
   if (!count) {
     return count.error();
   }
@@ -86,10 +86,10 @@ Result<std::vector<LockName>> resolve_shards(const Text& typed, const LockName& 
   return shards;
 }
 
-std::string resolve_pattern(const RawKeys& typed, std::string_view pattern)
+std::string resolve_pattern(const RawKeys& raw, std::string_view pattern)
 {
   std::string glob;
-  for (const char c : typed.prefix.value_or("")) {
+  for (const char c : raw.prefix.value_or("")) {
     if (std::string_view("*?[]^\\").find(c) != std::string_view::npos) {
       glob += '\\';
     }

@@ -13,17 +13,17 @@ constexpr NumberRule permits_rule{"--permits", 1, 1'000'000, "5"};
 enum class Format { redisson, string };
 constexpr std::array formats{Choice<Format>{"redisson", Format::redisson}, Choice<Format>{"string", Format::string}};
 
-void describe_kinds(Options options, RawMode& typed)
+void add_kind_options(Options options, RawMode& raw)
 {
-  options.flag("-s,--shared", typed.shared, "with other readers of a read-write lock");
-  options.flag("-x,-e,--exclusive", typed.exclusive,
+  options.flag("-s,--shared", raw.shared, "with other readers of a read-write lock");
+  options.flag("-x,-e,--exclusive", raw.exclusive,
                "alone, as the writer of a read-write lock; neither -s nor -x: the plain lock");
-  options.text("--permits", typed.permits, "N", "at most N holders at a time");
+  options.text("--permits", raw.permits, "N", "at most N holders at a time");
 }
 
-void describe_format(Options& options, RawMode& typed)
+void add_format_option(Options& options, RawMode& raw)
 {
-  options.text("--format", typed.format, "redisson|string",
+  options.text("--format", raw.format, "redisson|string",
                "the layout on the server; string: SET KEY NX PX, for clients that poll. A Java "
                "service that locks the "
                "same name then fails to renew (redisson)");
@@ -31,37 +31,37 @@ void describe_format(Options& options, RawMode& typed)
 
 }  // namespace
 
-void describe_mode(Options& options, RawMode& typed)
+void add_mode_options(Options& options, RawMode& raw)
 {
-  describe_kinds(options, typed);
-  describe_format(options, typed);
+  add_kind_options(options, raw);
+  add_format_option(options, raw);
 }
 
-void describe_mode_of_one(Options& options, RawMode& typed)
+void add_hidden_mode_options(Options& options, RawMode& raw)
 {
-  describe_kinds(options.in(""), typed);
-  describe_format(options, typed);
+  add_kind_options(options.in(""), raw);
+  add_format_option(options, raw);
 }
 
-Result<Mode> resolve_mode(const RawMode& typed)
+Result<Mode> resolve_mode(const RawMode& raw)
 {
-  const auto format = resolve_choice(typed.format.value_or("redisson"), "--format", formats);
+  const auto format = resolve_choice(raw.format.value_or("redisson"), "--format", formats);
   if (!format) {
     return format.error();
   }
   const bool string = *format == Format::string;
-  const int kinds = (typed.shared ? 1 : 0) + (typed.exclusive ? 1 : 0) + (typed.permits ? 1 : 0) + (string ? 1 : 0);
+  const int kinds = (raw.shared ? 1 : 0) + (raw.exclusive ? 1 : 0) + (raw.permits ? 1 : 0) + (string ? 1 : 0);
   if (kinds > 1) {
     return usage("--shared, --exclusive, --permits and --format string exclude each other (try one of them)");
   }
-  if (typed.permits) {
-    const Result<int> limit = resolve_number(*typed.permits, permits_rule);
+  if (raw.permits) {
+    const Result<int> limit = resolve_number(*raw.permits, permits_rule);
     return limit ? Result<Mode>(Permits{static_cast<unsigned>(*limit)}) : Result<Mode>(limit.error());
   }
-  if (typed.shared) {
+  if (raw.shared) {
     return Mode{Reader{}};
   }
-  if (typed.exclusive) {
+  if (raw.exclusive) {
     return Mode{Writer{}};
   }
   return string ? Mode{StringLock{}} : Mode{Plain{}};

@@ -14,12 +14,12 @@ struct RawMode {
   Text format;
 };
 
-void describe_mode(Options& options, RawMode& typed);
+void add_mode_options(Options& options, RawMode& raw);
 // For what can be under a lock for one at a time alone: the others are understood, so that they can be refused, and not
 // shown.
-void describe_mode_of_one(Options& options, RawMode& typed);
+void add_hidden_mode_options(Options& options, RawMode& raw);
 
 // ErrorCode::usage where two of them exclude each other.
-Result<Mode> resolve_mode(const RawMode& typed);
+Result<Mode> resolve_mode(const RawMode& raw);
 
 }  // namespace rlock::cli

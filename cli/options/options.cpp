@@ -64,8 +64,8 @@ void Options::show(CLI::Option* option) const
 void Options::text(const char* names, Text& target, const char* value_name, const char* help)
 {
   if (may_occur(names)) {
-    const auto assign = [&target](const CLI::results_t& typed) {
-      target = typed.back();
+    const auto assign = [&target](const CLI::results_t& raw) {
+      target = raw.back();
       return true;
     };
     show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
@@ -75,8 +75,8 @@ void Options::text(const char* names, Text& target, const char* value_name, cons
 void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name, const char* help)
 {
   if (may_occur(names)) {
-    const auto assign = [&target](const CLI::results_t& typed) {
-      target = typed;
+    const auto assign = [&target](const CLI::results_t& raw) {
+      target = raw;
       return true;
     };
     show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
@@ -110,18 +110,18 @@ void Options::each(const char* names, const char* value_name, const std::functio
   show(m_app->add_option(names, CLI::callback_t(note), help)->type_name(value_name)->allow_extra_args(false));
 }
 
-std::string shown_word(std::string_view typed) { return shortened(printable(typed), longest_quoted); }
+std::string shown_word(std::string_view raw) { return shortened(printable(raw), longest_quoted); }
 
 Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
 
-Result<Millis> resolve_duration(std::string_view typed, const DurationRule& rule)
+Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule)
 {
   const std::string option(rule.option);
-  const std::string quoted = option + ": '" + shown_word(typed) + "' is ";
+  const std::string quoted = option + ": '" + shown_word(raw) + "' is ";
   const std::string advice = "try " + option + " " + std::string(rule.good);
 
   const std::string too_long = quoted + "too long, at most " + show(rule.most) + " (" + advice + ")";
-  const auto read = read_duration(typed);
+  const auto read = read_duration(raw);
   if (const auto* flaw = std::get_if<DurationFlaw>(&read)) {
     return usage(*flaw == DurationFlaw::too_long ? too_long : quoted + "not a duration (" + advice + ")");
   }
@@ -135,14 +135,14 @@ Result<Millis> resolve_duration(std::string_view typed, const DurationRule& rule
   return duration;
 }
 
-Result<int> resolve_number(std::string_view typed, const NumberRule& rule)
+Result<int> resolve_number(std::string_view raw, const NumberRule& rule)
 {
   int number = 0;
-  const char* const end = typed.data() + typed.size();
-  const auto [stopped, error] = std::from_chars(typed.data(), end, number);
+  const char* const end = raw.data() + raw.size();
+  const auto [stopped, error] = std::from_chars(raw.data(), end, number);
   if (error != std::errc{} || stopped != end || number < rule.least || number > rule.most) {
     const std::string option(rule.option);
-    return usage(option + ": '" + shown_word(typed) + "' is not a number from " + std::to_string(rule.least) + " to " +
+    return usage(option + ": '" + shown_word(raw) + "' is not a number from " + std::to_string(rule.least) + " to " +
                  std::to_string(rule.most) + " (try " + option + " " + std::string(rule.good) + ")");
   }
   return number;

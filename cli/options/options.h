@@ -54,7 +54,7 @@ class Options {
 Error usage(std::string text);
 
 // A typed word as an error quotes it: escaped, and cut when it is long.
-std::string shown_word(std::string_view typed);
+std::string shown_word(std::string_view raw);
 
 struct DurationRule {
   std::string_view option;
@@ -62,7 +62,7 @@ struct DurationRule {
   Millis most;
   std::string_view good;  // a good value
 };
-Result<Millis> resolve_duration(std::string_view typed, const DurationRule& rule);
+Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule);
 
 struct NumberRule {
   std::string_view option;
@@ -70,7 +70,7 @@ struct NumberRule {
   int most;
   std::string_view good;
 };
-Result<int> resolve_number(std::string_view typed, const NumberRule& rule);
+Result<int> resolve_number(std::string_view raw, const NumberRule& rule);
 
 template <typename T>
 struct Choice {
@@ -78,16 +78,16 @@ struct Choice {
   T value;
 };
 template <typename T, std::size_t N>
-Result<T> resolve_choice(std::string_view typed, std::string_view option, const std::array<Choice<T>, N>& choices)
+Result<T> resolve_choice(std::string_view raw, std::string_view option, const std::array<Choice<T>, N>& choices)
 {
   std::string words;
   for (const auto& choice : choices) {
-    if (choice.word == typed) {
+    if (choice.word == raw) {
       return choice.value;
     }
     words += (words.empty() ? "" : ", ") + std::string(choice.word);
   }
-  return usage(std::string(option) + ": '" + shown_word(typed) + "' is none of " + words);
+  return usage(std::string(option) + ": '" + shown_word(raw) + "' is none of " + words);
 }
 
 }  // namespace rlock::cli

@@ -6,30 +6,31 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::array forms{Choice<Form>{"text", Form::text}, Choice<Form>{"json", Form::json},
-                           Choice<Form>{"prometheus", Form::prometheus}};
+constexpr std::array output_formats{Choice<OutputFormat>{"text", OutputFormat::text},
+                                    Choice<OutputFormat>{"json", OutputFormat::json},
+                                    Choice<OutputFormat>{"prometheus", OutputFormat::prometheus}};
 
 }  // namespace
 
-void describe_form(Options& options, RawForm& typed)
+void add_output_format_options(Options& options, RawOutputFormat& raw)
 {
-  options.text("-o,--output", typed.output, "text|json|prometheus",
+  options.text("-o,--output", raw.output, "text|json|prometheus",
                "json: one object a line; prometheus: for a textfile collector (text)");
-  options.flag("--json", typed.json, "the same as --output json");
-  options.in("").text("--format", typed.format, "text|json|prometheus", "");
+  options.flag("--json", raw.json, "the same as --output json");
+  options.in("").text("--format", raw.format, "text|json|prometheus", "");
 }
 
-Result<Form> resolve_form(const RawForm& typed)
+Result<OutputFormat> resolve_output_format(const RawOutputFormat& raw)
 {
   // A config file may say how locks are written on the server.
-  const bool is_of_locks = typed.format == "redisson" || typed.format == "string";
-  const Text& output = typed.output || is_of_locks ? typed.output : typed.format;
-  const Result<Form> form =
-      output ? resolve_choice(*output, "--output", forms) : Result(typed.json ? Form::json : Form::text);
-  if (form && typed.json && *form != Form::json) {
+  const bool is_of_locks = raw.format == "redisson" || raw.format == "string";
+  const Text& output = raw.output || is_of_locks ? raw.output : raw.format;
+  const Result<OutputFormat> output_format = output ? resolve_choice(*output, "--output", output_formats)
+                                                    : Result(raw.json ? OutputFormat::json : OutputFormat::text);
+  if (output_format && raw.json && *output_format != OutputFormat::json) {
     return usage("--json and --output " + *output + " cannot both be (leave out --json)");
   }
-  return form;
+  return output_format;
 }
 
 }  // namespace rlock::cli

@@ -10,15 +10,16 @@
 
 namespace rlock::cli {
 
-enum class Form { text, json, prometheus };
+enum class OutputFormat { text, json, prometheus };
 
-struct RawForm {
+struct RawOutputFormat {
   Text output;
   Text format;  // what --output was called
   bool json = false;
 };
 
-void describe_form(Options& options, RawForm& typed);  // --output, --json, and --format, which --output was called
-Result<Form> resolve_form(const RawForm& typed);
+void add_output_format_options(Options& options,
+                               RawOutputFormat& raw);  // --output, --json, and --format, which --output was called
+Result<OutputFormat> resolve_output_format(const RawOutputFormat& raw);
 
 }  // namespace rlock::cli

@@ -86,19 +86,19 @@ Result<std::vector<Endpoint>> endpoints_from(const std::vector<std::string>& url
   return fit ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(fit.error());
 }
 
-std::vector<std::string> words_of(std::string_view text)
+std::vector<std::string> argv_of(std::string_view text)
 {
   std::istringstream stream{std::string(text)};
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-Result<std::vector<Endpoint>> resolve_endpoints(const RawServer& typed, const Environment& environment)
+Result<std::vector<Endpoint>> resolve_endpoints(const RawServer& raw, const Environment& environment)
 {
-  if (!typed.urls.empty()) {
-    return endpoints_from(typed.urls, "--server", ErrorCode::usage);
+  if (!raw.urls.empty()) {
+    return endpoints_from(raw.urls, "--server", ErrorCode::usage);
   }
   for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
-    const auto urls = words_of(environment.value(name));
+    const auto urls = argv_of(environment.value(name));
     if (!urls.empty()) {
       return endpoints_from(urls, name, ErrorCode::config);
     }
@@ -115,17 +115,17 @@ std::string_view password_of(const Environment& environment)
   return ours.empty() ? environment.value("REDISCLI_AUTH") : ours;
 }
 
-Text password_file_of(const RawServer& typed, const Environment& environment)
+Text password_file_of(const RawServer& raw, const Environment& environment)
 {
   const Setting* configured = environment.setting("--password-file");
   const bool is_configured = configured != nullptr && password_of(environment).empty();
-  return !typed.password_file && is_configured ? Text(configured->values.front()) : typed.password_file;
+  return !raw.password_file && is_configured ? Text(configured->values.front()) : raw.password_file;
 }
 
 // RLOCK_SERVER as a job and a script find it has no password; the URLs that it was taken from may.
 void borrow_password(Endpoint& endpoint, const Environment& environment)
 {
-  std::vector<std::string> urls = words_of(environment.value("REDIS_URL"));
+  std::vector<std::string> urls = argv_of(environment.value("REDIS_URL"));
   if (const Setting* configured = environment.setting("--server")) {
     urls.insert(urls.end(), configured->values.begin(), configured->values.end());
   }
@@ -140,7 +140,7 @@ void borrow_password(Endpoint& endpoint, const Environment& environment)
 
 void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment)
 {
-  for (const std::string& url : words_of(environment.value("REDIS_URL"))) {
+  for (const std::string& url : argv_of(environment.value("REDIS_URL"))) {
     const Result<Endpoint> known = parse_url(url);
     if (known && known->shown() == endpoint.shown()) {
       endpoint.sentinels.user = known->sentinels.user;
@@ -150,9 +150,9 @@ void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment
 }
 
 // Of those without one in their URL. The private server is guarded by its directory and has none.
-Result<Done> mean_passwords(const RawServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  const Text file = password_file_of(typed, environment);
+  const Text file = password_file_of(raw, environment);
   for (Endpoint& endpoint : server.endpoints) {
     if (!endpoint.password.empty() || endpoint.kind == Endpoint::Kind::local) {
       continue;
@@ -174,7 +174,7 @@ Result<Done> mean_passwords(const RawServer& typed, const Environment& environme
 }
 
 // The sentinels' own: those of the server are not shown to them.
-Result<Done> mean_sentinels(const RawServer&, const Environment& environment, ServerSpec& server)
+Result<Done> apply_sentinels(const RawServer&, const Environment& environment, ServerSpec& server)
 {
   for (Endpoint& endpoint : server.endpoints) {
     Sentinels& sentinels = endpoint.sentinels;
@@ -192,27 +192,25 @@ Result<Done> mean_sentinels(const RawServer&, const Environment& environment, Se
   return Done{};
 }
 
-std::string typed_or(const Text& typed, const Environment& environment, std::string_view name, std::string_view option)
+std::string value_of(const Text& raw, const Environment& environment, std::string_view name, std::string_view option)
 {
   const std::string_view variable = environment.value(name);
   const Setting* configured = environment.setting(option);
-  return typed                                       ? *typed
-         : variable.empty() && configured != nullptr ? configured->values.front()
-                                                     : std::string(variable);
+  return raw ? *raw : variable.empty() && configured != nullptr ? configured->values.front() : std::string(variable);
 }
 
 // What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
-Result<Done> mean_tls(const RawServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  if (typed.tls_key && !typed.cert) {
+  if (raw.tls_key && !raw.cert) {
     return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
   }
   // The file's key is for the file's certificate.
   const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
   const TlsFiles files{
-      .authorities = typed_or(typed.cacert, environment, "RLOCK_CACERT", "--cacert"),
-      .certificate = typed_or(typed.cert, environment, "RLOCK_CERT", "--cert"),
-      .key = typed.cert ? typed.tls_key.value_or("") : typed_or({}, environment, "RLOCK_TLS_KEY", key_option)};
+      .authorities = value_of(raw.cacert, environment, "RLOCK_CACERT", "--cacert"),
+      .certificate = value_of(raw.cert, environment, "RLOCK_CERT", "--cert"),
+      .key = raw.cert ? raw.tls_key.value_or("") : value_of({}, environment, "RLOCK_TLS_KEY", key_option)};
   bool used = false;
   for (Endpoint& endpoint : server.endpoints) {
     for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
@@ -220,31 +218,31 @@ Result<Done> mean_tls(const RawServer& typed, const Environment& environment, Se
       *tls = *tls ? std::optional(files) : std::nullopt;
     }
   }
-  if ((typed.cacert || typed.cert) && !used) {
-    return usage((typed.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
+  if ((raw.cacert || raw.cert) && !used) {
+    return usage((raw.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
                  " is a server without TLS (try -S rediss://host:6379)");
   }
   return Done{};
 }
 
-Result<Done> mean_quorum(const RawServer& typed, const Environment& environment, ServerSpec& server)
+Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  if (typed.restart_guard) {
-    const Result<Millis> guard = resolve_duration(*typed.restart_guard, guard_rule);
+  if (raw.restart_guard) {
+    const Result<Millis> guard = resolve_duration(*raw.restart_guard, guard_rule);
     if (!guard) {
       return guard.error();
     }
     server.restart_guard_for = *guard;
   }
-  server.restart_guard = !typed.no_restart_guard && server.restart_guard_for != Millis{0};
+  server.restart_guard = !raw.no_restart_guard && server.restart_guard_for != Millis{0};
   const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
-  if (!typed.quorum && configured == nullptr) {
+  if (!raw.quorum && configured == nullptr) {
     return Done{};
   }
-  const std::string& word = typed.quorum ? *typed.quorum : configured->values.front();
+  const std::string& word = raw.quorum ? *raw.quorum : configured->values.front();
   const Result<QuorumRule> rule = resolve_choice(word, "--quorum", quorum_choices);
   if (!rule) {
-    return typed.quorum ? rule.error() : Error{ErrorCode::config, configured->where + ": " + rule.error().text};
+    return raw.quorum ? rule.error() : Error{ErrorCode::config, configured->where + ": " + rule.error().text};
   }
   if (server.endpoints.size() == 1) {
     return usage("--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
@@ -256,72 +254,72 @@ Result<Done> mean_quorum(const RawServer& typed, const Environment& environment,
 constexpr std::string_view url_help =
     "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
 
-void describe_urls(Options& options, RawServer& typed, std::string_view more)
+void add_url_option(Options& options, RawServer& raw, std::string_view more)
 {
   const std::string help = std::string(url_help).append(more);
-  options.texts("-S,--server", typed.urls, "URL", help.c_str());
+  options.texts("-S,--server", raw.urls, "URL", help.c_str());
 }
 
-void describe_quorum(Options options, RawServer& typed)
+void add_quorum_options(Options options, RawServer& raw)
 {
-  options.text("--quorum", typed.quorum, "majority|all",
+  options.text("--quorum", raw.quorum, "majority|all",
                "how many of several servers have to grant it; permits may need more than a majority "
                "(majority)");
-  options.text("--restart-guard", typed.restart_guard, "DUR",
+  options.text("--restart-guard", raw.restart_guard, "DUR",
                "of several servers: one that lost its data, or is new, counts after DUR (the longest ttl in use)");
-  options.flag("--no-restart-guard", typed.no_restart_guard,
+  options.flag("--no-restart-guard", raw.no_restart_guard,
                "count it at once: all of them keep their data when they are restarted");
 }
 
-void describe_access(Options& options, RawServer& typed)
+void add_access_options(Options& options, RawServer& raw)
 {
-  options.text("--password-file", typed.password_file, "FILE",
+  options.text("--password-file", raw.password_file, "FILE",
                "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
-  options.text("--cacert", typed.cacert, "FILE",
+  options.text("--cacert", raw.cacert, "FILE",
                "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
-  options.text("--cert", typed.cert, "FILE", "the client's certificate (else RLOCK_CERT, none)");
-  options.text("--tls-key", typed.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
+  options.text("--cert", raw.cert, "FILE", "the client's certificate (else RLOCK_CERT, none)");
+  options.text("--tls-key", raw.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
 }
 
 }  // namespace
 
-void describe_server(Options& options, RawServer& typed)
+void add_server_options(Options& options, RawServer& raw)
 {
   Options group = options.in(server_group);
-  describe_urls(group, typed, "; given several times: independent servers, of which a quorum has to grant the lock");
-  group.text("--server-timeout", typed.timeout, "DUR",
+  add_url_option(group, raw, "; given several times: independent servers, of which a quorum has to grant the lock");
+  group.text("--server-timeout", raw.timeout, "DUR",
              "for connecting and for every answer (5s; of several servers 500ms each)");
-  describe_quorum(group, typed);
-  describe_access(group, typed);
+  add_quorum_options(group, raw);
+  add_access_options(group, raw);
 }
 
-void describe_one_server(Options& options, RawServer& typed)
+void add_single_server_options(Options& options, RawServer& raw)
 {
   Options group = options.in(server_group);
-  describe_urls(group, typed, "");
-  group.text("--server-timeout", typed.timeout, "DUR", "for connecting and for every answer (5s)");
-  describe_quorum(options.in(""), typed);
-  describe_access(group, typed);
+  add_url_option(group, raw, "");
+  group.text("--server-timeout", raw.timeout, "DUR", "for connecting and for every answer (5s)");
+  add_quorum_options(options.in(""), raw);
+  add_access_options(group, raw);
 }
 
-Result<ServerSpec> resolve_server(const RawServer& typed, const Environment& environment)
+Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
 {
-  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(typed, environment);
+  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(raw, environment);
   if (!endpoints) {
     return endpoints.error();
   }
   ServerSpec server;
   server.endpoints = *std::move(endpoints);
   server.timeout = server.endpoints.size() > 1 ? quorum_timeout : server.timeout;
-  if (typed.timeout) {
-    const Result<Millis> timeout = resolve_duration(*typed.timeout, timeout_rule);
+  if (raw.timeout) {
+    const Result<Millis> timeout = resolve_duration(*raw.timeout, timeout_rule);
     if (!timeout) {
       return timeout.error();
     }
     server.timeout = *timeout;
   }
-  for (const auto mean : {mean_quorum, mean_tls, mean_passwords, mean_sentinels}) {
-    const Result<Done> meant = mean(typed, environment, server);
+  for (const auto mean : {apply_quorum, apply_tls, apply_passwords, apply_sentinels}) {
+    const Result<Done> meant = mean(raw, environment, server);
     if (!meant) {
       return meant.error();
     }
@@ -331,9 +329,9 @@ Result<ServerSpec> resolve_server(const RawServer& typed, const Environment& env
   return server;
 }
 
-Result<OpenedStore> open_typed(const RawServer& typed, const Environment& environment)
+Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment)
 {
-  const Result<ServerSpec> server = resolve_server(typed, environment);
+  const Result<ServerSpec> server = resolve_server(raw, environment);
   if (!server) {
     return server.error();
   }

@@ -24,9 +24,9 @@ struct RawServer {
   bool no_restart_guard = false;
 };
 
-void describe_server(Options& options, RawServer& typed);
+void add_server_options(Options& options, RawServer& raw);
 // For a verb that asks one server alone: what is for several is understood, for the config file may have it, and not shown.
-void describe_one_server(Options& options, RawServer& typed);
+void add_single_server_options(Options& options, RawServer& raw);
 
 // -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins; several -S, or several URLs with spaces
 // between in a variable, are a quorum. The password of each is the one in its URL, else --password-file, RLOCK_PASSWORD,
@@ -34,7 +34,7 @@ void describe_one_server(Options& options, RawServer& typed);
 // those of the options, else of RLOCK_CACERT, RLOCK_CERT and RLOCK_TLS_KEY. Where neither an option nor a variable says
 // anything the config file does.
 // Faults: usage (the arguments), config (the environment, the password file).
-Result<ServerSpec> resolve_server(const RawServer& typed, const Environment& environment);
+Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment);
 
 // A store and what it needs to live, for the verbs that ask and print.
 struct OpenedStore {
@@ -48,6 +48,6 @@ struct OpenedStore {
     return {*clock, timeout, {far_future, stop}};
   }
 };
-Result<OpenedStore> open_typed(const RawServer& typed, const Environment& environment);
+Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment);
 
 }  // namespace rlock::cli

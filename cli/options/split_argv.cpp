@@ -16,9 +16,9 @@
 namespace rlock::cli {
 namespace {
 
-class Cutter {
+class ArgvSplitter {
  public:
-  Cutter(const CLI::App& app, std::span<const std::string> args, Operands operands)
+  ArgvSplitter(const CLI::App& app, std::span<const std::string> args, Operands operands)
       : m_app(app),
         m_rest(args),
         m_operand_ends_options(operands == Operands::command || operands == Operands::getopt),
@@ -26,7 +26,7 @@ class Cutter {
   {
   }
 
-  Result<Words> cut()
+  Result<SplitArgv> split_argv()
   {
     while (!m_rest.empty()) {
       const std::string& word = m_rest.front();
@@ -68,20 +68,20 @@ class Cutter {
   }
 
   // The one option that begins like that; `typed` itself when there is none, or more.
-  [[nodiscard]] std::string whole(const std::string& typed) const
+  [[nodiscard]] std::string whole(const std::string& raw) const
   {
-    if (!m_may_be_shortened || m_app.get_option_no_throw(typed) != nullptr) {
-      return typed;
+    if (!m_may_be_shortened || m_app.get_option_no_throw(raw) != nullptr) {
+      return raw;
     }
     const CLI::Option* meant = nullptr;
-    std::string found = typed;
+    std::string found = raw;
     for (const CLI::Option* option : m_app.get_options()) {
       for (const std::string& name : option->get_lnames()) {
-        if (!("--" + name).starts_with(typed)) {
+        if (!("--" + name).starts_with(raw)) {
           continue;
         }
         if (meant != nullptr && meant != option) {
-          return typed;
+          return raw;
         }
         meant = option;
         found = "--" + name;
@@ -148,17 +148,17 @@ class Cutter {
   std::span<const std::string> m_rest;
   const bool m_operand_ends_options;
   const bool m_may_be_shortened;
-  Words m_words;
+  SplitArgv m_words;
 };
 
 }  // namespace
 
-Result<Words> cut(const CLI::App& app, std::span<const std::string> args, Operands operands)
+Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands)
 {
-  return Cutter(app, args, operands).cut();
+  return ArgvSplitter(app, args, operands).split_argv();
 }
 
-Result<Done> parse(CLI::App& app, const Words& words)
+Result<Done> parse(CLI::App& app, const SplitArgv& words)
 {
   // As CLI11 wants them.
   std::vector<std::string> last_first(words.options.rbegin(), words.options.rend());

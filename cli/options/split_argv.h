@@ -14,16 +14,16 @@ class App;
 
 namespace rlock::cli {
 
-struct Words {
+struct SplitArgv {
   std::vector<std::string> options;   // one word each: "--wait" "10s", "-n"
   std::vector<std::string> operands;  // byte for byte as they were typed
 };
 
 // `args` is what follows the verb. ErrorCode::usage for options that `app` does not know, values that
 // are missing and flags that were given one.
-Result<Words> cut(const CLI::App& app, std::span<const std::string> args, Operands operands);
+Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands);
 
 // Fills what the options of `app` were bound to.
-Result<Done> parse(CLI::App& app, const Words& words);
+Result<Done> parse(CLI::App& app, const SplitArgv& words);
 
 }  // namespace rlock::cli

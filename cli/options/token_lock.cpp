@@ -16,16 +16,16 @@ constexpr const char* key_variable = "RLOCK_KEY";
 constexpr const char* token_variable = "RLOCK_TOKEN";
 constexpr const char* held_variable = "RLOCK_HELD";
 
-bool is_typed(const RawClaim& typed, std::span<const std::string> operands)
+bool is_typed(const RawTokenLock& raw, std::span<const std::string> operands)
 {
-  return !typed.keys.keys.empty() || !operands.empty();
+  return !raw.keys.keys.empty() || !operands.empty();
 }
 
-Result<LockName> name_of(const RawClaim& typed, std::span<const std::string> operands, const Environment& environment)
+Result<LockName> name_of(const RawTokenLock& raw, std::span<const std::string> operands, const Environment& environment)
 {
   const std::string_view inherited = environment.value(key_variable);
-  if (is_typed(typed, operands)) {
-    return resolve_key(typed.keys, operands);
+  if (is_typed(raw, operands)) {
+    return resolve_key(raw.keys, operands);
   }
   if (inherited.empty()) {
     return usage("no key: name the lock with -k KEY, or let RLOCK_KEY be set, as in a job (try -k stock)");
@@ -57,9 +57,9 @@ std::string_view inherited_token(const LockName& name, const Environment& enviro
   return !held.empty() || !concerns_it ? held : environment.value(token_variable);
 }
 
-Result<Hold> hold_of(const RawClaim& typed, const LockName& name, const Environment& environment)
+Result<Hold> hold_of(const RawTokenLock& raw, const LockName& name, const Environment& environment)
 {
-  const std::string_view token = typed.token ? *typed.token : inherited_token(name, environment);
+  const std::string_view token = raw.token ? *raw.token : inherited_token(name, environment);
   if (token.empty()) {
     return usage("--token: there is none for " + printable(name.text()) +
                  " (acquire prints it, and RLOCK_TOKEN has it in a job)");
@@ -67,114 +67,115 @@ Result<Hold> hold_of(const RawClaim& typed, const LockName& name, const Environm
   return Hold::of_token(token);
 }
 
-Log log_of(const RawClaim& typed) { return Log(typed.quiet ? Verbosity::quiet : Verbosity::normal); }
+Log log_of(const RawTokenLock& raw) { return Log(raw.quiet ? Verbosity::quiet : Verbosity::normal); }
 
-Result<RunEnd> tell(const Claim& claim, const OpenedStore& opened, const RawClaim& typed)
+Result<RunEnd> tell(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
 {
-  const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
+  const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state) {
     return state.error();
   }
-  const auto is_us = [&](const Holder& holder) { return holder.owner == claim.hold.owner; };
+  const auto is_us = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
   if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !is_shared(state->mode)) {
-    return not_ours(claim, "expired or deleted", typed);  // in between
+    return report_not_held(token_lock, "expired or deleted", raw);  // in between
   }
   const bool alone = !is_shared(state->mode);  // else these are the others' as much as ours
-  print(lease_json(claim.name, claim.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
+  print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
   return ended(ExitCode::ok);
 }
 
 }  // namespace
 
-void describe_claim(Options& options, RawClaim& typed)
+void add_token_lock_options(Options& options, RawTokenLock& raw)
 {
-  describe_keys(options, typed.keys);
-  options.text("--token", typed.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
-  options.flag("-q,--quiet", typed.quiet, "do not say what became of a lock that is not ours");
-  describe_server(options, typed.server);
+  add_key_options(options, raw.keys);
+  options.text("--token", raw.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
+  options.flag("-q,--quiet", raw.quiet, "do not say what became of a lock that is not ours");
+  add_server_options(options, raw.server);
 }
 
-Result<Claim> resolve_claim(const RawClaim& typed, std::span<const std::string> operands,
-                            const Environment& environment)
+Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
+                                     const Environment& environment)
 {
-  Result<LockName> name = name_of(typed, operands, environment);
+  Result<LockName> name = name_of(raw, operands, environment);
   if (!name) {
     return name.error();
   }
-  Result<Hold> hold = hold_of(typed, *name, environment);
+  Result<Hold> hold = hold_of(raw, *name, environment);
   if (!hold) {
     return hold.error();
   }
-  return Claim{.name = *std::move(name), .hold = *std::move(hold)};
+  return TokenLock{.name = *std::move(name), .hold = *std::move(hold)};
 }
 
 // A key that is gone, or no lock any more, is asked about as a plain one: what is noted beside it is the same for all.
-Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& opened)
+Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
 {
-  const Result<LockState> state = opened.store->inspect(claim.name, opened.limit());
+  const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state && state.error().fault != ErrorCode::config) {
     return state.error();
   }
-  return LockSpec{.name = claim.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
+  return LockSpec{
+      .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
 }
 
-std::string what_became_of(const NotOurs& found)
+std::string reason_of_loss(const NotOurs& found)
 {
   return found.forced ? "force-unlocked by " + printable(found.forced->by) : found.what;
 }
 
-RunEnd not_ours(const Claim& claim, const std::string& what, const RawClaim& typed)
+RunEnd report_not_held(const TokenLock& token_lock, const std::string& what, const RawTokenLock& raw)
 {
-  log_of(typed).notice("the lock " + printable(claim.name.text()) + " is not ours: " + what);
+  log_of(raw).notice("the lock " + printable(token_lock.name.text()) + " is not ours: " + what);
   return ended(ExitCode::no);
 }
 
-Result<RunEnd> release_all(const Claim& claim, const RawClaim& typed, const Call& call)
+Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)
 {
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  const Fd at_the_door = announce_release(claim.hold);  // until we return
-  const Result<LockSpec> spec = spec_of(claim, Millis{0}, *opened);
+  const Fd at_the_door = announce_release(token_lock.hold);  // until we return
+  const Result<LockSpec> spec = lock_spec_of(token_lock, Millis{0}, *opened);
   if (!spec) {
     return spec.error();
   }
-  const Result<Release> released = opened->store->release(*spec, claim.hold, {}, opened->limit());
+  const Result<Release> released = opened->store->release(*spec, token_lock.hold, {}, opened->limit());
   if (!released) {
     return released.error();
   }
   if (const auto* lost = std::get_if<NotOurs>(&*released)) {
-    return not_ours(claim, what_became_of(*lost), typed);
+    return report_not_held(token_lock, reason_of_loss(*lost), raw);
   }
   if (std::holds_alternative<Dequeued>(*released)) {
-    return not_ours(claim, "it was still waited for", typed);
+    return report_not_held(token_lock, "it was still waited for", raw);
   }
   return ended(ExitCode::ok);
 }
 
-Result<RunEnd> affirm(const Claim& claim, Millis ttl, const RawClaim& typed, const Call& call)
+Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const RawTokenLock& raw, const Call& call)
 {
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  const Result<LockSpec> spec = spec_of(claim, ttl, *opened);
+  const Result<LockSpec> spec = lock_spec_of(token_lock, ttl, *opened);
   if (!spec) {
     return spec.error();
   }
-  const Result<Renewal> renewal = opened->store->renew_hold(*spec, claim.hold, opened->limit());
+  const Result<Renewal> renewal = opened->store->renew_hold(*spec, token_lock.hold, opened->limit());
   if (!renewal) {
     return renewal.error();
   }
   if (const auto* lost = std::get_if<NotOurs>(&*renewal)) {
-    return not_ours(claim, what_became_of(*lost), typed);
+    return report_not_held(token_lock, reason_of_loss(*lost), raw);
   }
   if (const auto& request = std::get<Kept>(*renewal).forced) {
-    log_of(typed).notice(printable(request->by) + " wants the lock " + printable(claim.name.text()) +
-                         " (force-unlock): release it soon");
+    log_of(raw).notice(printable(request->by) + " wants the lock " + printable(token_lock.name.text()) +
+                       " (force-unlock): release it soon");
   }
-  return typed.json ? tell(claim, *opened, typed) : ended(ExitCode::ok);
+  return raw.json ? tell(token_lock, *opened, raw) : ended(ExitCode::ok);
 }
 
 }  // namespace rlock::cli

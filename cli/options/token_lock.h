@@ -12,7 +12,7 @@
 
 namespace rlock::cli {
 
-struct RawClaim {
+struct RawTokenLock {
   RawKeys keys;
   RawServer server;
   Text token;
@@ -20,9 +20,9 @@ struct RawClaim {
   bool quiet = false;
 };
 
-void describe_claim(Options& options, RawClaim& typed);
+void add_token_lock_options(Options& options, RawTokenLock& raw);
 
-struct Claim {
+struct TokenLock {
   LockName name;
   Hold hold;
 };
@@ -30,21 +30,21 @@ struct Claim {
 // What was not typed comes from the environment, where a job and `acquire --export` have it: the key from RLOCK_KEY, the
 // token from RLOCK_HELD, which knows the one of each key, or from RLOCK_TOKEN.
 // Faults: usage (nothing typed and nothing there), config (what is there makes no sense).
-Result<Claim> resolve_claim(const RawClaim& typed, std::span<const std::string> operands,
-                            const Environment& environment);
+Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
+                                     const Environment& environment);
 
 // Of the kind that the server says it is.
-Result<LockSpec> spec_of(const Claim& claim, Millis ttl, const OpenedStore& opened);
+Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened);
 
 // Asks the server, and pushes the expiry back to `ttl` from now, or leaves it where it is: zero. Prints one JSON object
 // if asked to and it is ours.
-Result<RunEnd> affirm(const Claim& claim, Millis ttl, const RawClaim& typed, const Call& call);
+Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const RawTokenLock& raw, const Call& call);
 
 // Releases it; whoever keeps it for us ends without a word.
-Result<RunEnd> release_all(const Claim& claim, const RawClaim& typed, const Call& call);
+Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call);
 
 // Says on stderr, unless quiet, what became of it; exit 1.
-RunEnd not_ours(const Claim& claim, const std::string& what, const RawClaim& typed);
-std::string what_became_of(const NotOurs& found);  // "expired or deleted", "force-unlocked by alice@web1 (pid 71)"
+RunEnd report_not_held(const TokenLock& token_lock, const std::string& what, const RawTokenLock& raw);
+std::string reason_of_loss(const NotOurs& found);  // "expired or deleted", "force-unlocked by alice@web1 (pid 71)"
 
 }  // namespace rlock::cli

@@ -11,26 +11,26 @@ constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24
 
 }  // namespace
 
-void describe_patience(Options& options, RawPatience& typed)
+void add_wait_options(Options& options, RawWaitOptions& raw)
 {
-  options.flag("-n,--no-wait,--nonblock,--nb", typed.no_wait, "give up at once when the lock is busy");
-  options.text("-w,--wait,--timeout", typed.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
+  options.flag("-n,--no-wait,--nonblock,--nb", raw.no_wait, "give up at once when the lock is busy");
+  options.text("-w,--wait,--timeout", raw.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
 }
 
-Result<std::optional<Millis>> resolve_patience(const RawPatience& typed)
+Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw)
 {
   std::optional<Millis> wait;
-  if (typed.wait) {
-    const Result<Millis> meant = resolve_duration(*typed.wait, wait_rule);
+  if (raw.wait) {
+    const Result<Millis> meant = resolve_duration(*raw.wait, wait_rule);
     if (!meant) {
       return meant.error();
     }
     wait = *meant;
   }
-  if (typed.no_wait && wait.value_or(0ms) > 0ms) {
+  if (raw.no_wait && wait.value_or(0ms) > 0ms) {
     return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
   }
-  return typed.no_wait ? std::optional{0ms} : wait;
+  return raw.no_wait ? std::optional{0ms} : wait;
 }
 
 }  // namespace rlock::cli

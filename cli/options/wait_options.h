@@ -6,14 +6,14 @@
 
 namespace rlock::cli {
 
-struct RawPatience {
+struct RawWaitOptions {
   bool no_wait = false;
   Text wait;
 };
 
-void describe_patience(Options& options, RawPatience& typed);  // -n and -w
+void add_wait_options(Options& options, RawWaitOptions& raw);  // -n and -w
 
 // Missing: for ever; zero: not at all.
-Result<std::optional<Millis>> resolve_patience(const RawPatience& typed);
+Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw);
 
 }  // namespace rlock::cli

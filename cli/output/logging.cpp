@@ -12,17 +12,17 @@ constexpr std::array formats{Choice<LogFormat>{"text", LogFormat::text}, Choice<
 
 }  // namespace
 
-void describe_log_format(Options& options, Text& typed)
+void add_log_format_option(Options& options, Text& raw)
 {
-  options.text("--log-format", typed, "text|json", "of the lines on stderr; json: one object a line (text)");
+  options.text("--log-format", raw, "text|json", "of the lines on stderr; json: one object a line (text)");
 }
 
-Result<Done> use_log_format(const Text& typed, const LockName* lock)
+Result<Done> use_log_format(const Text& raw, const LockName* lock)
 {
-  if (!typed) {
+  if (!raw) {
     return Done{};
   }
-  const Result<LogFormat> format = resolve_choice(*typed, "--log-format", formats);
+  const Result<LogFormat> format = resolve_choice(*raw, "--log-format", formats);
   if (!format) {
     return format.error();
   }

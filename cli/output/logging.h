@@ -7,10 +7,10 @@
 
 namespace rlock::cli {
 
-void describe_log_format(Options& options, Text& typed);
+void add_log_format_option(Options& options, Text& raw);
 
 // From here on all lines of this process are written like that. `lock`: what they are about, unless they say otherwise.
 // ErrorCode::usage.
-Result<Done> use_log_format(const Text& typed, const LockName* lock);
+Result<Done> use_log_format(const Text& raw, const LockName* lock);
 
 }  // namespace rlock::cli

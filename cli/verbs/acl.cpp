@@ -62,27 +62,27 @@ std::string line_for(const std::string& user, const AclRules& rights)
          rules('&', rights.channels) + rules('+', rights.commands);
 }
 
-Result<std::string> resolve_user(const RawAcl& typed)
+Result<std::string> resolve_user(const RawAcl& raw)
 {
-  const std::string user = typed.user.value_or("rlock");
+  const std::string user = raw.user.value_or("rlock");
   const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
   return user.empty() || blank
              ? Result<std::string>(usage("--user: '" + printable(user) + "' is no name of a user (try --user rlock)"))
              : user;
 }
 
-Result<RunEnd> act(const RawAcl& typed, const Call& call)
+Result<RunEnd> execute(const RawAcl& raw, const Call& call)
 {
   std::vector<std::string> globs;
-  for (const auto& list : {typed.keys.keys, call.operands}) {
+  for (const auto& list : {raw.keys.keys, call.operands}) {
     for (const std::string& glob : list) {
-      globs.push_back(resolve_pattern(typed.keys, glob));
+      globs.push_back(resolve_pattern(raw.keys, glob));
     }
   }
   if (globs.empty()) {
     return usage("no key: say which locks the user may take (try -k 'app:*')");
   }
-  const Result<std::string> user = resolve_user(typed);
+  const Result<std::string> user = resolve_user(raw);
   if (!user) {
     return user.error();
   }
@@ -90,24 +90,23 @@ Result<RunEnd> act(const RawAcl& typed, const Call& call)
   if (!rights) {
     return rights.error();
   }
-  if (typed.cluster) {
+  if (raw.cluster) {
     add_cluster(*rights);
   }
   const std::string line = line_for(*user, *rights);
-  print(typed.json ? acl_json(*user, *rights, line) : line + "\n");
+  print(raw.json ? acl_json(*user, *rights, line) : line + "\n");
   return ended(ExitCode::ok);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawAcl>();
-  options.texts("-k,--key", typed->keys.keys, "GLOB", "the locks that the user may take");
-  describe_prefix(options, typed->keys);
-  options.text("--user", typed->user, "NAME", "who may (rlock)");
-  options.flag("--cluster", typed->cluster,
-               "for the nodes of a cluster, of Redis 7 or later: each has users of its own");
-  options.flag("--json", typed->json, "one JSON object a line");
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawAcl>();
+  options.texts("-k,--key", raw->keys.keys, "GLOB", "the locks that the user may take");
+  add_prefix_option(options, raw->keys);
+  options.text("--user", raw->user, "NAME", "who may (rlock)");
+  options.flag("--cluster", raw->cluster, "for the nodes of a cluster, of Redis 7 or later: each has users of its own");
+  options.flag("--json", raw->json, "one JSON object a line");
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -119,7 +118,7 @@ const Verb acl_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -39,32 +39,32 @@ constexpr std::array exits{
     config_exit,
 };
 
-void describe_keeper(Options& options, RawAcquire& typed)
+void add_keeper_options(Options& options, RawAcquire& raw)
 {
   Options group = options.in("How long it lasts (one of --pid and --lease is needed)");
-  group.text("--pid", typed.pid, "PID",
+  group.text("--pid", raw.pid, "PID",
              "leave a keeper behind, a process that renews the lock until PID ends and releases it "
              "then, or when the script says rlock release; with a shell, $$");
-  group.text("--ttl", typed.ttl, "DUR", "with --pid: how long the lock outlives a dead keeper (30s)");
-  group.text("--signal", typed.signal, "SIG",
+  group.text("--ttl", raw.ttl, "DUR", "with --pid: how long the lock outlives a dead keeper (30s)");
+  group.text("--signal", raw.signal, "SIG",
              "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
              "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
-  group.text("--on-lost", typed.on_lost, "stop|warn", "with --pid: warn sends nothing; ask rlock check (stop)");
-  group.text("--lease", typed.lease, "DUR",
+  group.text("--on-lost", raw.on_lost, "stop|warn", "with --pid: warn sends nothing; ask rlock check (stop)");
+  group.text("--lease", raw.lease, "DUR",
              "leave nobody behind: over after DUR, unless renewed; where the lock is ours already, from an "
              "outer hold, not before that one ends, and what is then left of its ttl");
 }
 
-Result<Millis> resolve_ttl(const RawAcquire& typed)
+Result<Millis> resolve_ttl(const RawAcquire& raw)
 {
-  if (typed.pid.has_value() == typed.lease.has_value()) {
-    return usage(typed.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
-                           : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
+  if (raw.pid.has_value() == raw.lease.has_value()) {
+    return usage(raw.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
+                         : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
   }
-  if (typed.lease) {
-    return resolve_duration(*typed.lease, fixed_lease_rule);
+  if (raw.lease) {
+    return resolve_duration(*raw.lease, fixed_lease_rule);
   }
-  return typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+  return raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
 }
 
 Error keeper_only(std::string_view option, const char* why)
@@ -72,31 +72,31 @@ Error keeper_only(std::string_view option, const char* why)
   return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
 }
 
-Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& typed)
+Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
 {
-  if (!typed.pid) {
-    if (typed.ttl) {
+  if (!raw.pid) {
+    if (raw.ttl) {
       return keeper_only("--ttl", "a lease is its own ttl");
     }
-    if (typed.signal || typed.on_lost) {
-      return keeper_only(typed.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
+    if (raw.signal || raw.on_lost) {
+      return keeper_only(raw.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
     }
     return std::optional<WatchedProcess>{};
   }
-  const Result<int> pid = resolve_number(*typed.pid, pid_rule);
+  const Result<int> pid = resolve_number(*raw.pid, pid_rule);
   if (!pid) {
     return pid.error();
   }
   WatchedProcess watched{.pid = *pid};
-  if (typed.signal) {
-    const std::optional<int> signal = signal_number(*typed.signal);
+  if (raw.signal) {
+    const std::optional<int> signal = signal_number(*raw.signal);
     if (!signal) {
-      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
+      return usage("--signal: '" + printable(*raw.signal) + "' is not a signal (try --signal TERM)");
     }
     watched.lost_signal = *signal;
   }
-  if (typed.on_lost) {
-    const Result<OnLost> on_lost = resolve_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+  if (raw.on_lost) {
+    const Result<OnLost> on_lost = resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices);
     if (!on_lost) {
       return on_lost.error();
     }
@@ -105,13 +105,13 @@ Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& typed)
   return std::optional(watched);
 }
 
-std::string shown(const RawAcquire& typed, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
                   const Environment& environment)
 {
-  if (typed.json) {
+  if (raw.json) {
     return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
   }
-  if (typed.exports) {
+  if (raw.exports) {
     return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.shown()}, fence, environment);
   }
   return lock.hold.token() + "\n";
@@ -130,10 +130,10 @@ void print_failure(const Result<RunEnd>& end)
   }
 }
 
-Result<RunEnd> acquired(const RawAcquire& typed, const Call& call)
+Result<RunEnd> acquired(const RawAcquire& raw, const Call& call)
 {
-  const Result<AcquireRequest> request = resolve_acquire(typed, call.operands, call.environment);
-  const Result<Done> logging = use_log_format(typed.log_format, request ? &request->name : nullptr);
+  const Result<AcquireRequest> request = resolve_acquire(raw, call.operands, call.environment);
+  const Result<Done> logging = use_log_format(raw.log_format, request ? &request->name : nullptr);
   if (!logging) {
     return logging.error();
   }
@@ -142,95 +142,95 @@ Result<RunEnd> acquired(const RawAcquire& typed, const Call& call)
   }
   const BootClock clock;
   SystemRng rng;
-  const Log log(typed.quiet ? Verbosity::quiet : Verbosity::normal);
+  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
   return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, std::uint64_t fence) {
-    print(shown(typed, *request, lock, fence, call.environment));
+    print(shown(raw, *request, lock, fence, call.environment));
     return finish_output();
   });
 }
 
-Result<RunEnd> act(const RawAcquire& typed, const Call& call)
+Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
 {
-  Result<RunEnd> end = acquired(typed, call);
-  if (typed.exports) {
+  Result<RunEnd> end = acquired(raw, call);
+  if (raw.exports) {
     print_failure(end);
   }
   return end;
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawAcquire>();
-  describe_acquire(options, *typed);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawAcquire>();
+  add_acquire_options(options, *raw);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
 
-void describe_acquire(Options& options, RawAcquire& typed)
+void add_acquire_options(Options& options, RawAcquire& raw)
 {
-  describe_keys(options, typed.keys);
-  describe_shards(options, typed.shards, "--export and --json say which");
-  describe_mode(options, typed.mode);
-  describe_patience(options, typed.patience);
-  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
-  describe_sync(options, typed.sync);
-  describe_label(options, typed.label);
-  options.flag("--export", typed.exports,
+  add_key_options(options, raw.keys);
+  add_shards_option(options, raw.shards, "--export and --json say which");
+  add_mode_options(options, raw.mode);
+  add_wait_options(options, raw.wait_options);
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (75)");
+  add_sync_option(options, raw.sync);
+  add_label_option(options, raw.label);
+  options.flag("--export", raw.exports,
                "print export lines for eval, with the names that a job finds in its environment");
-  options.flag("--json", typed.json, "print one JSON object");
-  options.flag("-q,--quiet", typed.quiet, "say nothing on stderr but why it fails");
-  describe_log_format(options, typed.log_format);
-  describe_keeper(options, typed);
-  describe_server(options, typed.server);
+  options.flag("--json", raw.json, "print one JSON object");
+  options.flag("-q,--quiet", raw.quiet, "say nothing on stderr but why it fails");
+  add_log_format_option(options, raw.log_format);
+  add_keeper_options(options, raw);
+  add_server_options(options, raw.server);
 }
 
-Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const std::string> operands,
+Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                        const Environment& environment)
 {
-  Result<LockName> name = resolve_key(typed.keys, operands);
+  Result<LockName> name = resolve_key(raw.keys, operands);
   if (!name) {
     return name.error();
   }
-  const Result<Mode> mode = resolve_mode(typed.mode);
+  const Result<Mode> mode = resolve_mode(raw.mode);
   if (!mode) {
     return mode.error();
   }
-  const Result<Millis> ttl = resolve_ttl(typed);
+  const Result<Millis> ttl = resolve_ttl(raw);
   if (!ttl) {
     return ttl.error();
   }
-  const Result<std::optional<WatchedProcess>> watched = resolve_watched(typed);
+  const Result<std::optional<WatchedProcess>> watched = resolve_watched(raw);
   if (!watched) {
     return watched.error();
   }
-  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
   if (!wait) {
     return wait.error();
   }
-  const Result<int> busy_code = resolve_number(typed.busy_code.value_or("75"), busy_code_rule);
+  const Result<int> busy_code = resolve_number(raw.busy_code.value_or("75"), busy_code_rule);
   if (!busy_code) {
     return busy_code.error();
   }
-  if (typed.exports && typed.json) {
+  if (raw.exports && raw.json) {
     return usage("--export and --json exclude each other (try --export alone)");
   }
-  const Result<std::vector<LockName>> shards = resolve_shards(typed.shards, *name);
+  const Result<std::vector<LockName>> shards = resolve_shards(raw.shards, *name);
   if (!shards) {
     return shards.error();
   }
-  if (!shards->empty() && !typed.exports && !typed.json) {
+  if (!shards->empty() && !raw.exports && !raw.json) {
     return usage("--shards: which lock was taken is said by --export and --json only (try --export)");
   }
-  Result<std::string> label = resolve_label(typed.label);
+  Result<std::string> label = resolve_label(raw.label);
   if (!label) {
     return label.error();
   }
-  Result<ServerSpec> server = resolve_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
-  const Result<unsigned> sync = resolve_sync(typed.sync, *server);
+  const Result<unsigned> sync = resolve_sync(raw.sync, *server);
   if (!sync) {
     return sync.error();
   }
@@ -254,7 +254,7 @@ const Verb acquire_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

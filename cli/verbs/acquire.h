@@ -16,7 +16,7 @@ namespace rlock::cli {
 struct RawAcquire {
   RawKeys keys;
   RawServer server;
-  RawPatience patience;
+  RawWaitOptions wait_options;
   RawMode mode;
   Text shards;
   Text busy_code;
@@ -33,9 +33,9 @@ struct RawAcquire {
   bool quiet = false;
 };
 
-void describe_acquire(Options& options, RawAcquire& typed);
+void add_acquire_options(Options& options, RawAcquire& raw);
 
-Result<AcquireRequest> resolve_acquire(const RawAcquire& typed, std::span<const std::string> operands,
+Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                        const Environment& environment);
 
 }  // namespace rlock::cli

@@ -82,30 +82,30 @@ void tell(const BenchResult& result, const BenchPlan& plan, bool json)
   print(line.data());
 }
 
-Result<BenchPlan> meant(const RawBench& typed, const Environment& environment)
+Result<BenchPlan> meant(const RawBench& raw, const Environment& environment)
 {
-  const Result<Millis> time = typed.time ? resolve_duration(*typed.time, time_rule) : Millis{1000};
+  const Result<Millis> time = raw.time ? resolve_duration(*raw.time, time_rule) : Millis{1000};
   if (!time) {
     return time.error();
   }
-  const Result<int> connections = typed.connections ? resolve_number(*typed.connections, connections_rule) : 4;
+  const Result<int> connections = raw.connections ? resolve_number(*raw.connections, connections_rule) : 4;
   if (!connections) {
     return connections.error();
   }
-  Result<ServerSpec> server = resolve_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
   return BenchPlan{.server = *std::move(server),
-                   .prefix = typed.keys.prefix.value_or(""),
+                   .prefix = raw.keys.prefix.value_or(""),
                    .connections = static_cast<unsigned>(*connections),
                    .time = *time};
 }
 
 // A signal ends it, but not before its locks are deleted.
-Result<RunEnd> act(const RawBench& typed, const Call& call)
+Result<RunEnd> execute(const RawBench& raw, const Call& call)
 {
-  const Result<BenchPlan> plan = meant(typed, call.environment);
+  const Result<BenchPlan> plan = meant(raw, call.environment);
   if (!plan) {
     return plan.error();
   }
@@ -118,19 +118,19 @@ Result<RunEnd> act(const RawBench& typed, const Call& call)
   if (!result) {
     return result.error();
   }
-  tell(*result, *plan, typed.json);
+  tell(*result, *plan, raw.json);
   return ended(ExitCode::ok);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawBench>();
-  options.text("--for", typed->time, "DUR", "how long each of the three measurements takes (1s)");
-  options.text("--connections", typed->connections, "N", "how many take and release at once, each its own lock (4)");
-  describe_prefix(options, typed->keys);
-  options.flag("--json", typed->json, "one JSON object a line");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawBench>();
+  options.text("--for", raw->time, "DUR", "how long each of the three measurements takes (1s)");
+  options.text("--connections", raw->connections, "N", "how many take and release at once, each its own lock (4)");
+  add_prefix_option(options, raw->keys);
+  options.flag("--json", raw->json, "one JSON object a line");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ const Verb bench_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::none,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

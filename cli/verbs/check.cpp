@@ -23,21 +23,21 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const RawClaim& typed, const Call& call)
+Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
 {
-  const Result<Claim> claim = resolve_claim(typed, call.operands, call.environment);
-  if (!claim) {
-    return claim.error();
+  const Result<TokenLock> token_lock = resolve_token_lock(raw, call.operands, call.environment);
+  if (!token_lock) {
+    return token_lock.error();
   }
-  return affirm(*claim, Millis{0}, typed, call);
+  return renew_token_lock(*token_lock, Millis{0}, raw, call);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawClaim>();
-  describe_claim(options, *typed);
-  options.flag("--json", typed->json, "one JSON object a line, when it is ours");
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawTokenLock>();
+  add_token_lock_options(options, *raw);
+  options.flag("--json", raw->json, "one JSON object a line, when it is ours");
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ const Verb check_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -43,7 +43,7 @@ void answer(const Completion& completion)
   }
 }
 
-Result<RunEnd> act(bool next, const Call& call)
+Result<RunEnd> execute(bool next, const Call& call)
 {
   if (next) {
     answer(complete(call.operands, call.environment));
@@ -60,12 +60,12 @@ Result<RunEnd> act(bool next, const Call& call)
   return ended(ExitCode::ok);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
   auto next = std::make_shared<bool>(false);
   options.flag("--next", *next,
                "what the scripts ask: what may come after these WORDs, of which the last is unfinished");
-  return [next](const Call& call) { return act(*next, call); };
+  return [next](const Call& call) { return execute(*next, call); };
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ const Verb completion_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

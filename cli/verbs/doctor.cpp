@@ -58,13 +58,13 @@ std::string shown(const Finding& finding)
 }
 
 // Several servers are told apart by a line of their own. No server: this host.
-void tell(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& typed, bool several)
+void tell(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& raw, bool several)
 {
-  if (several && !typed.json) {
+  if (several && !raw.json) {
     print((server.empty() ? "this host" : server) + "\n");
   }
   for (const Finding& finding : findings) {
-    print(typed.json ? finding_json(finding, word_of(finding.status), server) : shown(finding));
+    print(raw.json ? finding_json(finding, word_of(finding.status), server) : shown(finding));
   }
 }
 
@@ -73,11 +73,11 @@ bool any_failed(const std::vector<Finding>& findings)
   return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.status == Health::fail; });
 }
 
-Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& typed, Millis ttl)
+Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw, Millis ttl)
 {
   const BootClock clock;
   SystemRng rng;
-  auto name = name_of_our_own(typed.keys.prefix.value_or(""), "doctor", rng);
+  auto name = name_of_our_own(raw.keys.prefix.value_or(""), "doctor", rng);
   if (!name) {
     return name.error();
   }
@@ -103,13 +103,13 @@ ExitCode worse(ExitCode one, ExitCode other)
   return weight(one) >= weight(other) ? one : other;
 }
 
-Result<RunEnd> act(const RawDoctor& typed, const Call& call)
+Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
 {
-  const Result<Millis> ttl = typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Millis{30'000};
+  const Result<Millis> ttl = raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Millis{30'000};
   if (!ttl) {
     return ttl.error();
   }
-  const Result<ServerSpec> server = resolve_server(typed.server, call.environment);
+  const Result<ServerSpec> server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
   }
@@ -117,12 +117,12 @@ Result<RunEnd> act(const RawDoctor& typed, const Call& call)
   ExitCode end = ExitCode::ok;
   std::vector<Facts> all;
   for (const Endpoint& endpoint : server->endpoints) {
-    const Result<Facts> facts = facts_of(*server, endpoint, typed, *ttl);
+    const Result<Facts> facts = facts_of(*server, endpoint, raw, *ttl);
     if (!facts) {
       return facts.error();
     }
     const auto findings = judge(*facts, *ttl);
-    tell(findings, facts->server, typed, several);
+    tell(findings, facts->server, raw, several);
     end = worse(end, facts->failure         ? exit_code_of(facts->failure->fault)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
@@ -130,21 +130,21 @@ Result<RunEnd> act(const RawDoctor& typed, const Call& call)
   }
   const auto together = rules_together(all);
   if (!together.empty()) {
-    tell(together, server->shown(), typed, several);
+    tell(together, server->shown(), raw, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
-  tell(rules_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", typed, several);
+  tell(rules_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
   return ended(end);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawDoctor>();
-  options.text("--ttl", typed->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
-  describe_prefix(options, typed->keys);
-  options.flag("--json", typed->json, "one JSON object a line");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawDoctor>();
+  options.text("--ttl", raw->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
+  add_prefix_option(options, raw->keys);
+  options.flag("--json", raw->json, "one JSON object a line");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ const Verb doctor_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::none,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -141,26 +141,26 @@ class Trails {
   std::map<LockName, Trail> m_trails;
 };
 
-Result<Done> tell(Result<std::vector<ShownEvent>> events, const RawEvents& typed)
+Result<Done> tell(Result<std::vector<ShownEvent>> events, const RawEvents& raw)
 {
   if (!events) {
     return events.error();
   }
   for (const ShownEvent& event : *events) {
-    print(typed.json ? event_json(event) : show_event(event));
+    print(raw.json ? event_json(event) : show_event(event));
   }
   return finish_output();
 }
 
 // Through restarts of the server; only what cannot pass ends it.
-Result<RunEnd> follow(Trails& trails, const RawEvents& typed, const std::optional<std::string>& pattern)
+Result<RunEnd> follow(Trails& trails, const RawEvents& raw, const std::optional<std::string>& pattern)
 {
   bool is_away = false;
   for (int look = 1;; ++look) {
     trails.pause();
     const bool is_search = look % looks_between_searches == 0;
     const auto found = is_search && pattern ? trails.search(*pattern) : Result(Done{});
-    const auto told = found ? tell(is_search ? trails.news_and_expired() : trails.news(), typed) : found;
+    const auto told = found ? tell(is_search ? trails.news_and_expired() : trails.news(), raw) : found;
     if (!told && !is_passing(told.error().fault)) {
       return told.error();
     }
@@ -171,16 +171,16 @@ Result<RunEnd> follow(Trails& trails, const RawEvents& typed, const std::optiona
   }
 }
 
-Result<Trails> open_trails(const RawEvents& typed, const Environment& environment)
+Result<Trails> open_trails(const RawEvents& raw, const Environment& environment)
 {
-  const Result<ServerSpec> server = resolve_server(typed.server, environment);
+  const Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
   if (server->endpoints.size() > 1) {
     return usage("events: each server tells its own (give one -S)");
   }
-  Result<OpenedStore> opened = open_typed(typed.server, environment);
+  Result<OpenedStore> opened = open_server(raw.server, environment);
   if (!opened) {
     return opened.error();
   }
@@ -200,20 +200,20 @@ Error with_a_choice(Error error)
   return error;
 }
 
-Result<RunEnd> act(const RawEvents& typed, const Call& call)
+Result<RunEnd> execute(const RawEvents& raw, const Call& call)
 {
   std::optional<std::string> pattern;
   std::vector<LockName> names;
-  if (typed.keys.keys.empty() && call.operands.empty()) {
-    pattern = resolve_pattern(typed.keys, "*");
+  if (raw.keys.keys.empty() && call.operands.empty()) {
+    pattern = resolve_pattern(raw.keys, "*");
   } else {
-    auto meant = resolve_keys(typed.keys, call.operands);
+    auto meant = resolve_keys(raw.keys, call.operands);
     if (!meant) {
       return meant.error();
     }
     names = *std::move(meant);
   }
-  Result<Trails> trails = open_trails(typed, call.environment);
+  Result<Trails> trails = open_trails(raw, call.environment);
   if (!trails) {
     return trails.error();
   }
@@ -221,24 +221,24 @@ Result<RunEnd> act(const RawEvents& typed, const Call& call)
     trails->follow(name);
   }
   const auto found = pattern ? trails->search(*pattern) : Result(Done{});
-  const auto told = found ? tell(trails->news(), typed) : found;
-  const auto rest = told ? tell(trails->news_and_expired(), typed) : told;
+  const auto told = found ? tell(trails->news(), raw) : found;
+  const auto rest = told ? tell(trails->news_and_expired(), raw) : told;
   if (!rest) {
     return pattern ? with_a_choice(rest.error()) : rest.error();
   }
-  return typed.follow ? follow(*trails, typed, pattern) : ended(ExitCode::ok);
+  return raw.follow ? follow(*trails, raw, pattern) : ended(ExitCode::ok);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawEvents>();
-  options.texts("-k,--key", typed->keys.keys, "KEY", "this lock, and others when given again (all)");
-  describe_prefix(options, typed->keys);
-  options.flag("-f,--follow", typed->follow, "go on, and tell what happens");
-  options.flag("--json", typed->json, "one JSON object a line");
-  describe_one_server(options, typed->server);
-  return [typed](const Call& call) {
-    Result<RunEnd> end = act(*typed, call);
+  auto raw = std::make_shared<RawEvents>();
+  options.texts("-k,--key", raw->keys.keys, "KEY", "this lock, and others when given again (all)");
+  add_prefix_option(options, raw->keys);
+  options.flag("-f,--follow", raw->follow, "go on, and tell what happens");
+  options.flag("--json", raw->json, "one JSON object a line");
+  add_single_server_options(options, raw->server);
+  return [raw](const Call& call) {
+    Result<RunEnd> end = execute(*raw, call);
     return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
   };
 }
@@ -252,7 +252,7 @@ const Verb events_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

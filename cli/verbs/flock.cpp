@@ -41,38 +41,38 @@ constexpr std::array exits{
 };
 
 // What is part of flock(1) and makes no sense for a key, and what does instead.
-struct Unfit {
+struct UnsupportedOption {
   const char* names;
   const char* value;  // nullptr: a flag
   const char* why;
 };
-constexpr std::array unfit{
-    Unfit{"-F,--no-fork", nullptr, "somebody has to renew the lock while the command runs (leave it out)"},
-    Unfit{"--fcntl", nullptr, "a key has one kind of lock, which -s and -x share (leave it out)"},
-    Unfit{"--start", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
-    Unfit{"--length", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
-    Unfit{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
+constexpr std::array unsupported{
+    UnsupportedOption{"-F,--no-fork", nullptr, "somebody has to renew the lock while the command runs (leave it out)"},
+    UnsupportedOption{"--fcntl", nullptr, "a key has one kind of lock, which -s and -x share (leave it out)"},
+    UnsupportedOption{"--start", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
+    UnsupportedOption{"--length", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
+    UnsupportedOption{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
 };
 
-void describe_unfit(Options& options, RawFlock& typed)
+void add_unsupported_options(Options& options, RawFlock& raw)
 {
   Options hidden = options.in("");
-  for (const Unfit& option : unfit) {
+  for (const UnsupportedOption& option : unsupported) {
     hidden.each(
         option.names, option.value,
-        [&typed, &option] {
+        [&raw, &option] {
           const std::string_view names = option.names;
-          typed.unfit = std::string(names.substr(names.rfind(',') + 1)) + ": " + option.why;
+          raw.unsupported = std::string(names.substr(names.rfind(',') + 1)) + ": " + option.why;
         },
         "");
   }
 }
 
 // Of -s, -x and -u the last one counts.
-void add_kind(Options& options, const char* names, RawFlock& typed, FlockKind kind, const char* help)
+void add_kind(Options& options, const char* names, RawFlock& raw, FlockKind kind, const char* help)
 {
   options.each(
-      names, nullptr, [&typed, kind] { typed.kind = kind; }, help);
+      names, nullptr, [&raw, kind] { raw.kind = kind; }, help);
 }
 
 Error no_command(const std::string& key)
@@ -101,32 +101,32 @@ Result<std::vector<std::string>> resolve_command(const std::vector<std::string>&
   return std::vector<std::string>{std::string(shell.empty() ? "/bin/sh" : shell), "-c", operands[2]};
 }
 
-Result<std::optional<Millis>> resolve_wait(const RawFlock& typed)
+Result<std::optional<Millis>> resolve_wait(const RawFlock& raw)
 {
-  if (typed.wait) {
-    const Result<Millis> wait = resolve_duration(*typed.wait, wait_rule);
+  if (raw.wait) {
+    const Result<Millis> wait = resolve_duration(*raw.wait, wait_rule);
     if (!wait) {
       return wait.error();
     }
-    return std::optional{typed.no_wait ? 0ms : *wait};
+    return std::optional{raw.no_wait ? 0ms : *wait};
   }
-  return typed.no_wait ? std::optional{0ms} : std::nullopt;
+  return raw.no_wait ? std::optional{0ms} : std::nullopt;
 }
 
 // -u: what this job's own rflock holds is let go of before the job is over.
-Result<RunEnd> unlock(const RawFlock& typed, const Call& call)
+Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
 {
-  const RawClaim claimed{.keys = {.keys = {call.operands.front()}, .prefix = typed.keys.prefix},
-                         .server = typed.server,
-                         .token = std::nullopt,
-                         .json = false,
-                         .quiet = !typed.verbose};
-  const Result<Claim> claim = resolve_claim(claimed, {}, call.environment);
-  const Result<RunEnd> end = claim ? release_all(*claim, claimed, call) : claim.error();
+  const RawTokenLock raw_lock{.keys = {.keys = {call.operands.front()}, .prefix = raw.keys.prefix},
+                              .server = raw.server,
+                              .token = std::nullopt,
+                              .json = false,
+                              .quiet = !raw.verbose};
+  const Result<TokenLock> token_lock = resolve_token_lock(raw_lock, {}, call.environment);
+  const Result<RunEnd> end = token_lock ? release_token_lock(*token_lock, raw_lock, call) : token_lock.error();
   if (call.operands.size() == 1) {
-    return claim ? end
-                 : usage("-u: nothing is held under " + printable(call.operands.front()) +
-                         " here (inside a job of rflock's; elsewhere rlock release --token)");
+    return token_lock ? end
+                      : usage("-u: nothing is held under " + printable(call.operands.front()) +
+                              " here (inside a job of rflock's; elsewhere rlock release --token)");
   }
   const auto command = resolve_command(call.operands, call.environment);
   if (!command) {
@@ -136,23 +136,23 @@ Result<RunEnd> unlock(const RawFlock& typed, const Call& call)
   return Error{ErrorCode::unreachable, exec_command(*command, call.environment.all(), call.signals).text};
 }
 
-Result<RunEnd> act(const RawFlock& typed, const Call& call)
+Result<RunEnd> execute(const RawFlock& raw, const Call& call)
 {
-  if (typed.wants_version) {
+  if (raw.wants_version) {
     print_version();
     return ended(ExitCode::ok);
   }
-  if (!typed.unfit.empty()) {
-    return usage(typed.unfit);
+  if (!raw.unsupported.empty()) {
+    return usage(raw.unsupported);
   }
   if (call.operands.empty()) {
     return usage("no key and no command (try rlock flock stock ./job.sh)");
   }
-  if (typed.kind == FlockKind::none) {
-    return unlock(typed, call);
+  if (raw.kind == FlockKind::none) {
+    return unlock(raw, call);
   }
-  const Result<RunRequest> request = resolve_flock(typed, call.operands, call.environment);
-  const Result<Done> logging = use_log_format(typed.log_format, request ? &*request->names.begin() : nullptr);
+  const Result<RunRequest> request = resolve_flock(raw, call.operands, call.environment);
+  const Result<Done> logging = use_log_format(raw.log_format, request ? &*request->names.begin() : nullptr);
   if (!logging) {
     return logging.error();
   }
@@ -161,48 +161,48 @@ Result<RunEnd> act(const RawFlock& typed, const Call& call)
   }
   const BootClock clock;
   SystemRng rng;
-  const Log log(typed.verbose ? Verbosity::verbose : Verbosity::quiet);
+  const Log log(raw.verbose ? Verbosity::verbose : Verbosity::quiet);
   return run(*request, {clock, rng, call.signals, log});
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawFlock>();
-  describe_flock(options, *typed);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawFlock>();
+  add_flock_options(options, *raw);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
 
-void describe_flock(Options& options, RawFlock& typed)
+void add_flock_options(Options& options, RawFlock& raw)
 {
-  add_kind(options, "-s,--shared", typed, FlockKind::shared, "with others who share");
-  add_kind(options, "-x,-e,--exclusive", typed, FlockKind::exclusive, "alone (the default)");
-  add_kind(options, "-u,--unlock", typed, FlockKind::none,
+  add_kind(options, "-s,--shared", raw, FlockKind::shared, "with others who share");
+  add_kind(options, "-x,-e,--exclusive", raw, FlockKind::exclusive, "alone (the default)");
+  add_kind(options, "-u,--unlock", raw, FlockKind::none,
            "let go, from within the command, of what it runs under; then run CMD, if there is one");
-  options.flag("-n,--nb,--nonblock,--nonblocking", typed.no_wait, "give up at once when it is busy");
-  options.text("-w,--wait,--timeout", typed.wait, "SECS", "give up after SECS, 0.5 or 5m; 0 is -n (wait for ever)");
-  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (1)");
-  options.flag("-o,--close", typed.close,
+  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, "give up at once when it is busy");
+  options.text("-w,--wait,--timeout", raw.wait, "SECS", "give up after SECS, 0.5 or 5m; 0 is -n (wait for ever)");
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (1)");
+  options.flag("-o,--close", raw.close,
                "the lock is over with the command; else whatever the command leaves behind keeps "
                "it, until it ends");
-  options.flag("--verbose", typed.verbose, "say on stderr what is done, and why not");
-  options.flag("-V,--version", typed.wants_version, "print the version and exit");
-  describe_prefix(options, typed.keys);
-  options.text("--ttl", typed.ttl, "DUR", "how long the lock outlives a dead rlock (30s)");
-  describe_label(options, typed.label);
-  describe_log_format(options, typed.log_format);
-  describe_server(options, typed.server);
-  describe_unfit(options, typed);
+  options.flag("--verbose", raw.verbose, "say on stderr what is done, and why not");
+  options.flag("-V,--version", raw.wants_version, "print the version and exit");
+  add_prefix_option(options, raw.keys);
+  options.text("--ttl", raw.ttl, "DUR", "how long the lock outlives a dead rlock (30s)");
+  add_label_option(options, raw.label);
+  add_log_format_option(options, raw.log_format);
+  add_server_options(options, raw.server);
+  add_unsupported_options(options, raw);
 }
 
-Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::string>& operands,
+Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::string>& operands,
                                  const Environment& environment)
 {
   if (operands.size() == 1) {
     return no_command(operands.front());
   }
-  RawKeys keys = typed.keys;
+  RawKeys keys = raw.keys;
   keys.keys = {operands.front()};
   Result<LockName> name = resolve_key(keys, {});
   if (!name) {
@@ -212,30 +212,30 @@ Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::s
   if (!command) {
     return command.error();
   }
-  const Result<std::optional<Millis>> wait = resolve_wait(typed);
+  const Result<std::optional<Millis>> wait = resolve_wait(raw);
   if (!wait) {
     return wait.error();
   }
-  const Result<int> busy_code = resolve_number(typed.busy_code.value_or("1"), busy_code_rule);
+  const Result<int> busy_code = resolve_number(raw.busy_code.value_or("1"), busy_code_rule);
   if (!busy_code) {
     return busy_code.error();
   }
-  const Result<Millis> ttl = typed.ttl ? resolve_duration(*typed.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+  const Result<Millis> ttl = raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
   if (!ttl) {
     return ttl.error();
   }
-  Result<std::string> label = resolve_label(typed.label);
+  Result<std::string> label = resolve_label(raw.label);
   if (!label) {
     return label.error();
   }
-  Result<ServerSpec> server = resolve_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
   return RunRequest{.server = *std::move(server),
                     .names = {*std::move(name)},
                     .shards = {},
-                    .mode = typed.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
+                    .mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
                     .ttl = *ttl,
                     .wait = *wait,
                     .busy_code = *busy_code,
@@ -243,7 +243,7 @@ Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::s
                     .compatibility = Compatibility::flock,
                     .argv = *std::move(command),
                     .environment = environment.all(),
-                    .leftovers = typed.close ? Leftovers::leave : Leftovers::until_pipe_closes,
+                    .leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes,
                     .max_runtime = std::nullopt};
 }
 
@@ -254,7 +254,7 @@ const Verb flock_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::getopt,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

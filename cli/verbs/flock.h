@@ -24,13 +24,13 @@ struct RawFlock {
   Text ttl;
   Text label;
   Text log_format;
-  std::string unfit;  // an option of flock(1) that a key cannot have, and why; empty: none
+  std::string unsupported;  // an option of flock(1) that a key cannot have, and why; empty: none
 };
 
-void describe_flock(Options& options, RawFlock& typed);
+void add_flock_options(Options& options, RawFlock& raw);
 
 // `operands`: KEY and what is to run. Unlike with `run`, what flock(1) takes is taken: -n with -w is -n.
-Result<RunRequest> resolve_flock(const RawFlock& typed, const std::vector<std::string>& operands,
+Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::string>& operands,
                                  const Environment& environment);
 
 }  // namespace rlock::cli

@@ -58,7 +58,7 @@ Error unconfirmed(const Holder& holder)
 }
 
 // `state` is held.
-Result<Done> confirmed(const LockState& state, const MeantForce& meant)
+Result<Done> confirmed(const LockState& state, const ForceOptions& meant)
 {
   const Holder& holder = state.holders.front();
   if (!meant.confirmed && state.proven) {
@@ -73,19 +73,19 @@ Result<Done> confirmed(const LockState& state, const MeantForce& meant)
   return Done{};
 }
 
-Result<Millis> resolve_grace(const RawForce& typed)
+Result<Millis> resolve_grace(const RawForce& raw)
 {
-  Result<Millis> grace = resolve_duration(typed.grace.value_or("10s"), grace_rule);
-  if (!grace || !typed.now) {
+  Result<Millis> grace = resolve_duration(raw.grace.value_or("10s"), grace_rule);
+  if (!grace || !raw.now) {
     return grace;
   }
-  if (typed.grace && *grace > 0ms) {
+  if (raw.grace && *grace > 0ms) {
     return usage("--now and --grace exclude each other (try --grace 10s alone)");
   }
   return Millis{0};
 }
 
-Result<RunEnd> tell(const MeantForce& meant, const ForceEnd& end)
+Result<RunEnd> tell(const ForceOptions& meant, const ForceEnd& end)
 {
   print(meant.json ? force_json(meant.name, end) : show_force(meant.name, end));
   return ended(exit_code_of_force(end));
@@ -101,7 +101,7 @@ void tell_revoked(const LockName& name, const ForceHeld& held)
 
 // `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
 // it was not shown to anybody.
-Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce& meant, const OpenedStore& opened)
+Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOptions& meant, const OpenedStore& opened)
 {
   const ForceUnlockRequest order{
       .name = meant.name,
@@ -120,7 +120,7 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const MeantForce&
 }
 
 // From the one that is meant, or from each of those who hold it.
-Result<RunEnd> take(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+Result<RunEnd> take(const LockState& state, const ForceOptions& meant, const OpenedStore& opened)
 {
   if (meant.owner) {
     return take_from(state.holders.front(), state.mode, meant, opened);
@@ -137,7 +137,7 @@ Result<RunEnd> take(const LockState& state, const MeantForce& meant, const Opene
 }
 
 // All that inspect shows; of many that is not all of them.
-Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const OpenedStore& opened)
+Result<RunEnd> take_shown(const LockState& state, const ForceOptions& meant, const OpenedStore& opened)
 {
   if (!state.held()) {
     return tell(meant, ForceFree{});
@@ -149,13 +149,13 @@ Result<RunEnd> take_shown(const LockState& state, const MeantForce& meant, const
   return may_take ? take(state, meant, opened) : Result<RunEnd>(may_take.error());
 }
 
-Result<RunEnd> act(const RawForce& typed, const Call& call)
+Result<RunEnd> execute(const RawForce& raw, const Call& call)
 {
-  const Result<MeantForce> meant = resolve_force(typed, call.operands);
+  const Result<ForceOptions> meant = resolve_force(raw, call.operands);
   if (!meant) {
     return meant.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -172,45 +172,45 @@ Result<RunEnd> act(const RawForce& typed, const Call& call)
   }
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawForce>();
-  describe_force(options, *typed);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawForce>();
+  add_force_options(options, *raw);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
 
-void describe_force(Options& options, RawForce& typed)
+void add_force_options(Options& options, RawForce& raw)
 {
-  describe_keys(options, typed.keys);
-  options.text("--token", typed.token, "T", "only if this is still the holder (status shows its token)");
-  options.flag("--yes", typed.yes, "any holder, if the key is provably a lock");
-  options.text("--grace", typed.grace, "DUR", "how long it may be silent until renewals are refused (10s)");
-  options.flag("--now", typed.now, "take it away at once: its job may still be running");
-  options.flag("--json", typed.json, "one JSON object a line");
-  describe_server(options, typed.server);
+  add_key_options(options, raw.keys);
+  options.text("--token", raw.token, "T", "only if this is still the holder (status shows its token)");
+  options.flag("--yes", raw.yes, "any holder, if the key is provably a lock");
+  options.text("--grace", raw.grace, "DUR", "how long it may be silent until renewals are refused (10s)");
+  options.flag("--now", raw.now, "take it away at once: its job may still be running");
+  options.flag("--json", raw.json, "one JSON object a line");
+  add_server_options(options, raw.server);
 }
 
-Result<MeantForce> resolve_force(const RawForce& typed, std::span<const std::string> operands)
+Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands)
 {
-  Result<LockName> name = resolve_key(typed.keys, operands);
+  Result<LockName> name = resolve_key(raw.keys, operands);
   if (!name) {
     return name.error();
   }
-  const Result<Millis> grace = resolve_grace(typed);
+  const Result<Millis> grace = resolve_grace(raw);
   if (!grace) {
     return grace.error();
   }
-  if (typed.token && typed.token->empty()) {
+  if (raw.token && raw.token->empty()) {
     return usage("--token: the token is empty (rlock status shows it)");
   }
-  return MeantForce{
+  return ForceOptions{
       .name = *std::move(name),
-      .owner = typed.token ? std::optional(Owner::of(*typed.token)) : std::nullopt,
-      .confirmed = typed.token || typed.yes,
+      .owner = raw.token ? std::optional(Owner::of(*raw.token)) : std::nullopt,
+      .confirmed = raw.token || raw.yes,
       .grace = *grace,
-      .json = typed.json,
+      .json = raw.json,
   };
 }
 
@@ -232,7 +232,7 @@ const Verb force_unlock_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

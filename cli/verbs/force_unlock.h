@@ -19,16 +19,16 @@ struct RawForce {
   bool json = false;
 };
 
-void describe_force(Options& options, RawForce& typed);
+void add_force_options(Options& options, RawForce& raw);
 
-struct MeantForce {
+struct ForceOptions {
   LockName name;
   std::optional<Owner> owner;  // missing: whoever holds it
   bool confirmed;              // else the holder is only shown
   Millis grace;
   bool json;
 };
-Result<MeantForce> resolve_force(const RawForce& typed, std::span<const std::string> operands);
+Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands);
 
 std::string show_force(const LockName& name, const ForceEnd& end);  // one line
 ExitCode exit_code_of_force(const ForceEnd& end);

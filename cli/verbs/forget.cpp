@@ -29,13 +29,13 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const RawForget& typed, const Call& call)
+Result<RunEnd> execute(const RawForget& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(raw.keys, call.operands);
   if (!name) {
     return name.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -43,19 +43,19 @@ Result<RunEnd> act(const RawForget& typed, const Call& call)
   if (!forgotten) {
     return forgotten.error();
   }
-  if (typed.json) {
+  if (raw.json) {
     print(forget_json(*name, *forgotten));
   }
   return ended(*forgotten ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawForget>();
-  describe_keys(options, typed->keys);
-  options.flag("--json", typed->json, "one JSON object a line");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawForget>();
+  add_key_options(options, raw->keys);
+  options.flag("--json", raw->json, "one JSON object a line");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ const Verb forget_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 3> examples{"rlock help run", "rlock help servers", "rlock help --mdoc run"};
 constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
 
-Result<RunEnd> act(bool mdoc, const Call& call)
+Result<RunEnd> execute(bool mdoc, const Call& call)
 {
   if (call.operands.empty()) {
     print(mdoc ? mdoc_of_verbs() : overview());
@@ -36,11 +36,11 @@ Result<RunEnd> act(bool mdoc, const Call& call)
   return ended(ExitCode::ok);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
   auto mdoc = std::make_shared<bool>(false);
   options.flag("--mdoc", *mdoc, "as a part of a manual page, in mdoc(7)");
-  return [mdoc](const Call& call) { return act(*mdoc, call); };
+  return [mdoc](const Call& call) { return execute(*mdoc, call); };
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ const Verb help_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -18,7 +18,7 @@ namespace {
 struct RawList {
   RawKeys keys;
   RawServer server;
-  RawForm form;
+  RawOutputFormat output_format;
 };
 
 constexpr std::array<std::string_view, 2> examples{
@@ -36,10 +36,11 @@ constexpr std::array exits{
     config_exit,
 };
 
-void print_held(const std::vector<LockState>& states, Form form)
+void print_held(const std::vector<LockState>& states, OutputFormat output_format)
 {
-  if (form != Form::json) {
-    print(form == Form::prometheus ? prometheus_text(states, wall_clock_ms()) : show_list(states, wall_clock_ms()));
+  if (output_format != OutputFormat::json) {
+    print(output_format == OutputFormat::prometheus ? prometheus_text(states, wall_clock_ms())
+                                                    : show_list(states, wall_clock_ms()));
     return;
   }
   for (const LockState& state : states) {
@@ -49,17 +50,17 @@ void print_held(const std::vector<LockState>& states, Form form)
   }
 }
 
-Result<RunEnd> act(const RawList& typed, const Call& call)
+Result<RunEnd> execute(const RawList& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
     return usage("one pattern at a time; does the shell expand it? (try rlock list 'billing:*')");
   }
-  const std::string pattern = resolve_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
-  const Result<Form> form = resolve_form(typed.form);
-  if (!form) {
-    return form.error();
+  const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
+  const Result<OutputFormat> output_format = resolve_output_format(raw.output_format);
+  if (!output_format) {
+    return output_format.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -67,19 +68,19 @@ Result<RunEnd> act(const RawList& typed, const Call& call)
   if (!states) {
     return states.error();
   }
-  print_held(*states, *form);
+  print_held(*states, *output_format);
   const bool any_held =
       std::any_of(states->begin(), states->end(), [](const LockState& state) { return state.held(); });
   return ended(any_held ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawList>();
-  describe_prefix(options, typed->keys);
-  describe_form(options, typed->form);
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawList>();
+  add_prefix_option(options, raw->keys);
+  add_output_format_options(options, raw->output_format);
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ const Verb list_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

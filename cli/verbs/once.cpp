@@ -39,16 +39,16 @@ struct RawOnce {
   bool again = false;
 };
 
-Result<RunRequest> resolve_once(const RawOnce& typed, const Call& call)
+Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
 {
-  if (!typed.within) {
+  if (!raw.within) {
     return usage("--for is missing: for how long is a success good? (try --for 1h)");
   }
-  const Result<Millis> within = resolve_duration(*typed.within, for_rule);
+  const Result<Millis> within = resolve_duration(*raw.within, for_rule);
   if (!within) {
     return within.error();
   }
-  auto request = resolve_run(typed.run, call.operands, call.environment);
+  auto request = resolve_run(raw.run, call.operands, call.environment);
   if (!request) {
     return request;
   }
@@ -62,22 +62,22 @@ Result<RunRequest> resolve_once(const RawOnce& typed, const Call& call)
         "rlock run)");
   }
   request->once = *within;
-  request->again = typed.again;
+  request->again = raw.again;
   return request;
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawOnce>();
-  options.text("--for", typed->within, "DUR",
+  auto raw = std::make_shared<RawOnce>();
+  options.text("--for", raw->within, "DUR",
                "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs "
                "waits, and shares its "
                "success without running it");
-  options.flag("--again", typed->again, "run CMD whether it has succeeded or not; its success is remembered anew");
-  describe_keys(options, typed->run.keys);
-  describe_mode_of_one(options, typed->run.mode);
-  describe_run_options(options, typed->run);
-  return [typed](const Call& call) { return act_on(typed->run, call, resolve_once(*typed, call)); };
+  options.flag("--again", raw->again, "run CMD whether it has succeeded or not; its success is remembered anew");
+  add_key_options(options, raw->run.keys);
+  add_hidden_mode_options(options, raw->run.mode);
+  add_common_run_options(options, raw->run);
+  return [raw](const Call& call) { return execute(raw->run, call, resolve_once(*raw, call)); };
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ const Verb once_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::command,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

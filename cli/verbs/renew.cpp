@@ -10,7 +10,7 @@ namespace rlock::cli {
 namespace {
 
 struct RawRenew {
-  RawClaim claim;
+  RawTokenLock token_lock;
   Text lease;
 };
 
@@ -32,10 +32,10 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<Millis> resolve_lease(const RawRenew& typed, const Environment& environment)
+Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
 {
-  if (typed.lease) {
-    return resolve_duration(*typed.lease, fixed_lease_rule);
+  if (raw.lease) {
+    return resolve_duration(*raw.lease, fixed_lease_rule);
   }
   const std::string_view inherited = environment.value(lease_variable);
   if (inherited.empty()) {
@@ -47,26 +47,26 @@ Result<Millis> resolve_lease(const RawRenew& typed, const Environment& environme
                                               "' is no number of milliseconds for a lease (try --lease 5m)"};
 }
 
-Result<RunEnd> act(const RawRenew& typed, const Call& call)
+Result<RunEnd> execute(const RawRenew& raw, const Call& call)
 {
-  const Result<Claim> claim = resolve_claim(typed.claim, call.operands, call.environment);
-  if (!claim) {
-    return claim.error();
+  const Result<TokenLock> token_lock = resolve_token_lock(raw.token_lock, call.operands, call.environment);
+  if (!token_lock) {
+    return token_lock.error();
   }
-  const Result<Millis> lease = resolve_lease(typed, call.environment);
+  const Result<Millis> lease = resolve_lease(raw, call.environment);
   if (!lease) {
     return lease.error();
   }
-  return affirm(*claim, *lease, typed.claim, call);
+  return renew_token_lock(*token_lock, *lease, raw.token_lock, call);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawRenew>();
-  describe_claim(options, typed->claim);
-  options.text("--lease", typed->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
-  options.flag("--json", typed->claim.json, "one JSON object a line, when it is ours");
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawRenew>();
+  add_token_lock_options(options, raw->token_lock);
+  options.text("--lease", raw->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
+  options.flag("--json", raw->token_lock.json, "one JSON object a line, when it is ours");
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ const Verb renew_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -47,38 +47,38 @@ constexpr std::array exits{
     ExitLine{"126, 127", "the job cannot be executed, was not found"},
 };
 
-void describe_lease(Options& options, RawRun& typed)
+void add_lease_options(Options& options, RawRun& raw)
 {
-  options.text("--lease", typed.lease, "auto|DUR",
+  options.text("--lease", raw.lease, "auto|DUR",
                "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
                "before it is over (auto)");
-  options.text("--ttl", typed.ttl, "DUR", "with --lease auto: how long the lock outlives a dead rlock (30s)");
-  options.text("--min-hold", typed.min_hold, "DUR",
+  options.text("--ttl", raw.ttl, "DUR", "with --lease auto: how long the lock outlives a dead rlock (30s)");
+  options.text("--min-hold", raw.min_hold, "DUR",
                "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
-  options.text("--on-lost", typed.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
-  describe_sync(options, typed.sync);
-  describe_label(options, typed.label);
+  options.text("--on-lost", raw.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
+  add_sync_option(options, raw.sync);
+  add_label_option(options, raw.label);
 }
 
-void describe_job(Options& options, RawRun& typed)
+void add_job_options(Options& options, RawRun& raw)
 {
   Options group = options.in("Job");
-  group.text("--max-runtime", typed.max_runtime, "DUR", "stop the job after DUR");
-  group.text("--signal", typed.signal, "SIG", "what stops the job (TERM)");
-  group.text("--kill-after", typed.kill_after, "DUR", "from that signal to KILL; 0: KILL at once (5s)");
-  group.text("--leftovers", typed.leftovers, "stop|wait|leave",
+  group.text("--max-runtime", raw.max_runtime, "DUR", "stop the job after DUR");
+  group.text("--signal", raw.signal, "SIG", "what stops the job (TERM)");
+  group.text("--kill-after", raw.kill_after, "DUR", "from that signal to KILL; 0: KILL at once (5s)");
+  group.text("--leftovers", raw.leftovers, "stop|wait|leave",
              "what becomes of processes that the job leaves behind (stop)");
 }
 
-Result<Done> mean_waiting(const RawRun& typed, RunRequest& request)
+Result<Done> apply_waiting(const RawRun& raw, RunRequest& request)
 {
-  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
   if (!wait) {
     return wait.error();
   }
   request.wait = *wait;
-  if (typed.busy_code) {
-    const Result<int> code = resolve_number(*typed.busy_code, busy_code_rule);
+  if (raw.busy_code) {
+    const Result<int> code = resolve_number(*raw.busy_code, busy_code_rule);
     if (!code) {
       return code.error();
     }
@@ -87,9 +87,9 @@ Result<Done> mean_waiting(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_label(const RawRun& typed, RunRequest& request)
+Result<Done> apply_label(const RawRun& raw, RunRequest& request)
 {
-  Result<std::string> label = resolve_label(typed.label);
+  Result<std::string> label = resolve_label(raw.label);
   if (!label) {
     return label.error();
   }
@@ -97,12 +97,12 @@ Result<Done> mean_label(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_shards(const RawRun& typed, RunRequest& request)
+Result<Done> apply_shards(const RawRun& raw, RunRequest& request)
 {
-  if (typed.shards && request.names.size() > 1) {
+  if (raw.shards && request.names.size() > 1) {
     return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
   }
-  auto shards = resolve_shards(typed.shards, *request.names.begin());
+  auto shards = resolve_shards(raw.shards, *request.names.begin());
   if (!shards) {
     return shards.error();
   }
@@ -110,9 +110,9 @@ Result<Done> mean_shards(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_mode(const RawRun& typed, RunRequest& request)
+Result<Done> apply_mode(const RawRun& raw, RunRequest& request)
 {
-  const Result<Mode> mode = resolve_mode(typed.mode);
+  const Result<Mode> mode = resolve_mode(raw.mode);
   if (!mode) {
     return mode.error();
   }
@@ -120,14 +120,14 @@ Result<Done> mean_mode(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_lease(const RawRun& typed, RunRequest& request)
+Result<Done> apply_lease(const RawRun& raw, RunRequest& request)
 {
-  request.automatic = typed.lease.value_or("auto") == "auto";
-  if (!request.automatic && typed.ttl) {
-    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + printable(*typed.lease) +
+  request.automatic = raw.lease.value_or("auto") == "auto";
+  if (!request.automatic && raw.ttl) {
+    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + printable(*raw.lease) +
                  " alone)");
   }
-  const Text& typed_ttl = request.automatic ? typed.ttl : typed.lease;
+  const Text& typed_ttl = request.automatic ? raw.ttl : raw.lease;
   if (typed_ttl) {
     const Result<Millis> ttl = resolve_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
     if (!ttl) {
@@ -135,8 +135,8 @@ Result<Done> mean_lease(const RawRun& typed, RunRequest& request)
     }
     request.ttl = *ttl;
   }
-  if (typed.on_lost) {
-    const Result<OnLost> on_lost = resolve_choice(*typed.on_lost, "--on-lost", on_lost_choices);
+  if (raw.on_lost) {
+    const Result<OnLost> on_lost = resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices);
     if (!on_lost) {
       return on_lost.error();
     }
@@ -145,9 +145,9 @@ Result<Done> mean_lease(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_sync(const RawRun& typed, RunRequest& request)
+Result<Done> apply_sync(const RawRun& raw, RunRequest& request)
 {
-  const Result<unsigned> replicas = resolve_sync(typed.sync, request.server);
+  const Result<unsigned> replicas = resolve_sync(raw.sync, request.server);
   if (!replicas) {
     return replicas.error();
   }
@@ -155,24 +155,24 @@ Result<Done> mean_sync(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_times(const RawRun& typed, RunRequest& request)
+Result<Done> apply_times(const RawRun& raw, RunRequest& request)
 {
-  if (typed.min_hold) {
-    const Result<Millis> min_hold = resolve_duration(*typed.min_hold, min_hold_rule);
+  if (raw.min_hold) {
+    const Result<Millis> min_hold = resolve_duration(*raw.min_hold, min_hold_rule);
     if (!min_hold) {
       return min_hold.error();
     }
     request.min_hold = *min_hold;
   }
-  if (typed.max_runtime) {
-    const Result<Millis> limit = resolve_duration(*typed.max_runtime, max_runtime_rule);
+  if (raw.max_runtime) {
+    const Result<Millis> limit = resolve_duration(*raw.max_runtime, max_runtime_rule);
     if (!limit) {
       return limit.error();
     }
     request.max_runtime = *limit;
   }
-  if (typed.kill_after) {
-    const Result<Millis> kill_after = resolve_duration(*typed.kill_after, kill_after_rule);
+  if (raw.kill_after) {
+    const Result<Millis> kill_after = resolve_duration(*raw.kill_after, kill_after_rule);
     if (!kill_after) {
       return kill_after.error();
     }
@@ -181,17 +181,17 @@ Result<Done> mean_times(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Done> mean_stopping(const RawRun& typed, RunRequest& request)
+Result<Done> apply_stopping(const RawRun& raw, RunRequest& request)
 {
-  if (typed.signal) {
-    const std::optional<int> signal = signal_number(*typed.signal);
+  if (raw.signal) {
+    const std::optional<int> signal = signal_number(*raw.signal);
     if (!signal) {
-      return usage("--signal: '" + printable(*typed.signal) + "' is not a signal (try --signal TERM)");
+      return usage("--signal: '" + printable(*raw.signal) + "' is not a signal (try --signal TERM)");
     }
     request.stop_signal = *signal;
   }
-  if (typed.leftovers) {
-    const Result<Leftovers> leftovers = resolve_choice(*typed.leftovers, "--leftovers", leftovers_choices);
+  if (raw.leftovers) {
+    const Result<Leftovers> leftovers = resolve_choice(*raw.leftovers, "--leftovers", leftovers_choices);
     if (!leftovers) {
       return leftovers.error();
     }
@@ -200,35 +200,34 @@ Result<Done> mean_stopping(const RawRun& typed, RunRequest& request)
   return Done{};
 }
 
-Result<Verbosity> resolve_verbosity(const RawRun& typed)
+Result<Verbosity> resolve_verbosity(const RawRun& raw)
 {
-  if (typed.quiet && typed.verbose) {
+  if (raw.quiet && raw.verbose) {
     return usage("--quiet and --verbose exclude each other");
   }
-  if (typed.quiet) {
+  if (raw.quiet) {
     return Verbosity::quiet;
   }
-  return typed.verbose ? Verbosity::verbose : Verbosity::normal;
+  return raw.verbose ? Verbosity::verbose : Verbosity::normal;
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawRun>();
-  describe_run(options, *typed);
-  return
-      [typed](const Call& call) { return act_on(*typed, call, resolve_run(*typed, call.operands, call.environment)); };
+  auto raw = std::make_shared<RawRun>();
+  add_run_options(options, *raw);
+  return [raw](const Call& call) { return execute(*raw, call, resolve_run(*raw, call.operands, call.environment)); };
 }
 
 }  // namespace
 
-Result<RunEnd> act_on(const RawRun& typed, const Call& call, const Result<RunRequest>& request)
+Result<RunEnd> execute(const RawRun& raw, const Call& call, const Result<RunRequest>& request)
 {
-  const Result<Verbosity> verbosity = resolve_verbosity(typed);
+  const Result<Verbosity> verbosity = resolve_verbosity(raw);
   if (!verbosity) {
     return verbosity.error();
   }
   const bool is_one = request && request->names.size() == 1;
-  const Result<Done> logging = use_log_format(typed.log_format, is_one ? &*request->names.begin() : nullptr);
+  const Result<Done> logging = use_log_format(raw.log_format, is_one ? &*request->names.begin() : nullptr);
   if (!logging) {
     return logging.error();
   }
@@ -241,37 +240,37 @@ Result<RunEnd> act_on(const RawRun& typed, const Call& call, const Result<RunReq
   return run(*request, {clock, rng, call.signals, log});
 }
 
-void describe_run(Options& options, RawRun& typed)
+void add_run_options(Options& options, RawRun& raw)
 {
-  describe_several_keys(options, typed.keys);
-  describe_shards(options, typed.shards, "the job finds its number in RLOCK_SHARD");
-  describe_mode(options, typed.mode);
-  describe_run_options(options, typed);
+  add_key_list_options(options, raw.keys);
+  add_shards_option(options, raw.shards, "the job finds its number in RLOCK_SHARD");
+  add_mode_options(options, raw.mode);
+  add_common_run_options(options, raw);
 }
 
-void describe_run_options(Options& options, RawRun& typed)
+void add_common_run_options(Options& options, RawRun& raw)
 {
-  describe_patience(options, typed.patience);
-  options.text("-E,--conflict-exit-code", typed.busy_code, "N", "what a busy lock returns (75)");
-  describe_lease(options, typed);
-  options.flag("-q,--quiet", typed.quiet, "say nothing but why rlock ends with a code of its own");
-  options.flag("-v,--verbose", typed.verbose, "say what is done");
-  describe_log_format(options, typed.log_format);
-  describe_job(options, typed);
-  describe_server(options, typed.server);
+  add_wait_options(options, raw.wait_options);
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (75)");
+  add_lease_options(options, raw);
+  options.flag("-q,--quiet", raw.quiet, "say nothing but why rlock ends with a code of its own");
+  options.flag("-v,--verbose", raw.verbose, "say what is done");
+  add_log_format_option(options, raw.log_format);
+  add_job_options(options, raw);
+  add_server_options(options, raw.server);
 }
 
-Result<RunRequest> resolve_run(const RawRun& typed, const std::vector<std::string>& command,
+Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>& command,
                                const Environment& environment)
 {
-  const Result<std::vector<LockName>> names = resolve_keys(typed.keys, {});
+  const Result<std::vector<LockName>> names = resolve_keys(raw.keys, {});
   if (!names) {
     return names.error();
   }
   if (command.empty()) {
     return usage("no command to run (try rlock run -k " + printable(names->front().text()) + " -- ./job.sh)");
   }
-  Result<ServerSpec> server = resolve_server(typed.server, environment);
+  Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
@@ -287,8 +286,8 @@ Result<RunRequest> resolve_run(const RawRun& typed, const std::vector<std::strin
       .max_runtime = std::nullopt,
   };
   for (const auto mean :
-       {mean_label, mean_waiting, mean_shards, mean_mode, mean_lease, mean_sync, mean_times, mean_stopping}) {
-    const Result<Done> meant = mean(typed, request);
+       {apply_label, apply_waiting, apply_shards, apply_mode, apply_lease, apply_sync, apply_times, apply_stopping}) {
+    const Result<Done> meant = mean(raw, request);
     if (!meant) {
       return meant.error();
     }
@@ -303,7 +302,7 @@ const Verb run_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::command,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

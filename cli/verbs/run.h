@@ -14,7 +14,7 @@ namespace rlock::cli {
 struct RawRun {
   RawKeys keys;
   RawServer server;
-  RawPatience patience;
+  RawWaitOptions wait_options;
   RawMode mode;
   Text busy_code;
   Text shards;
@@ -33,13 +33,13 @@ struct RawRun {
   bool verbose = false;
 };
 
-void describe_run(Options& options, RawRun& typed);
-void describe_run_options(Options& options, RawRun& typed);  // all but the keys and the kind of lock
+void add_run_options(Options& options, RawRun& raw);
+void add_common_run_options(Options& options, RawRun& raw);  // all but the keys and the kind of lock
 
-Result<RunRequest> resolve_run(const RawRun& typed, const std::vector<std::string>& command,
+Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>& command,
                                const Environment& environment);
 
 // Runs it, unless it cannot be meant.
-Result<RunEnd> act_on(const RawRun& typed, const Call& call, const Result<RunRequest>& request);
+Result<RunEnd> execute(const RawRun& raw, const Call& call, const Result<RunRequest>& request);
 
 }  // namespace rlock::cli

@@ -17,7 +17,7 @@ namespace {
 struct RawStatus {
   RawKeys keys;
   RawServer server;
-  RawForm form;
+  RawOutputFormat output_format;
 };
 
 constexpr std::array<std::string_view, 3> examples{
@@ -36,17 +36,17 @@ constexpr std::array exits{
     config_exit,
 };
 
-Result<RunEnd> act(const RawStatus& typed, const Call& call)
+Result<RunEnd> execute(const RawStatus& raw, const Call& call)
 {
-  const Result<std::vector<LockName>> names = resolve_keys(typed.keys, call.operands);
+  const Result<std::vector<LockName>> names = resolve_keys(raw.keys, call.operands);
   if (!names) {
     return names.error();
   }
-  const Result<Form> form = resolve_form(typed.form);
-  if (!form) {
-    return form.error();
+  const Result<OutputFormat> output_format = resolve_output_format(raw.output_format);
+  if (!output_format) {
+    return output_format.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -59,27 +59,28 @@ Result<RunEnd> act(const RawStatus& typed, const Call& call)
       return state.error();
     }
     all_held = all_held && state->held();
-    if (*form == Form::prometheus) {
+    if (*output_format == OutputFormat::prometheus) {
       states.push_back(*state);  // each family of them stands together
       continue;
     }
-    print(*form == Form::json ? status_json(*state) : show_status(*state, wall_clock_ms()));
+    print(*output_format == OutputFormat::json ? status_json(*state) : show_status(*state, wall_clock_ms()));
   }
-  if (*form == Form::prometheus) {
+  if (*output_format == OutputFormat::prometheus) {
     print(prometheus_text(states, wall_clock_ms()));
   }
   const bool is_scraped =
-      *form == Form::prometheus;  // a collector takes another status for a failure and publishes nothing
+      *output_format ==
+      OutputFormat::prometheus;  // a collector takes another status for a failure and publishes nothing
   return ended(all_held || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawStatus>();
-  describe_keys(options, typed->keys);
-  describe_form(options, typed->form);
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawStatus>();
+  add_key_options(options, raw->keys);
+  add_output_format_options(options, raw->output_format);
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ const Verb status_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

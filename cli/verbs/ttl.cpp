@@ -38,13 +38,13 @@ std::string bare(const LockState& state)
   return state.ttl ? std::to_string(state.ttl->count()) + "\n" : "-1\n";
 }
 
-Result<RunEnd> act(const RawTtl& typed, const Call& call)
+Result<RunEnd> execute(const RawTtl& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(raw.keys, call.operands);
   if (!name) {
     return name.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -52,17 +52,17 @@ Result<RunEnd> act(const RawTtl& typed, const Call& call)
   if (!state) {
     return state.error();
   }
-  print(typed.json ? ttl_json(*state) : bare(*state));
+  print(raw.json ? ttl_json(*state) : bare(*state));
   return ended(state->held() ? ExitCode::ok : ExitCode::no);
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawTtl>();
-  describe_keys(options, typed->keys);
-  options.flag("--json", typed->json, "one JSON object a line");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawTtl>();
+  add_key_options(options, raw->keys);
+  options.flag("--json", raw->json, "one JSON object a line");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ const Verb ttl_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

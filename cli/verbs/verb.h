@@ -41,7 +41,7 @@ struct Call {
 };
 
 // To be called once the options are parsed. Prints on stdout; an Error is the caller's to print.
-using Act = std::function<Result<RunEnd>(const Call&)>;
+using VerbAction = std::function<Result<RunEnd>(const Call&)>;
 
 struct Verb {
   std::string_view name;
@@ -51,7 +51,7 @@ struct Verb {
   std::span<const ExitLine> exits;
   Operands operands;
   // Tells the verb's options; the Act owns what they are parsed into.
-  Act (*describe)(Options& options);
+  VerbAction (*add_options)(Options& options);
 };
 
 constexpr ExitLine usage_exit{"64", "usage, a bad URL in the arguments among it"};

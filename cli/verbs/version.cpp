@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 1> examples{"rlock version"};
 constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
   auto json = std::make_shared<bool>(false);
   options.flag("--json", *json, "one JSON object a line");
@@ -39,7 +39,7 @@ const Verb version_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::none,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

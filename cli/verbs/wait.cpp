@@ -16,7 +16,7 @@ namespace {
 struct RawWait {
   RawKeys keys;
   RawServer server;
-  RawPatience patience;
+  RawWaitOptions wait_options;
   bool quiet = false;
 };
 
@@ -42,17 +42,17 @@ RunEnd busy(const LockName& name, Millis waited, const Log& log)
 }
 
 // Nothing of ours is on the server: a signal may end us as it ends any program.
-Result<RunEnd> act(const RawWait& typed, const Call& call)
+Result<RunEnd> execute(const RawWait& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(typed.keys, call.operands);
+  const Result<LockName> name = resolve_key(raw.keys, call.operands);
   if (!name) {
     return name.error();
   }
-  const Result<std::optional<Millis>> wait = resolve_patience(typed.patience);
+  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
   if (!wait) {
     return wait.error();
   }
-  const Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
@@ -68,17 +68,17 @@ Result<RunEnd> act(const RawWait& typed, const Call& call)
   if (*freedom == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(*name, wait->value_or(Millis{0}), Log(typed.quiet ? Verbosity::quiet : Verbosity::normal));
+  return busy(*name, wait->value_or(Millis{0}), Log(raw.quiet ? Verbosity::quiet : Verbosity::normal));
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawWait>();
-  describe_keys(options, typed->keys);
-  describe_patience(options, typed->patience);
-  options.flag("-q,--quiet", typed->quiet, "do not say that it is busy");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawWait>();
+  add_key_options(options, raw->keys);
+  add_wait_options(options, raw->wait_options);
+  options.flag("-q,--quiet", raw->quiet, "do not say that it is busy");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ const Verb wait_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -193,40 +193,40 @@ class Watch {
   Instant m_look_at{};
 };
 
-Result<RunEnd> act(const RawWatch& typed, const Call& call)
+Result<RunEnd> execute(const RawWatch& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
     return usage("one pattern at a time; does the shell expand it? (try rlock watch 'billing:*')");
   }
-  const auto interval = resolve_duration(typed.interval.value_or("1s"), interval_rule);
+  const auto interval = resolve_duration(raw.interval.value_or("1s"), interval_rule);
   if (!interval) {
     return interval.error();
   }
-  const auto server = resolve_server(typed.server, call.environment);
+  const auto server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
   }
-  Result<OpenedStore> opened = open_typed(typed.server, call.environment);
+  Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  const std::string pattern = resolve_pattern(typed.keys, call.operands.empty() ? "*" : call.operands.front());
+  const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
   call.signals.block();
   Watch watch(*opened, pattern, server->shown(), *interval, call.signals);
   if (const auto begun = watch.begin(); !begun) {
     return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
   }
-  return typed.json || !Screen::is_there() ? watch.lines(typed.json) : Result<RunEnd>(watch.live());
+  return raw.json || !Screen::is_there() ? watch.lines(raw.json) : Result<RunEnd>(watch.live());
 }
 
-Act describe_verb(Options& options)
+VerbAction add_options(Options& options)
 {
-  auto typed = std::make_shared<RawWatch>();
-  describe_prefix(options, typed->keys);
-  options.text("--interval", typed->interval, "DUR", "from one look at the server to the next (1s)");
-  options.flag("--json", typed->json, "one JSON object a line, each time for every lock");
-  describe_server(options, typed->server);
-  return [typed](const Call& call) { return act(*typed, call); };
+  auto raw = std::make_shared<RawWatch>();
+  add_prefix_option(options, raw->keys);
+  options.text("--interval", raw->interval, "DUR", "from one look at the server to the next (1s)");
+  options.flag("--json", raw->json, "one JSON object a line, each time for every lock");
+  add_server_options(options, raw->server);
+  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -238,7 +238,7 @@ const Verb watch_verb{
     .examples = examples,
     .exits = exits,
     .operands = Operands::anywhere,
-    .describe = describe_verb,
+    .add_options = add_options,
 };
 
 }  // namespace rlock::cli

@@ -20,8 +20,8 @@ Result<AcquireRequest> request_of(const Args& args)
   app.name("acquire");
   app.set_help_flag();
   Options options(app);
-  describe_acquire(options, typed);
-  const Result<Words> words = cut(app, args, Operands::anywhere);
+  add_acquire_options(options, typed);
+  const Result<SplitArgv> words = split_argv(app, args, Operands::anywhere);
   if (!words) {
     return words.error();
   }
@@ -32,14 +32,14 @@ Result<AcquireRequest> request_of(const Args& args)
   return resolve_acquire(typed, words->operands, Environment({}));
 }
 
-Claim claimed(const Text& key, const Text& token, const Args& environment)
+TokenLock claimed(const Text& key, const Text& token, const Args& environment)
 {
-  RawClaim typed;
+  RawTokenLock typed;
   if (key) {
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  const Result<Claim> claim = resolve_claim(typed, {}, Environment(environment));
+  const Result<TokenLock> claim = resolve_token_lock(typed, {}, Environment(environment));
   const Error why = claim ? Error{} : claim.error();
   REQUIRE_MESSAGE(claim, why.text);
   return *claim;
@@ -47,12 +47,12 @@ Claim claimed(const Text& key, const Text& token, const Args& environment)
 
 ErrorCode fault_of(const Text& key, const Text& token, const Args& environment)
 {
-  RawClaim typed;
+  RawTokenLock typed;
   if (key) {
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  return resolve_claim(typed, {}, Environment(environment)).error().fault;
+  return resolve_token_lock(typed, {}, Environment(environment)).error().fault;
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::vector<std::string> names_for(const Verb& verb, const Args& args)
   CLI::App app;
   app.set_help_flag();
   Options options(app, args);
-  const Act act = verb.describe(options);
+  const VerbAction act = verb.add_options(options);
   return names_in(app);
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("options: what is typed is there, in each of its forms, and nothing el
     CLI::App app;
     app.set_help_flag();
     Options all(app);
-    const Act act = verb->describe(all);
+    const VerbAction act = verb->add_options(all);
     CHECK(names_for(*verb, {"operand", "-", "--"}).empty());
     for (const CLI::Option* option : app.get_options()) {
       const std::string names = option->get_name(false, true);
@@ -71,5 +71,5 @@ TEST_CASE("options: an option that was not made is not known, and the whole verb
   Options options(app, args);
   options.text("-w,--wait", wait, "DUR", "");
   CHECK(app.get_options().empty());
-  CHECK_FALSE(cut(app, args, Operands::command));
+  CHECK_FALSE(split_argv(app, args, Operands::command));
 }

@@ -20,8 +20,8 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
   app.name("run");
   app.set_help_flag();
   Options options(app);
-  describe_run(options, typed);
-  const Result<Words> words = cut(app, args, Operands::command);
+  add_run_options(options, typed);
+  const Result<SplitArgv> words = split_argv(app, args, Operands::command);
   if (!words) {
     return words.error();
   }

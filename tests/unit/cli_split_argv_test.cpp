@@ -33,7 +33,7 @@ std::string shown(const Args& args, Operands operands)
   options.texts("-k,--key", typed.keys, "KEY", "");
   options.flag("-q,--quiet", typed.quiet, "");
 
-  const Result<Words> words = cut(app, args, operands);
+  const Result<SplitArgv> words = split_argv(app, args, operands);
   if (!words) {
     return words.error().text;
   }

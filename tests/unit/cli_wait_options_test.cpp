@@ -8,7 +8,7 @@ namespace rlock::cli {
 TEST_CASE("patience: for ever, for a time or not at all")
 {
   const auto meant = [](bool no_wait, Text wait) {
-    return resolve_patience({.no_wait = no_wait, .wait = std::move(wait)});
+    return resolve_wait_options({.no_wait = no_wait, .wait = std::move(wait)});
   };
   CHECK_FALSE(meant(false, {})->has_value());
   CHECK(*meant(true, {}) == Millis{0});

@@ -33,24 +33,24 @@ struct NoMoreDescriptors {
 
 }  // namespace
 
-TEST_CASE("quorum member: what is asked after it was cut off is asked, also where there is no descriptor to be had")
+TEST_CASE("server worker: a request after an interrupted one runs, also without a free descriptor")
 {
-  ServerWorker member({.shown = {}, .store = nullptr, .marker = nullptr});
+  ServerWorker worker({.shown = {}, .store = nullptr, .marker = nullptr});
   std::atomic<bool> hangs = false;
   std::atomic<int> asked = 0;
-  member.post("one", ServerWorker::Word::last, [&](QuorumServer&, StopToken stop) {
+  worker.post("one", ServerWorker::PostMode::replace, [&](QuorumServer&, StopToken stop) {
     hangs = true;
     while (!stop.requested()) {
     }
     return false;
   });
-  wait_until([&] { return hangs.load(); }, "it is asked");
+  wait_until([&] { return hangs.load(); }, "the request runs");
   const NoMoreDescriptors none;
   for (const int urgent : {1, 2}) {
-    member.post("one", ServerWorker::Word::urgent, [&](QuorumServer&, StopToken stop) {
+    worker.post("one", ServerWorker::PostMode::interrupt, [&](QuorumServer&, StopToken stop) {
       asked += stop.requested() ? 100 : 1;
       return true;
     });
-    wait_until([&] { return asked == urgent; }, "the next is asked, and not cut off");
+    wait_until([&] { return asked == urgent; }, "the next request runs and is not interrupted");
   }
 }

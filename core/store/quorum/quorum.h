@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of several independent servers have to agree, and whether they have: arithmetic, nothing else.
+// How many of several independent servers must agree, and whether they do. Pure functions.
 #pragma once
 
 #include "base/clock.h"
@@ -13,39 +13,38 @@ namespace rlock {
 
 enum class QuorumRule { majority, all };
 
-// Any two quorums share a server. For k permits any k + 1 of them share one, which admits k holders only: n*k/(k+1) + 1
-// servers; a majority of three would admit three holders of two permits.
+// Any two quorums share a server. For k permits any k + 1 quorums share one, so that at most k owners hold the lock: that takes
+// n*k/(k+1) + 1 of n servers. With a majority of three servers three owners would hold two permits.
 std::size_t quorum_size(QuorumRule rule, const Mode& mode, std::size_t servers);
 
-// What the servers said to one question. `failed`: an Error, of which nothing follows; `silent`: not yet, or never.
+// The answers of the servers to one question.
 struct Tally {
   std::size_t yes = 0;
   std::size_t no = 0;
-  std::size_t failed = 0;
-  std::size_t silent = 0;
+  std::size_t failed = 0;  // an Error, from which nothing follows
+  std::size_t silent = 0;  // no answer yet
 };
 
 enum class Decision {
-  open,     // further answers count
+  open,     // further answers can change it
   carried,  // a quorum said yes
-  refused,  // it cannot become one, and no is the reason
-  unknown,  // it cannot become one, and those who failed are the reason
+  refused,  // too many servers said no for a quorum
+  unknown,  // too many servers failed for a quorum
 };
 
-// "May I?" A no is an answer like a yes: when a quorum answered and not all of it said yes, somebody else is there.
-// `silent` that will stay so counts as failed.
+// "May I have the lock?" A no is an answer like a yes: when a quorum answered and not all of it said yes, another owner is there.
 Decision decide_grant(const Tally& tally, std::size_t quorum);
 
-// "Is it mine still?" Only so many a no that no quorum is left without them proves anything.
+// "Do I still have the lock?" Refused only when so many servers said no that the others are too few for a quorum.
 Decision decide_proof(const Tally& tally, std::size_t quorum);
 
-// How long to wait before a further attempt, so that of several who took a part of the servers each, and gave them
-// back, one comes first the next time. Not thread-safe.
+// The random pause before a further attempt. Several clients that took a part of the servers each, and gave them back, ask again
+// at different times, so that one of them is first. Not thread-safe.
 class Backoff {
  public:
   explicit Backoff(Rng& rng) : m_rng(rng) {}
 
-  // Nobody won, and finding out took that long: twice the time to choose from.
+  // No client got a quorum, which took so long to find out. Doubles the time from which the next pause is drawn.
   void tied(Millis took)
   {
     m_least = std::clamp(took * 2, shortest, longest / 4);

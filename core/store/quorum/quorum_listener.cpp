@@ -8,41 +8,42 @@
 
 namespace rlock {
 
-QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t locks, std::size_t least,
+QuorumListener::QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
                                std::shared_ptr<Backoff> backoff)
-    : m_ears(std::move(ears)),
+    : m_listeners(std::move(listeners)),
       m_locks(locks),
       m_least(least),
       m_backoff(std::move(backoff)),
       m_epoll(::epoll_create1(EPOLL_CLOEXEC))
 {
-  for (const auto& ear : m_ears) {
+  for (const auto& listener : m_listeners) {
     epoll_event event{.events = EPOLLIN, .data = {}};
-    ::epoll_ctl(m_epoll.get(), EPOLL_CTL_ADD, ear->fd(), &event);
+    ::epoll_ctl(m_epoll.get(), EPOLL_CTL_ADD, listener->fd(), &event);
   }
 }
 
 Result<Done> QuorumListener::enough_left() const
 {
-  return m_ears.size() < m_least
+  return m_listeners.size() < m_least
              ? Result<Done>(Error{ErrorCode::unreachable, "lost the subscriptions at too many servers"})
              : Result<Done>(Done{});
 }
 
-// At the servers that answer in time, one after the other.
+// On one server after the other; those that do not answer in time are left out.
 Result<Done> QuorumListener::hear_takings(std::size_t which, const CallLimits& limit)
 {
-  std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) { return !ear->hear_takings(which, limit); });
+  std::erase_if(m_listeners,
+                [&](const std::unique_ptr<Listener>& listener) { return !listener->hear_takings(which, limit); });
   return enough_left();
 }
 
-// A server that cuts us off may have lost the lock as well: that is worth a look.
+// A server that closes its connection may have lost the lock as well, so the owner looks at once.
 Result<Hints> QuorumListener::heard(const Clock& clock)
 {
   Hints all(m_locks);
-  const std::size_t before = m_ears.size();
-  std::erase_if(m_ears, [&](const std::unique_ptr<Listener>& ear) {
-    const auto hints = ear->heard(clock);
+  const std::size_t before = m_listeners.size();
+  std::erase_if(m_listeners, [&](const std::unique_ptr<Listener>& listener) {
+    const auto hints = listener->heard(clock);
     for (std::size_t lock = 0; hints && lock < m_locks; ++lock) {
       const auto in = (*hints)[lock].look_in;
       all[lock].look_in = in ? std::min(all[lock].look_in.value_or(*in), *in) : all[lock].look_in;
@@ -53,7 +54,7 @@ Result<Hints> QuorumListener::heard(const Clock& clock)
     return enough.error();
   }
   for (Hint& hint : all) {
-    if (m_ears.size() < before) {
+    if (m_listeners.size() < before) {
       hint.look_in = Millis{0};
     }
     if (hint.look_in) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said to one owner on any of several servers.
+// Hears the messages to one owner on any of several servers.
 #pragma once
 
 #include "base/fd.h"
@@ -14,9 +14,9 @@ namespace rlock {
 
 class QuorumListener final : public Listener {
  public:
-  // `ears` hear releases of all the `locks` already. With fewer than `least` of them left it is deaf: heard() is an Error. A word is
-  // passed on after a pause of `backoff`'s: all who wait hear it at once, on one server sooner than on the next.
-  QuorumListener(std::vector<std::unique_ptr<Listener>> ears, std::size_t locks, std::size_t least,
+  // `listeners` hear the releases of all the `locks` already. With fewer than `least` of them left heard() is an Error. A message
+  // is passed on after a pause of `backoff`, because all waiters hear it at once, on one server sooner than on the next.
+  QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
                  std::shared_ptr<Backoff> backoff);
 
   [[nodiscard]] int fd() const override { return m_epoll.get(); }
@@ -27,7 +27,7 @@ class QuorumListener final : public Listener {
  private:
   Result<Done> enough_left() const;
 
-  std::vector<std::unique_ptr<Listener>> m_ears;
+  std::vector<std::unique_ptr<Listener>> m_listeners;
   std::size_t m_locks;
   std::size_t m_least;
   std::shared_ptr<Backoff> m_backoff;

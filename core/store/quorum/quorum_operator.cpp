@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator's half of QuorumStore: looking, and taking away.
-#include "store/quorum/quorum_asking.h"
+// The operator's half of QuorumStore: inspect, list, forget, force-unlock.
+#include "store/quorum/quorum_query.h"
 #include "store/quorum/quorum_store.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
   return all;
 }
 
-// Of the holder, where there is one alone: what is agreed on goes before what a server has counted for itself.
+// The lock's number. The number that a quorum agreed on, if one holder is alone, goes before what a server has counted.
 std::uint64_t fence_in(const Answers<LockState>& answers, const std::vector<Holder>& holders)
 {
   std::uint64_t counted = 0;
@@ -50,21 +50,22 @@ std::uint64_t fence_in(const Answers<LockState>& answers, const std::vector<Hold
       continue;
     }
     const LockState& state = **answer;
-    const bool is_its = holders.size() == 1 && state.holders.size() == 1 && state.holders[0].owner == holders[0].owner;
+    const bool is_of_holder =
+        holders.size() == 1 && state.holders.size() == 1 && state.holders[0].owner == holders[0].owner;
     counted = std::max(counted, state.fence);
-    agreed = state.agreed && is_its ? std::max(agreed, state.fence) : agreed;
+    agreed = state.agreed && is_of_holder ? std::max(agreed, state.fence) : agreed;
   }
   return agreed > 0 ? agreed : counted;
 }
 
-// Until when so many servers have it.
+// How long a quorum of servers keeps the holder.
 Millis ttl_of(Seen& seen, std::size_t quorum)
 {
   std::sort(seen.ttls.rbegin(), seen.ttls.rend());
   return seen.ttls[std::min(quorum, seen.ttls.size()) - 1];
 }
 
-// What several servers say of a holder that may hold the lock by a quorum. Its hold lasts until fewer have it.
+// The answers about a holder that may hold the lock on a quorum. Its hold lasts until fewer servers have it.
 ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
 {
   std::optional<ForceHeld> all;
@@ -91,14 +92,15 @@ ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
   return *all;
 }
 
-// Broken where it was broken on one of them; else who has it now.
+// Broken if one server has broken it; else the holder that has the lock now.
 ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 {
   ForceAnswer all = ForceFree{};
   for (const auto& answer : answers) {
-    const bool says_more = answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
-                           !std::holds_alternative<ForceFree>(**answer) && !std::holds_alternative<ForceHeld>(**answer);
-    if (says_more) {
+    const bool tells_more = answer && *answer && !std::holds_alternative<ForceBroken>(all) &&
+                            !std::holds_alternative<ForceFree>(**answer) &&
+                            !std::holds_alternative<ForceHeld>(**answer);
+    if (tells_more) {
       all = **answer;
     }
   }
@@ -107,11 +109,11 @@ ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 
 }  // namespace
 
-// Held is what a quorum says, and what it may say: a server that is silent may have it. The rest is shown as it is.
+// A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are partial.
 Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> answers) const
 {
-  const std::size_t heard = answered(answers);
-  if (heard < majority()) {
+  const std::size_t answering = answered(answers);
+  if (answering < majority()) {
     return no_quorum(answers, majority());
   }
   LockState all{.name = name, .mode = Plain{}, .ttl = std::nullopt, .fence = 0, .holders = {}, .waiting = {}};
@@ -128,7 +130,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
   const std::size_t quorum = quorum_size(m_policy.rule, all.mode, size());
   Millis ttl{0};
   for (auto& [owner, seen] : holders_in(answers)) {
-    if (seen.ttls.size() + (size() - heard) < quorum) {
+    if (seen.ttls.size() + (size() - answering) < quorum) {
       all.partial.push_back(seen.holder);
       continue;
     }
@@ -143,18 +145,18 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
 
 Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& limit)
 {
-  auto answers = consult_all<LockState>(
+  auto answers = ask_all<LockState>(
       Subject{"inspect " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) { return server.store->inspect(name, within); },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   return merged(name, std::move(answers));
 }
 
-// A lock that one server lists is free on those that answered and do not.
+// A lock that one server lists is free on the servers that answered and do not list it.
 Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
 {
   using Locks = std::vector<LockState>;
-  const auto answers = consult_all<Locks>(
+  const auto answers = ask_all<Locks>(
       Subject{"list"}, limits.whole,
       [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
                                                                                 const CallLimits& within) {
@@ -187,10 +189,10 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
   return locks;
 }
 
-// By all of them: a success that one server remembers is one.
+// On all servers: a success that one of them remembers counts.
 Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits& limit)
 {
-  const auto answers = consult_all<bool>(
+  const auto answers = ask_all<bool>(
       Subject{"forget " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_success(name, within); },
       [&](const auto& so_far) { return answered(so_far) == size(); });
@@ -200,13 +202,13 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits&
   return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
 }
 
-// A step is done when the servers that did not answer are too few for the owner to hold the lock by them, or when enough
-// say that it holds it.
+// A step is done when the servers that did not answer are too few for the owner to hold the lock on them, or when enough servers
+// say that the owner holds it.
 Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
-  const auto answers = consult_all<ForceAnswer>(
+  const auto answers = ask_all<ForceAnswer>(
       Subject{"force " + call.name.text()}, limit,
       [step, call](QuorumServer& server, const CallLimits& within) { return server.store->force(step, call, within); },
       [&](const auto& so_far) { return answered(so_far) >= needed; });

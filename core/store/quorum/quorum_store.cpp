@@ -1,17 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/quorum_store.h"
 
-#include "store/quorum/quorum_asking.h"
+#include "store/quorum/marker.h"
 #include "store/quorum/quorum_listener.h"
+#include "store/quorum/quorum_query.h"
 
 namespace rlock {
+namespace {
+
+// The outer hold's number is the one that a quorum agreed on, if any server knows it. A server that was late to grant may have
+// granted a greater one.
+Granted outer_grant(const Answers<ReentryResult>& answers)
+{
+  const Granted agreed = greatest_grant(answers, [](const Granted& granted) { return granted.agreed; });
+  return agreed.fence > 0 ? agreed : greatest_grant(answers, [](const Granted&) { return true; });
+}
+
+// There is a refusal. AlreadyDone goes before NotOurs.
+ReentryResult refusal_in(const Answers<ReentryResult>& answers)
+{
+  std::optional<ReentryResult> refusal;
+  for (const auto& answer : answers) {
+    if (answer && *answer && !std::holds_alternative<Granted>(**answer) &&
+        (!refusal || std::holds_alternative<AlreadyDone>(**answer))) {
+      refusal = **answer;
+    }
+  }
+  return *refusal;
+}
+
+Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept)
+{
+  Kept kept;
+  NotOurs lost;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer) {
+      continue;
+    }
+    if (const auto* one = std::get_if<Kept>(&**answer)) {
+      kept.forced = one->forced ? one->forced : kept.forced;
+    } else {
+      const auto& gone = std::get<NotOurs>(**answer);
+      lost.what = lost.what.empty() ? gone.what : lost.what;
+      lost.forced = gone.forced ? gone.forced : lost.forced;
+      lost.revoked = lost.revoked || gone.revoked;
+    }
+  }
+  return is_kept ? Renewal{kept} : Renewal{lost};
+}
+
+// Of the answers that say what was decided. StillHeld goes first: an outer hold is left where any server says so.
+Release merged_release(const Answers<Release>& answers, bool is_released)
+{
+  std::optional<Release> merged;
+  for (const auto& answer : answers) {
+    if (!answer || !*answer || std::holds_alternative<NotOurs>(**answer) == is_released) {
+      continue;
+    }
+    if (!merged || std::holds_alternative<StillHeld>(**answer)) {
+      merged = **answer;
+    }
+  }
+  return *merged;
+}
+
+using ListenerPtr = std::unique_ptr<Listener>;
+
+Result<ListenerPtr> listen_for_releases(QuorumServer& server, std::span<const LockSpec> specs, const Owner& owner,
+                                        const CallLimits& limit)
+{
+  auto listener = server.store->listen(specs, owner, limit);
+  for (std::size_t which = 0; listener && which < specs.size(); ++which) {
+    if (const auto hears = (*listener)->hear_releases(which, limit); !hears) {
+      return hears.error();
+    }
+  }
+  return listener;
+}
+
+}  // namespace
 
 QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock,
                          std::unique_ptr<Rng> rng)
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
-    m_members.push_back(std::make_unique<ServerWorker>(std::move(server)));
+    m_workers.push_back(std::make_unique<ServerWorker>(std::move(server)));
   }
 }
 
@@ -21,53 +95,64 @@ void QuorumStore::rest()
 {
   constexpr Millis look_every{1};
   const Instant over = m_clock.now() + unresponsive_grace;
-  for (const auto& member : m_members) {
-    member->hurry();
+  for (const auto& worker : m_workers) {
+    worker->interrupt_for_next();
   }
-  const auto is_idle = [](const auto& member) { return member->is_idle(); };
-  while (m_clock.now() < over && !std::all_of(m_members.begin(), m_members.end(), is_idle)) {
+  const auto is_idle = [](const auto& worker) { return worker->is_idle(); };
+  while (m_clock.now() < over && !std::all_of(m_workers.begin(), m_workers.end(), is_idle)) {
     m_clock.sleep_until(m_clock.now() + look_every, StopToken::never());
   }
-  for (const auto& member : m_members) {
-    member->rest();
+  for (const auto& worker : m_workers) {
+    worker->stop_thread();
   }
+}
+
+// The number is written back anew, for the servers that granted late.
+Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+{
+  const std::size_t quorum = quorum_of(spec);
+  const Millis within = std::chrono::ceil<Millis>(limit.deadline - m_clock.now());
+  const auto [answers, decision] = prove<ReentryResult>(
+      Subject{topic_of(spec.name, hold)}, quorum, limit,
+      [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& until) {
+        return with_told_ttl(server.store->reenter(spec, hold, until), server, spec.ttl, clock, until);
+      },
+      [](const ReentryResult& entry) { return std::holds_alternative<Granted>(entry); });
+  if (decision == Decision::unknown) {
+    return no_quorum(answers, quorum);
+  }
+  if (decision == Decision::refused) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      post_release(i, spec, hold, false, within);
+    }
+    return refusal_in(answers);
+  }
+  const Granted granted = outer_grant(answers);
+  const auto raised = quorum == size() ? Result(true) : raise_fence(spec, hold.owner, granted.fence, limit);
+  if (!raised) {
+    return raised.error();
+  }
+  return *raised ? Result<ReentryResult>(granted)
+                 : Result<ReentryResult>(Error{ErrorCode::unreachable, "the lock was lost meanwhile"});
 }
 
 Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                       const CallLimits& limit)
 {
-  const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
-  const auto count = [](const Answers<bool>& answers) { return tally(answers, [](bool raised) { return raised; }); };
-  const auto answers = consult<bool>(
-      further(spec.name, owner), limit,
+  const auto [answers, decision] = prove<bool>(
+      repeated(spec.name, owner), quorum_of(spec), limit,
       [spec, owner, fence](QuorumServer& server, const CallLimits& within) {
         return server.store->raise_fence(spec, owner, fence, within);
       },
-      [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
-  const Decision decision = decide_proof(final_tally(count(answers)), quorum);
-  return decision == Decision::unknown ? Result<bool>(no_quorum(answers, quorum))
+      [](bool raised) { return raised; });
+  return decision == Decision::unknown ? Result<bool>(no_quorum(answers, quorum_of(spec)))
                                        : Result<bool>(decision == Decision::carried);
-}
-
-void QuorumStore::post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced,
-                               Millis within)
-{
-  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& server, StopToken stop) {
-    const ReleaseOptions release_options{.keep = Millis{0}, .succeeded = false, .announced = announced};
-    const CallLimits limit{.deadline = clock.now() + within, .stop = stop};
-    const auto released = server.store->release(spec, hold, release_options, limit);
-    if (!released) {
-      server.unreleased.push_back({.spec = spec, .hold = hold, .over = clock.now() + spec.ttl});
-    }
-    return static_cast<bool>(released);
-  };
-  m_members[member]->post(topic_of(spec.name, hold), ServerWorker::Word::last, task);
 }
 
 Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
 {
   const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return once_told(server.store->renew(spec, owner, within), server, spec.ttl, clock, within);
+    return with_told_ttl(server.store->renew(spec, owner, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, owner, limit);
 }
@@ -75,7 +160,7 @@ Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, con
 Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const auto request = [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return once_told(server.store->renew_hold(spec, hold, within), server, spec.ttl, clock, within);
+    return with_told_ttl(server.store->renew_hold(spec, hold, within), server, spec.ttl, clock, within);
   };
   return renew_by(request, spec, hold, limit);
 }
@@ -83,100 +168,73 @@ Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, 
 Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                                       const CallLimits& limit)
 {
-  const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
-  const auto count = [](const Answers<Renewal>& answers) {
-    return tally(answers, [](const Renewal& renewal) { return std::holds_alternative<Kept>(renewal); });
-  };
-  const auto answers = consult<Renewal>(further(spec.name, hold), limit, request, [&](const auto& so_far) {
-    return decide_proof(count(so_far), quorum) != Decision::open;
-  });
-
-  const Decision decision = decide_proof(final_tally(count(answers)), quorum);
+  const auto [answers, decision] =
+      prove<Renewal>(repeated(spec.name, hold), quorum_of(spec), limit, request,
+                     [](const Renewal& renewal) { return std::holds_alternative<Kept>(renewal); });
   if (decision == Decision::unknown) {
-    return no_quorum(answers, quorum);
+    return no_quorum(answers, quorum_of(spec));
   }
-  Kept kept;
-  NotOurs lost;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer) {
-      continue;
-    }
-    if (const auto* ours = std::get_if<Kept>(&**answer)) {
-      kept.forced = ours->forced ? ours->forced : kept.forced;
-    } else {
-      const auto& gone = std::get<NotOurs>(**answer);
-      lost.what = lost.what.empty() ? gone.what : lost.what;
-      lost.forced = gone.forced ? gone.forced : lost.forced;
-      lost.revoked = lost.revoked || gone.revoked;
-    }
-  }
-  return decision == Decision::carried ? Renewal{kept} : Renewal{lost};
+  return merged_renewal(answers, decision == Decision::carried);
 }
 
-// Who goes must not leave a request behind that is still under way to a server that hangs: it is cut off, so that the word
-// of the release can be sent.
+// The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the release
+// can be sent to that server.
 Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                                      const CallLimits& limit)
 {
-  const std::size_t quorum = quorum_size(m_policy.rule, spec.mode, size());
+  const std::size_t quorum = quorum_of(spec);
   const auto count = [](const Answers<Release>& answers) {
     return tally(answers, [](const Release& release) { return !std::holds_alternative<NotOurs>(release); });
   };
   const auto request = [spec, hold, release_options](QuorumServer& server, const CallLimits& within) {
     return server.store->release(spec, hold, release_options, within);
   };
-  const Subject subject{topic_of(spec.name, hold), ServerWorker::Word::urgent};
-  const auto answers = consult_all<Release>(subject, limit, request, [&](const auto& so_far) {
+  const Subject subject{topic_of(spec.name, hold), ServerWorker::PostMode::interrupt};
+  const auto answers = ask_all<Release>(subject, limit, request, [&](const auto& so_far) {
     return decide_proof(count(so_far), quorum) != Decision::open;
   });
-
   const Decision decision = decide_proof(final_tally(count(answers)), quorum);
   if (decision == Decision::unknown) {
     return no_quorum(answers, quorum);
   }
-  // Of those that say the same, StillHeld goes first: an outer hold is left wherever one says so.
-  std::optional<Release> said;
-  for (const auto& answer : answers) {
-    if (!answer || !*answer || std::holds_alternative<NotOurs>(**answer) == (decision == Decision::carried)) {
-      continue;
-    }
-    if (!said || std::holds_alternative<StillHeld>(**answer)) {
-      said = **answer;
-    }
-  }
-  return *said;
+  return merged_release(answers, decision == Decision::carried);
 }
 
-// A quorum is enough: who lets go of the lock says so on one of them at least.
+void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced,
+                               Millis within)
+{
+  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, StopToken stop) {
+    const ReleaseOptions release_options{.keep = Millis{0}, .succeeded = false, .announced = announced};
+    const CallLimits limit{.deadline = clock.now() + within, .stop = stop};
+    const auto released = at.store->release(spec, hold, release_options, limit);
+    if (!released) {
+      at.unreleased.push_back({.spec = spec, .hold = hold, .expires_at = clock.now() + spec.ttl});
+    }
+    return static_cast<bool>(released);
+  };
+  m_workers[server]->post(topic_of(spec.name, hold), ServerWorker::PostMode::replace, task);
+}
+
+// A quorum of servers is enough, because a holder announces its release on at least one of them.
 Result<std::unique_ptr<Listener>> QuorumStore::listen(std::span<const LockSpec> specs, const Owner& owner,
                                                       const CallLimits& limit)
 {
-  using Ear = std::unique_ptr<Listener>;
-  const std::size_t quorum = majority();
-  const auto count = [](const Answers<Ear>& answers) { return tally(answers, [](const Ear&) { return true; }); };
-  auto answers = consult<Ear>(
-      Subject{"listen " + topic_of(specs.front().name, owner)}, limit,
-      [all = std::vector(specs.begin(), specs.end()), owner](QuorumServer& server,
-                                                             const CallLimits& within) -> Result<Ear> {
-        auto ear = server.store->listen(all, owner, within);
-        auto hears = ear ? Result<Done>(Done{}) : Result<Done>(ear.error());
-        for (std::size_t which = 0; hears && which < all.size(); ++which) {
-          hears = (*ear)->hear_releases(which, within);
-        }
-        return hears ? std::move(ear) : Result<Ear>(hears.error());
+  auto [answers, decision] = prove<ListenerPtr>(
+      Subject{"listen " + topic_of(specs.front().name, owner)}, majority(), limit,
+      [all = std::vector(specs.begin(), specs.end()), owner](QuorumServer& server, const CallLimits& within) {
+        return listen_for_releases(server, all, owner, within);
       },
-      [&](const auto& so_far) { return decide_proof(count(so_far), quorum) != Decision::open; });
-
-  if (decide_proof(final_tally(count(answers)), quorum) != Decision::carried) {
-    return no_quorum(answers, quorum);
+      [](const ListenerPtr&) { return true; });
+  if (decision != Decision::carried) {
+    return no_quorum(answers, majority());
   }
-  std::vector<Ear> ears;
+  std::vector<ListenerPtr> listeners;
   for (auto& answer : answers) {
     if (answer && *answer) {
-      ears.push_back(std::move(**answer));
+      listeners.push_back(std::move(**answer));
     }
   }
-  return Ear(std::make_unique<QuorumListener>(std::move(ears), specs.size(), quorum, m_backoff));
+  return ListenerPtr(std::make_unique<QuorumListener>(std::move(listeners), specs.size(), majority(), m_backoff));
 }
 
 }  // namespace rlock

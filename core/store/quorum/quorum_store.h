@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock on several independent servers at once (Redlock): held by who holds it on a quorum of them.
+// A lock on several independent servers (Redlock): the client that holds it on a quorum of them is the holder.
 //
-// Everybody is asked at the same time, each on a thread of its own, and the answer is there as soon as further answers
-// cannot change it; servers that are down, slow, read-only or hung are a no, and delay nothing unless they are needed.
-// An attempt that is not granted is released everywhere, also where no answer came, and its owner is never used again: a
-// release that is delivered late must not end a later grant. When several clients got a part of the servers each, the
-// attempt is tied (Busy::tied): the caller asks again after a random pause. There is no line, because N queues have no
-// common order: a waiter waits for a word from any server (Busy::again_in says for how long at most).
+// All servers are asked at the same time, each on a thread of its own, and the store answers as soon as further answers cannot
+// change the result. A server that is down, slow, read-only or hung counts as a no and delays nothing unless it is needed. An
+// attempt that is not granted is released on all servers, also on those that did not answer, and its owner is never used again,
+// so that a release that arrives late cannot end a later grant. When several clients get a part of the servers each, the
+// attempt is tied (Busy::tied): the caller asks again after a random pause. There is no queue, because the queues of N servers
+// have no common order: a waiter waits for a message from any server, for Busy::again_in at most.
 //
-// The fencing number. Each server gives out max(last + 1, its time); ours is the greatest of those that were granted,
-// and it is written back to a quorum before the lock counts as taken. Without that it would not grow: the greatest may
-// come from a server, one whose clock is ahead, that has no part in the next quorum. With it any later quorum shares a
-// server with ours that has seen our number, and gives a greater one. That costs one round trip more, except with
-// QuorumRule::all. It does not hold across a restart that loses a server's data while clocks are further apart than the
-// longest ttl in use; and two who hold permits at the same time may, by a chance of one microsecond, have the same.
+// The fencing number. Each server grants max(last + 1, its time). The lock's number is the greatest that was granted, and the
+// store writes it back to a quorum before the lock counts as taken. Otherwise the number would not always grow: the greatest
+// may come from a server whose clock is ahead and that has no part in the next quorum. After the write every later quorum
+// shares a server that knows the number and grants a greater one. That costs one more round trip, except with
+// QuorumRule::all. The number may not grow across a restart that loses a server's data while clocks are further apart than the
+// longest ttl in use. Two holders of permits may have the same number, with the probability of one microsecond.
 //
-// A server that lost its data may have forgotten a lock that is still held elsewhere. So each server has a marker that tells since
-// when it has its data (lua/single/marker.lua), and its grants count only when that is longer ago than the longest ttl in
-// use. Each grant tells every server its ttl, renewals do now and then, and the longest that any server knows is taken. Once a
-// server counts its marker says so: a longer ttl that is used later was not forgotten by it. Also
-// a server that rlock is used on for the first time waits for that: whether it is new or was flushed cannot be told.
-// An attempt that fails only because too few servers are old enough is Busy, with the reason in Busy::unfit.
-// What the marker does not see: a step of the server's clock forwards, in the time between the loss and its being over; the loss
-// of every server's data at once, longest ttl included (then the ttl that is asked for decides); a longer ttl that only servers
-// know which do not answer; and clients that disagree about the restart guard.
+// The restart guard. A server that lost its data may have forgotten a lock that is still held elsewhere. So each server has a
+// marker that tells since when it has its data (lua/single/marker.lua), and its grants count only when that is longer ago than
+// the longest ttl in use. Each grant tells every server its ttl, renewals do so now and then, and the longest ttl that any
+// server knows is taken. When a server counts, its marker records that: it has not forgotten a longer ttl that is used later.
+// A server that rlock uses for the first time waits too, because a new server looks like a flushed one. An attempt that fails
+// only because too few servers are old enough is Busy, with the reason in Busy::unfit. The guard does not notice: a step of the
+// server's clock forwards while it waits; the loss of the data of all servers at once, the longest ttl included (then the ttl
+// of the request decides); a longer ttl that only silent servers know; clients that disagree about the guard.
 //
-// A server that comes back after the lock was taken has no part in it: nobody re-creates a key that is gone. So a
-// lock that lives through outages gets narrower; the next acquisition is whole again.
+// A server that comes back after the lock was taken has no part in it, because no client re-creates a key that is gone. A lock
+// that lives through outages is held on fewer servers; the next acquisition uses all of them again.
 #pragma once
 
-#include "base/parallel_query.h"
 #include "lock/store.h"
+#include "store/quorum/answers.h"
 #include "store/quorum/quorum.h"
+#include "store/quorum/restart_guard.h"
 #include "store/quorum/server_worker.h"
 
 #include <functional>
@@ -45,17 +45,6 @@ namespace rlock {
 
 struct Subject;
 
-// By server; missing: no answer so far.
-template <typename T>
-using Answers = Replies<Result<T>>;
-
-// What a server said to a request for a lock.
-struct Vote {
-  std::string shown;
-  Attempt attempt;
-  std::optional<DataAge> data;  // missing: the server has no marker
-};
-
 struct QuorumPolicy {
   QuorumRule rule = QuorumRule::majority;
   // How old the data of a server must be for its grant to count; missing: as old as the longest ttl in use.
@@ -64,9 +53,9 @@ struct QuorumPolicy {
 
 class QuorumStore final : public LockStore {
  public:
-  // `clock` must outlive it; two servers at least. std::system_error: no descriptors to be had.
+  // `clock` must outlive it; at least two servers. std::system_error: no free descriptors.
   QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
-  ~QuorumStore() override;  // gives what is still to be sent a moment to be sent
+  ~QuorumStore() override;  // lets the workers send what is posted, for a moment
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
@@ -91,40 +80,51 @@ class QuorumStore final : public LockStore {
   void rest() override;
 
  private:
+  template <typename T>
+  struct Query {
+    std::shared_ptr<PendingReplies<Result<T>>> pending;
+    std::vector<bool> unresponsive;  // by server
+  };
+  template <typename T>
+  struct Proof {
+    Answers<T> answers;
+    Decision decision;
+  };
+  template <typename T, typename Request>
+  Query<T> post_all(const Subject& subject, Instant deadline, Request request);
+  template <typename T, typename Request, typename MeansYes>
+  Proof<T> prove(const Subject& subject, std::size_t quorum, const CallLimits& limit, Request request,
+                 MeansYes means_yes);
+  template <typename T, typename Request, typename Enough>
+  Answers<T> ask_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
+
+  Answers<Vote> ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit);
+  Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                             const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit);
+  Result<Attempt> not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within);
+  Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took);
+  void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
+  void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
+                 Millis within);
+  void post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
+
   using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
   Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                            const CallLimits& limit);
-
-  template <typename T>
-  struct Asked {
-    std::shared_ptr<PendingReplies<Result<T>>> round;
-    std::vector<bool> lame;  // whose answers are not worth waiting for
-  };
-  template <typename T, typename Request>
-  Asked<T> post_all(const Subject& subject, Instant deadline, Request request);
-  template <typename T, typename Request, typename Enough>
-  Answers<T> consult(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
-  template <typename T, typename Request, typename Enough>
-  Answers<T> consult_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
-
-  Answers<Vote> ask_for(const LockSpec& spec, const Owner& owner, std::size_t quorum, const CallLimits& limit);
-  Result<Attempt> settle(const LockSpec& spec, const Owner& owner, const Granted& granted,
-                         const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit);
-  void spread(const Answers<Vote>& votes, Millis longest, Millis within);
-  void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
-                 Millis within);
-  void post_release(std::size_t member, const LockSpec& spec, const Hold& hold, bool announced, Millis within);
-  Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, std::size_t quorum, Millis took);
   Result<LockState> merged(const LockName& name, Answers<LockState> answers) const;
 
-  [[nodiscard]] std::size_t size() const { return m_members.size(); }
+  [[nodiscard]] std::size_t size() const { return m_workers.size(); }
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }
+  [[nodiscard]] std::size_t quorum_of(const LockSpec& spec) const
+  {
+    return quorum_size(m_policy.rule, spec.mode, size());
+  }
 
   QuorumPolicy m_policy;
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
-  std::vector<std::unique_ptr<ServerWorker>> m_members;
+  std::vector<std::unique_ptr<ServerWorker>> m_workers;
 };
 
 }  // namespace rlock

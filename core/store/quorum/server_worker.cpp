@@ -12,7 +12,7 @@
 namespace rlock {
 namespace {
 
-// A new one would take a descriptor, and there may be none.
+// Makes the source usable again: a new one would need a descriptor, and there may be none.
 void withdraw(const StopSource& stop)
 {
   std::uint64_t requests = 0;
@@ -23,7 +23,7 @@ void withdraw(const StopSource& stop)
 
 ServerWorker::ServerWorker(QuorumServer server) : m_server(std::move(server)) {}
 
-void ServerWorker::rest()
+void ServerWorker::stop_thread()
 {
   if (!m_thread.joinable()) {
     return;
@@ -31,26 +31,26 @@ void ServerWorker::rest()
   {
     const std::lock_guard guard(m_mutex);
     m_over = true;
-    cut_off();
+    interrupt();
   }
   m_news.notify_one();
   m_thread.join();
   m_over = false;
 }
 
-bool ServerWorker::post(std::string topic, Word word, Task task)
+bool ServerWorker::post(std::string topic, PostMode mode, Task task)
 {
-  bool lame = false;
+  bool unresponsive = false;
   {
     const std::lock_guard guard(m_mutex);
-    lame = m_failed || m_busy || !m_posted.empty();
-    if (word == Word::urgent) {
-      cut_off();
+    unresponsive = m_failed || m_busy || !m_posted.empty();
+    if (mode == PostMode::interrupt) {
+      interrupt();
     }
     std::erase_if(m_posted, [&](const Posted& earlier) {
-      return earlier.topic == topic && (word != Word::further || earlier.word == Word::further);
+      return earlier.topic == topic && (mode != PostMode::repeat || earlier.mode == PostMode::repeat);
     });
-    m_posted.push_back({std::move(topic), word, std::move(task)});
+    m_posted.push_back({std::move(topic), mode, std::move(task)});
   }
   if (!m_thread.joinable()) {
     try {
@@ -60,10 +60,10 @@ bool ServerWorker::post(std::string topic, Word word, Task task)
     }
   }
   m_news.notify_one();
-  return lame;
+  return unresponsive;
 }
 
-void ServerWorker::cut_off()
+void ServerWorker::interrupt()
 {
   if (m_busy && !m_interrupted) {
     m_interrupted = true;
@@ -71,11 +71,11 @@ void ServerWorker::cut_off()
   }
 }
 
-void ServerWorker::hurry()
+void ServerWorker::interrupt_for_next()
 {
   const std::lock_guard guard(m_mutex);
   if (!m_posted.empty()) {
-    cut_off();
+    interrupt();
   }
 }
 

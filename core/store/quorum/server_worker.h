@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server of a quorum, asked on a thread of its own.
+// One server of a quorum and the thread that asks it. Because of the thread a store needs no asynchronous form of what it does
+// for one answer: resolving a name, connecting, authenticating, sending a script that the server does not know yet.
 //
-// A thread, because then connecting, looking up a name, authenticating, sending a script that is not known yet and all
-// else that a store does for one answer needs no second form that can be left half-way. What is asked of a server is
-// asked one after the other, each answer belongs to the request that waited for it, and a request that gets none costs its
-// connection: a late answer finds nobody.
+// The requests to a server run one after the other, so each answer belongs to the request that waits for it. A request without
+// an answer costs its connection, so a late answer cannot be taken for the answer to another request.
 #pragma once
 
 #include "lock/data_age.h"
@@ -26,65 +25,68 @@ namespace rlock {
 struct Unreleased {
   LockSpec spec;
   Hold hold;
-  Instant over;  // when the lock has ended by itself
+  Instant expires_at;  // when the lock has ended by itself
 };
 
 struct QuorumServer {
   std::string shown;  // for people
   std::unique_ptr<LockStore> store;
-  // Since when it has its data. Missing: it never loses its data.
+  // Tells and asks since when the server has its data. Missing: the server never loses its data.
   std::function<Result<DataAge>(const MarkerNews&, const CallLimits&)> marker;
   std::int64_t has_data_since = 0;          // DataAge::since of the last answer
-  Millis told_ttl{0};                       // the longest ttl that it was told,
-  Instant tell_again_at{};                  // until when that is enough
-  std::vector<Unreleased> unreleased = {};  // released before anything else is acquired there
+  Millis told_ttl{0};                       // the longest ttl that the marker was told
+  Instant tell_again_at{};                  // when the marker has to be told the same ttl again
+  std::vector<Unreleased> unreleased = {};  // released before the next acquisition on this server
 };
 
-// The thread is started by the first request. Its methods are for one other thread.
+// The methods are for one thread, which is not the worker's. The worker's thread starts with the first request.
 class ServerWorker {
  public:
-  // False: there was no answer. Called from the thread; over soon when the stop is readable.
+  // Runs on the worker's thread and ends soon after `stop` is requested. False: the server did not answer.
   using Task = std::function<bool(QuorumServer& server, StopToken stop)>;
 
-  explicit ServerWorker(QuorumServer server);  // std::system_error: no descriptor to be had
-  ~ServerWorker() { rest(); }                  // what was not begun never is
+  // How a request meets the waiting requests of the same topic, so that requests to a server that hangs do not pile up.
+  enum class PostMode {
+    repeat,     // takes the place of a waiting `repeat`, and is sent after all others
+    replace,    // takes the place of all of them
+    interrupt,  // the same, and interrupts the request that is in progress, whatever its topic
+  };
+
+  explicit ServerWorker(QuorumServer server);  // std::system_error: no free descriptor
+  ~ServerWorker() { stop_thread(); }           // requests that have not begun never run
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  // After all that was posted before. But a last word goes instead of all that was posted on the same topic and has not
-  // begun, and a further one instead of such a one: what is asked of a server that hangs does not pile up. An urgent
-  // one is a last one for which what is being asked is cut off.
-  // True: the answer is not worth waiting for, because there was none to the request before, or is none yet.
-  enum class Word { further, last, urgent };
-  // Where there is no thread to be had it is not asked, and no answer comes.
-  bool post(std::string topic, Word word, Task task);
+  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet. Where the
+  // system has no thread left, the task does not run before the next post.
+  bool post(std::string topic, PostMode mode, Task task);
 
-  // Cuts off what is being asked if there is more to ask.
-  void hurry();
+  // Interrupts the request in progress if others are waiting.
+  void interrupt_for_next();
   [[nodiscard]] bool is_idle() const;
 
-  // Cuts off what is being asked, and ends the thread until the next post.
-  void rest();
+  // Interrupts the request in progress and ends the thread until the next post.
+  void stop_thread();
 
  private:
   struct Posted {
     std::string topic;
-    Word word;
+    PostMode mode;
     Task task;
   };
   void work();
-  void cut_off();  // with m_mutex held
+  void interrupt();  // with m_mutex held
 
-  QuorumServer m_server;  // the thread's own
+  QuorumServer m_server;  // used by the worker's thread alone
   mutable std::mutex m_mutex;
   std::condition_variable m_news;
-  std::deque<Posted> m_posted;  // this and the rest: guarded by m_mutex
+  std::deque<Posted> m_posted;  // guarded by m_mutex, like all that follows but the thread
   bool m_busy = false;
-  bool m_failed = false;
-  bool m_interrupted = false;
+  bool m_failed = false;       // the last request had no answer
+  bool m_interrupted = false;  // the request in progress
   bool m_over = false;
   StopSource m_stop;
-  std::thread m_thread;  // not guarded
+  std::thread m_thread;
 };
 
 }  // namespace rlock

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answers of several servers to one question, and how they are counted.
+#pragma once
+
+#include "base/parallel_query.h"
+#include "base/result.h"
+#include "store/quorum/quorum.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace rlock {
+
+// By server; missing: no answer yet.
+template <typename T>
+using Answers = Replies<Result<T>>;
+
+// Each answer is an Error, a yes or a no; `means_yes` tells the values apart.
+template <typename T, typename MeansYes>
+Tally tally(const Answers<T>& answers, MeansYes means_yes)
+{
+  Tally all;
+  for (const auto& answer : answers) {
+    if (!answer) {
+      ++all.silent;
+    } else if (!*answer) {
+      ++all.failed;
+    } else if (means_yes(**answer)) {
+      ++all.yes;
+    } else {
+      ++all.no;
+    }
+  }
+  return all;
+}
+
+// A server that is silent until the end has failed.
+inline Tally final_tally(Tally all)
+{
+  all.failed += std::exchange(all.silent, 0);
+  return all;
+}
+
+// Why there is no quorum, for people: the first reason, and how many more. The code is that of an error that may pass, unless
+// the errors that do not pass prevent a quorum by themselves. Silent servers are counted only where the others do not prevent it.
+template <typename T>
+Error no_quorum(const Answers<T>& answers, std::size_t quorum)
+{
+  const std::size_t spare = answers.size() - quorum;
+  const Tally all = tally(answers, [](const T&) { return true; });
+  const Error* first = nullptr;
+  const Error* first_lasting = nullptr;
+  std::size_t lasting = 0;
+  for (const auto& answer : answers) {
+    if (!answer || *answer) {
+      continue;
+    }
+    const Error& error = answer->error();
+    first = first != nullptr ? first : &error;
+    if (!is_passing(error.fault) && error.fault != ErrorCode::interrupted) {
+      ++lasting;
+      first_lasting = first_lasting != nullptr ? first_lasting : &error;
+    }
+  }
+  const Error silence{ErrorCode::unreachable, "no answer in time (raise --server-timeout)"};
+  const std::size_t failed = all.failed > spare ? all.failed : all.failed + all.silent;
+  const Error& why = lasting > spare ? *first_lasting : first != nullptr ? *first : silence;
+  return {lasting > spare ? why.fault : ErrorCode::unreachable,
+          std::to_string(failed) + " of " + std::to_string(answers.size()) + " servers failed, and it takes " +
+              std::to_string(quorum) + ": " + why.text +
+              (failed > 1 ? ", and " + std::to_string(failed - 1) + " more" : "")};
+}
+
+}  // namespace rlock

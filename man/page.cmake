@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DRLOCK=program -DIN=page.in -DOUT=page -P page.cmake: what help says takes the place of @verb NAME@ and @verbs@.
+# cmake -DRLOCK=program -DIN=page.in -DOUT=page -P page.cmake: replaces @verb NAME@ and @verbs@ by the output of rlock help.
 file(READ ${IN} page)
 string(REGEX MATCHALL "@verb [a-z-]+@" places "${page}")
 foreach(place IN LISTS places)

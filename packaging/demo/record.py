@@ -4,7 +4,7 @@
 
 Each terminal is a shell on a pty in a UTS namespace of its own (unshare(1)), so that it has a host name. The keys are
 typed by this script; every byte of the answers is rlock's, the shell's or the job's, shown at the time at which it came.
-The server is a private one (`local:`) in a temporary directory. Needs Linux, Python 3.9, unshare and redis-server.
+The server is a private one (`local:`) in a temporary directory. Needs Linux, root, Python 3.9, unshare and redis-server.
 """
 import fcntl
 import os

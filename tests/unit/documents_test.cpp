@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// README.md and core/ARCHITECTURE.md agree with the program and with the tree.
+#include "base/exit_code.h"
+#include "cli/help/help.h"
+#include "cli/verbs/table.h"
+#include "support/paths.h"
+#include "support/text_file.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const fs::path source = RLOCK_SOURCE_DIR;
+
+// The first capture of each match.
+std::vector<std::string> all_matches(const std::string& text, const char* pattern)
+{
+  const std::regex searched(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator each(text.begin(), text.end(), searched), end; each != end; ++each) {
+    found.push_back((*each)[1]);
+  }
+  return found;
+}
+
+std::string section_of(const std::string& page, const std::string& heading)
+{
+  const std::size_t begin = page.find("\n## " + heading);
+  REQUIRE_MESSAGE(begin != std::string::npos, heading);
+  return page.substr(begin, page.find("\n## ", begin + 1) - begin);
+}
+
+}  // namespace
+
+TEST_CASE("readme: it begins with the commands of a newcomer and fits on a page or two")
+{
+  const std::string readme = text_of(source / "README.md");
+  const auto blocks = all_matches(readme, "\n```[a-z]*\n([^`]*)```");
+  REQUIRE(blocks.size() >= 2);
+  CHECK(blocks[0] == "sh packaging/quickstart.sh\n");
+  CHECK(blocks[1] == "sh tests/run.sh\n");
+  CHECK(std::count(readme.begin(), readme.end(), '\n') <= 120);
+}
+
+TEST_CASE("readme: it names the exit codes of run")
+{
+  const std::string section = section_of(text_of(source / "README.md"), "Exit codes");
+  std::set<std::string> named;
+  for (const std::string& row : all_matches(section, "\n\\| ([0-9 ·]+) \\|")) {
+    for (const std::string& code : all_matches(row, "([0-9]+)")) {
+      named.insert(code);
+    }
+  }
+  std::set<std::string> known;
+  for (const ExitCodeRow& row : exit_codes) {
+    known.insert(std::to_string(static_cast<int>(row.code)));
+  }
+  known.erase("0");
+  known.erase("1");
+  CHECK(named == known);
+}
+
+TEST_CASE("readme: each command names a verb and options that exist")
+{
+  int calls = 0;
+  for (const std::string& call : all_matches(text_of(source / "README.md"), "\\b(r(?:lock |flock )[a-z-][^\n`|]*)")) {
+    const bool is_flock = call.starts_with("rflock");
+    const std::string verb = is_flock ? "flock" : all_matches(call, "^rlock ([a-z-]+)").at(0);
+    const auto found = cli::find_verb(verb);
+    if (!found) {
+      continue;  // a sentence
+    }
+    ++calls;
+    const std::string help = cli::help_of(**found);
+    const std::string options = call.substr(0, call.find(" -- "));
+    for (const std::string& option : all_matches(options, " (--?[a-zA-Z][a-z-]*)(?=[ );:]|$)")) {
+      CHECK_MESSAGE(std::regex_search(help, std::regex("[ ,]" + option + "[ ,;\n]")), option << " in " << call);
+    }
+  }
+  CHECK(calls >= 10);
+}
+
+TEST_CASE("architecture: each path that it names exists")
+{
+  const std::string page = text_of(source / "core" / "ARCHITECTURE.md");
+  int paths = 0;
+  for (const std::string& named : all_matches(page, "`((?:\\.\\./)?[a-z_]+/[a-z_/]+(?:\\.[a-z]+)?)`")) {
+    ++paths;
+    CHECK_MESSAGE((fs::exists(source / "core" / named) || fs::exists(source / named)), named);
+  }
+  CHECK(paths >= 20);
+}

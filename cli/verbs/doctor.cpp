@@ -43,7 +43,7 @@ constexpr std::array exits{
     config_exit,
 };
 
-constexpr std::string_view word_of(Health status)
+constexpr std::string_view word_of(CheckStatus status)
 {
   constexpr std::array<std::string_view, 4> words{"ok", "warn", "fail", "unknown"};
   return words[static_cast<std::size_t>(status)];
@@ -70,14 +70,15 @@ void tell(const std::vector<Finding>& findings, const std::string& server, const
 
 bool any_failed(const std::vector<Finding>& findings)
 {
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& each) { return each.status == Health::fail; });
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& each) { return each.status == CheckStatus::fail; });
 }
 
 Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw, Millis ttl)
 {
   const BootClock clock;
   SystemRng rng;
-  auto name = name_of_our_own(raw.keys.prefix.value_or(""), "doctor", rng);
+  auto name = random_lock_name(raw.keys.prefix.value_or(""), "doctor", rng);
   if (!name) {
     return name.error();
   }
@@ -121,19 +122,19 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
     if (!facts) {
       return facts.error();
     }
-    const auto findings = judge(*facts, *ttl);
+    const auto findings = check_server(*facts, *ttl);
     tell(findings, facts->server, raw, several);
     end = worse(end, facts->failure         ? exit_code_of(facts->failure->fault)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
     all.push_back(*facts);
   }
-  const auto together = rules_together(all);
+  const auto together = check_quorum(all);
   if (!together.empty()) {
     tell(together, server->shown(), raw, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
-  tell(rules_host(look_at_this_host(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
+  tell(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
   return ended(end);
 }
 

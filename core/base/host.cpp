@@ -35,7 +35,7 @@ bool has_proc() { return Fd(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC)).get
 
 }  // namespace
 
-HostFacts look_at_this_host(bool child_signal_ignored)
+HostFacts host_facts(bool child_signal_ignored)
 {
   constexpr std::pair<const char*, bool (*)()> ways[] = {{"pidfd_open", has_pidfds},
                                                          {"PR_SET_PDEATHSIG", has_death_signal},

@@ -13,6 +13,6 @@ struct HostFacts {
 };
 
 // Some system calls about this process; changes nothing. What was inherited of SIGCHLD only main can tell.
-HostFacts look_at_this_host(bool child_signal_ignored);
+HostFacts host_facts(bool child_signal_ignored);
 
 }  // namespace rlock

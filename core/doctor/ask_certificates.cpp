@@ -23,7 +23,7 @@ std::vector<HostPort> known_nodes(const Endpoint& cluster, const Facts& facts)
   return nodes;
 }
 
-std::vector<Endpoint> who_shows_one(const Endpoint& endpoint, const Facts& facts)
+std::vector<Endpoint> servers_with_tls(const Endpoint& endpoint, const Facts& facts)
 {
   std::vector<Endpoint> all;
   if (endpoint.kind == Endpoint::Kind::cluster) {
@@ -44,7 +44,7 @@ std::vector<Endpoint> who_shows_one(const Endpoint& endpoint, const Facts& facts
   return all;
 }
 
-// To see it takes no more than the handshake of TLS.
+// The TLS handshake alone shows the certificate.
 Endpoint without_login(Endpoint endpoint)
 {
   endpoint.user.clear();
@@ -61,14 +61,14 @@ std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Fa
                                               const Clock& clock)
 {
   const CallLimits limit{clock.now() + timeout, StopToken::never()};
-  return parallel_query(who_shows_one(endpoint, facts), clock, limit,
-                        [&](const Endpoint& one, const CallLimits& until) {
-                          const auto met = Connection::open(without_login(one), clock, until);
-                          const auto left = met ? met->certificate_left() : std::nullopt;
-                          return CertificateLife{one.shown(), left  ? Result(*left)
-                                                              : met ? Error{ErrorCode::internal, "it shows none"}
-                                                                    : met.error()};
-                        });
+  return parallel_query(
+      servers_with_tls(endpoint, facts), clock, limit, [&](const Endpoint& server, const CallLimits& until) {
+        const auto connection = Connection::open(without_login(server), clock, until);
+        const auto left = connection ? connection->certificate_left() : std::nullopt;
+        return CertificateLife{server.shown(), left         ? Result(*left)
+                                               : connection ? Error{ErrorCode::internal, "it shows no certificate"}
+                                                            : connection.error()};
+      });
 }
 
 }  // namespace rlock::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks those who lead to a server, or share its keys, about each other. Private to doctor.
+// Asks the sentinels of a server, and the nodes of a cluster, about each other. Private to doctor.
 #pragma once
 
 #include "doctor/facts.h"
@@ -9,11 +9,11 @@
 
 namespace rlock::doctor {
 
-// `timeout` bounds what each of them takes.
+// `timeout` bounds each answer.
 SentinelFacts ask_sentinels(const Endpoint& group, Millis timeout, const Clock& clock);
 ClusterFacts ask_cluster(Transport& transport, std::string_view route_key, Millis timeout, const Clock& clock);
 
-// Of all that speak TLS: the server, or its sentinels and who they name, or the nodes of the cluster.
+// Of each server that speaks TLS: the server itself; or its sentinels and the masters that they name; or the nodes of the cluster.
 std::vector<CertificateLife> ask_certificates(const Endpoint& endpoint, const Facts& facts, Millis timeout,
                                               const Clock& clock);
 

@@ -16,7 +16,7 @@ namespace {
 
 CallLimits within(Millis timeout, const Clock& clock) { return {clock.now() + timeout, StopToken::never()}; }
 
-Result<Done> fail_over_in(const Result<Reply>& reply, const std::string& where)
+Result<Done> check_quorum_reply(const Result<Reply>& reply, const std::string& where)
 {
   if (!reply) {
     return reply.error();
@@ -28,34 +28,34 @@ Result<Done> fail_over_in(const Result<Reply>& reply, const std::string& where)
   return no_quorum ? Error{ErrorCode::unfit, printable(reply->text)} : error_from_reply(reply->text, where);
 }
 
-SentinelSaid ask(const Endpoint& group, const HostPort& at, const CallLimits& limit, const Clock& clock)
+SentinelView ask(const Endpoint& group, const HostPort& at, const CallLimits& limit, const Clock& clock)
 {
   const std::string& name = group.sentinels.master;
-  SentinelSaid said{.where = show(at), .master = {}};
+  SentinelView view{.where = show(at), .master = {}};
   auto sentinel = Connection::open(sentinel_at(group, at), clock, limit);
   if (!sentinel) {
-    said.heard = sentinel.error();
-    return said;
+    view.answered = sentinel.error();
+    return view;
   }
   const auto named =
       sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name}, limit);
   if (!named || named->is_error()) {
-    said.heard = named ? error_from_reply(named->text, said.where) : named.error();
-    return said;
+    view.answered = named ? error_from_reply(named->text, view.where) : named.error();
+    return view;
   }
-  said.master = named_in(*named);
-  if (said.master) {
-    said.fail_over =
-        fail_over_in(sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "CKQUORUM", name}, limit), said.where);
+  view.master = named_in(*named);
+  if (view.master) {
+    view.can_fail_over = check_quorum_reply(
+        sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "CKQUORUM", name}, limit), view.where);
   }
-  return said;
+  return view;
 }
 
 // Each once.
-std::vector<HostPort> named_by(const std::vector<SentinelSaid>& said)
+std::vector<HostPort> masters_named_by(const std::vector<SentinelView>& views)
 {
   std::vector<HostPort> masters;
-  for (const SentinelSaid& each : said) {
+  for (const SentinelView& each : views) {
     if (each.master && std::find(masters.begin(), masters.end(), *each.master) == masters.end()) {
       masters.push_back(*each.master);
     }
@@ -67,14 +67,15 @@ std::vector<HostPort> named_by(const std::vector<SentinelSaid>& said)
 
 SentinelFacts ask_sentinels(const Endpoint& group, Millis timeout, const Clock& clock)
 {
-  auto said = parallel_query(group.sentinels.hosts, clock, within(timeout, clock),
-                             [&](const HostPort& at, const CallLimits& limit) { return ask(group, at, limit, clock); });
-  const auto meet = [&](const HostPort& at, const CallLimits& limit) {
-    const auto met = Connection::open(server_at(group, at), clock, limit);
-    return NamedMaster{at, met ? Result<Done>(Done{}) : met.error()};
+  auto views =
+      parallel_query(group.sentinels.hosts, clock, within(timeout, clock),
+                     [&](const HostPort& at, const CallLimits& limit) { return ask(group, at, limit, clock); });
+  const auto connect = [&](const HostPort& at, const CallLimits& limit) {
+    const auto connection = Connection::open(server_at(group, at), clock, limit);
+    return NamedMaster{at, connection ? Result<Done>(Done{}) : connection.error()};
   };
-  auto masters = parallel_query(named_by(said), clock, within(timeout, clock), meet);
-  return {.said = std::move(said), .masters = std::move(masters)};
+  auto masters = parallel_query(masters_named_by(views), clock, within(timeout, clock), connect);
+  return {.views = std::move(views), .masters = std::move(masters)};
 }
 
 }  // namespace rlock::doctor

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-// Asks one store, on one thread.
+// One store, used by one thread.
 class Bencher {
  public:
   Bencher(const BenchPlan& plan, LockName name, const Clock& clock, StopToken stop)
@@ -33,8 +33,7 @@ class Bencher {
       return store.error();
     }
     m_store = *std::move(store);
-    const auto state =
-        m_store->inspect(m_spec.name, limit());  // the connection is there, and the scripts are not timed
+    const auto state = m_store->inspect(m_spec.name, limit());  // connects before the measurement
     const auto first = state ? pair() : Result<Done>(state.error());
     m_acquire.clear(), m_release.clear();
     return first;
@@ -51,13 +50,13 @@ class Bencher {
     return Done{};
   }
 
-  // The next in line hears that it has the lock, and confirms it, as a waiting `run` does.
+  // The next waiter hears that it has the lock and confirms it, as a waiting `run` does.
   Result<Done> hand_over_until(Instant end)
   {
-    Owner holder = fresh();
+    Owner holder = fresh_owner();
     Result<Done> done = take(holder, {});
     while (done && m_clock.now() < end) {
-      const Owner next = fresh();
+      const Owner next = fresh_owner();
       done = hand_over(holder, next);
       holder = next;
     }
@@ -70,13 +69,13 @@ class Bencher {
   [[nodiscard]] const std::vector<Micros>& hand_over() const { return m_hand_over; }
 
  private:
-  Owner fresh() { return Owner::fresh(m_rng, ::getpid()); }
+  Owner fresh_owner() { return Owner::fresh(m_rng, ::getpid()); }
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_plan.server.timeout, m_stop}; }
   [[nodiscard]] Micros since(Instant start) const { return std::chrono::duration_cast<Micros>(m_clock.now() - start); }
 
-  Result<Done> take(const Owner& owner, const AcquireOptions& manner)
+  Result<Done> take(const Owner& owner, const AcquireOptions& options)
   {
-    const auto attempt = m_store->acquire(m_spec, owner, manner, limit());
+    const auto attempt = m_store->acquire(m_spec, owner, options, limit());
     if (!attempt) {
       return attempt.error();
     }
@@ -84,16 +83,16 @@ class Bencher {
     if (busy != nullptr && !busy->unfit.empty()) {
       return Error{ErrorCode::unfit, busy->unfit};
     }
-    const bool waits = manner.queues && std::holds_alternative<Busy>(*attempt);
+    const bool waits = options.queues && std::holds_alternative<Busy>(*attempt);
     return waits || std::holds_alternative<Granted>(*attempt)
                ? Result(Done{})
                : Error{ErrorCode::unfit,
-                       "a lock of our own was not granted (is the server slow, or about to lose its locks?)"};
+                       "a lock that no other client uses was not granted (is the server slow, or does it lose keys?)"};
   }
 
   Result<Done> pair()
   {
-    const Owner owner = fresh();
+    const Owner owner = fresh_owner();
     const Instant start = m_clock.now();
     const auto taken = take(owner, {});
     m_acquire.push_back(since(start));
@@ -136,19 +135,19 @@ class Bencher {
   std::vector<Micros> m_hand_over;
 };
 
-void sweep_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
+void delete_keys_everywhere(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock)
 {
   for (const Endpoint& endpoint : plan.server.endpoints) {
     const auto transport = open_transport(plan.server, endpoint, clock, StopToken::never());
     for (const LockName& name : names) {
-      if (transport && !sweep(**transport, name, {clock.now() + plan.server.timeout, StopToken::never()})) {
+      if (transport && !delete_lock_keys(**transport, name, {clock.now() + plan.server.timeout, StopToken::never()})) {
         break;
       }
     }
   }
 }
 
-// Each connection counts its own; the slowest to connect starts them all.
+// All connections start when the last one is connected.
 Result<double> pairs_per_second(const BenchPlan& plan, std::span<const LockName> names, const Clock& clock,
                                 StopToken stop)
 {
@@ -209,7 +208,7 @@ Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken s
   SystemRng rng;
   std::vector<LockName> names;
   while (names.size() < plan.connections) {
-    auto name = name_of_our_own(plan.prefix, "bench", rng);
+    auto name = random_lock_name(plan.prefix, "bench", rng);
     if (!name) {
       return name.error();
     }
@@ -221,7 +220,7 @@ Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken s
   } catch (const std::system_error& refused) {
     result = Error{ErrorCode::os, "cannot start a thread for each connection: " + refused.code().message()};
   }
-  sweep_everywhere(plan, names, clock);
+  delete_keys_everywhere(plan, names, clock);
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast locks are on this server, asked with locks of our own.
+// Measures how fast locks are on a server, with locks that no other client uses.
 #pragma once
 
 #include "doctor/distribution.h"
@@ -13,20 +13,19 @@ namespace rlock {
 struct BenchPlan {
   ServerSpec server;
   std::string prefix;    // where this user may take locks
-  unsigned connections;  // that take and release at once, each a lock of its own
-  Millis time;           // for each of the measurements
+  unsigned connections;  // that take and release at the same time, each a lock of its own
+  Millis time;           // of each measurement
 };
 
 struct BenchResult {
-  Distribution acquire;  // of a free lock, one after the other
+  Distribution acquire;  // of a free lock
   Distribution release;
-  std::optional<Distribution>
-      hand_over;                // from releasing to the next in line having it; nobody stands in line for a quorum
-  double pairs_per_second = 0;  // of all connections together
+  std::optional<Distribution> hand_over;  // from the release until the next waiter has the lock; missing for a quorum
+  double pairs_per_second = 0;            // acquire and release, of all connections together
 };
 
-// A thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted, unless the server
-// cannot be reached any more.
+// Uses a thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted, unless the
+// server can no longer be reached.
 Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -4,6 +4,7 @@
 #include "doctor/ask_group.h"
 #include "doctor/probe.h"
 #include "server/direct.h"
+#include "server/group.h"
 
 #include <algorithm>
 #include <array>
@@ -22,15 +23,15 @@ constexpr auto settings =
 constexpr auto cluster_settings =
     std::to_array<std::string_view>({"cluster-require-full-coverage", "cluster-allow-pubsubshard-when-down"});
 
-class Examiner {
+class ServerQueries {
  public:
-  Examiner(Transport& transport, const Examination& what, const Clock& clock)
-      : m_transport(transport), m_what(what), m_clock(clock)
+  ServerQueries(Transport& transport, const CollectOptions& options, const Clock& clock)
+      : m_transport(transport), m_options(options), m_clock(clock)
   {
   }
 
-  // TIME is what every user of rlock may ask; it tells the round trip and the clock at once.
-  Result<Tick> tick()
+  // Every user of rlock may call TIME. It tells the round trip and the clock.
+  Result<ClockSample> clock_sample()
   {
     const std::array<std::string_view, 1> argv{"TIME"};
     const Instant sent = m_clock.now();
@@ -44,10 +45,9 @@ class Examiner {
     if (seconds == 0) {
       return Error{ErrorCode::internal, "the answer to TIME makes no sense"};
     }
-    return Tick{.sent = sent,
-                .answered = answered,
-                .wall_us = wall_clock_ms() * 1000,
-                .server_us = seconds * 1'000'000 + micros};
+    return ClockSample{.sent_at = sent,
+                       .heard_at = answered,
+                       .server = std::chrono::seconds(seconds) + std::chrono::microseconds(micros)};
   }
 
   Result<Fields> info()
@@ -57,7 +57,7 @@ class Examiner {
     return reply ? Result(Fields::of_info(reply->text)) : Result<Fields>(reply.error());
   }
 
-  // One by one, for before Redis 7 it answers one pattern at a time; one that it does not know is no error.
+  // One request for each setting, because CONFIG GET takes one pattern before Redis 7. An unknown setting is no error.
   Result<Fields> config()
   {
     std::vector<std::string_view> names(settings.begin(), settings.end());
@@ -81,8 +81,8 @@ class Examiner {
   }
 
  private:
-  [[nodiscard]] const std::string& route() const { return m_what.name.text(); }
-  [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_what.timeout, StopToken::never()}; }
+  [[nodiscard]] const std::string& route() const { return m_options.name.text(); }
+  [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_options.timeout, StopToken::never()}; }
 
   static std::int64_t part(const Reply& reply, std::size_t at)
   {
@@ -95,17 +95,17 @@ class Examiner {
   }
 
   Transport& m_transport;
-  const Examination& m_what;
+  const CollectOptions& m_options;
   const Clock& m_clock;
 };
 
 template <typename T>
-std::optional<T> if_told(Result<T> result)
+std::optional<T> value_or_missing(Result<T> result)
 {
   return result ? std::optional<T>(*std::move(result)) : std::nullopt;
 }
 
-// Whom the server does not let in is refused everything.
+// A user that cannot log in is refused everything.
 bool is_shut_out(const Facts& facts)
 {
   return !facts.info && !facts.probe && facts.probe.error().fault == ErrorCode::refused;
@@ -120,7 +120,7 @@ bool is_on_this_host(const Endpoint& endpoint)
   return endpoint.kind != Endpoint::Kind::tcp || is_loopback(endpoint.host);
 }
 
-// Deletes a key that is not there. `anonymous`: a way to the same server without a name and a password.
+// Deletes a key that does not exist. `anonymous` leads to the same server without a name and a password.
 Anonymous try_to_delete(Transport& anonymous, const LockName& name, const CallLimits& limit)
 {
   const std::array<std::string_view, 2> argv{"DEL", name.text()};
@@ -141,43 +141,45 @@ std::string host_of(const Endpoint& endpoint)
   }
 }
 
-// All that is asked of the server itself; until it does not answer.
-void ask_the_server(Facts& facts, Examiner& ask, Transport& transport, const Examination& what, const Clock& clock,
-                    Rng& rng)
+void add_clock_sample(Facts& facts, ServerQueries& server)
 {
-  const auto first = ask.tick();
+  if (auto sample = server.clock_sample()) {
+    facts.clock_samples.push_back(*sample);
+    facts.local_time = Millis(wall_clock_ms());
+  }
+}
+
+// Asks the server itself; stops at the first question if there is no answer.
+void ask_the_server(Facts& facts, ServerQueries& server, Transport& transport, const CollectOptions& options,
+                    const Clock& clock, Rng& rng)
+{
+  const auto first = server.clock_sample();
   const bool refused = !first && first.error().fault == ErrorCode::refused;
   if (!first && !refused) {
     facts.failure = first.error();
     return;
   }
   for (int i = 0; first && i < round_trips; ++i) {
-    if (auto tick = ask.tick()) {
-      facts.ticks.push_back(*tick);
-    }
+    add_clock_sample(facts, server);
   }
-  facts.info = if_told(ask.info());
-  facts.config = if_told(ask.config());
-  facts.probe = try_a_lock(transport, what.name, what.ttl, what.timeout, clock, rng);
+  facts.info = value_or_missing(server.info());
+  facts.config = value_or_missing(server.config());
+  facts.probe = probe_lock(transport, options.name, options.ttl, options.timeout, clock, rng);
   if (refused && is_shut_out(facts)) {
     facts.failure = first.error();
     return;
   }
   if (transport.is_cluster()) {
-    facts.cluster = doctor::ask_cluster(transport, what.name.text(), what.timeout, clock);
+    facts.cluster = doctor::ask_cluster(transport, options.name.text(), options.timeout, clock);
   }
 }
 
-// A cluster that does not know who serves the slots answers nothing else; a node of it still tells why.
-void ask_a_node(Facts& facts, const Endpoint& endpoint, const Examination& what, const Clock& clock)
+// A cluster that does not know which nodes serve the slots answers no request for a key, but its nodes tell why.
+void ask_a_node(Facts& facts, const Endpoint& endpoint, const CollectOptions& options, const Clock& clock)
 {
   for (const HostPort& at : endpoint.nodes) {
-    Endpoint node = endpoint;
-    node.kind = Endpoint::Kind::tcp;
-    node.host = at.host;
-    node.port = at.port;
-    Direct direct(node, clock);
-    auto told = doctor::ask_cluster(direct, "", what.timeout, clock);
+    Direct direct(server_at(endpoint, at), clock);
+    auto told = doctor::ask_cluster(direct, "", options.timeout, clock);
     if (told.info) {
       facts.cluster = std::move(told);
       return;
@@ -195,29 +197,27 @@ Endpoint without_password(Endpoint endpoint)
   return endpoint;
 }
 
-Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
+Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
                     const Clock& clock, Rng& rng)
 {
   Facts facts;
   facts.server = endpoint.shown();
   facts.host = host_of(endpoint);
   facts.asked_on_its_host = is_on_this_host(endpoint);
-  Examiner ask(transport, what, clock);
-  ask_the_server(facts, ask, transport, what, clock, rng);
+  ServerQueries server(transport, options, clock);
+  ask_the_server(facts, server, transport, options, clock, rng);
   if (facts.failure) {
-    ask_a_node(facts, endpoint, what, clock);
+    ask_a_node(facts, endpoint, options, clock);
   } else {
-    facts.anonymous = try_to_delete(anonymous, what.name, {clock.now() + what.timeout, StopToken::never()});
+    facts.anonymous = try_to_delete(anonymous, options.name, {clock.now() + options.timeout, StopToken::never()});
   }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
-    facts.sentinels = doctor::ask_sentinels(endpoint, what.timeout, clock);
+    facts.sentinels = doctor::ask_sentinels(endpoint, options.timeout, clock);
   }
-  facts.certificates = doctor::ask_certificates(endpoint, facts, what.timeout, clock);
-  if (!facts.ticks.empty()) {
-    clock.sleep_until(facts.ticks.front().sent + 1s, StopToken::never());
-    if (auto tick = ask.tick()) {
-      facts.ticks.push_back(*tick);
-    }
+  facts.certificates = doctor::ask_certificates(endpoint, facts, options.timeout, clock);
+  if (!facts.clock_samples.empty()) {
+    clock.sleep_until(facts.clock_samples.front().sent_at + 1s, StopToken::never());
+    add_clock_sample(facts, server);
   }
   return facts;
 }

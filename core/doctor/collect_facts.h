@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks one server, and who leads to it, all that the doctor wants to know.
+// Collects the facts about one server: asks it, its sentinels and the nodes of its cluster.
 #pragma once
 
 #include "doctor/facts.h"
@@ -9,18 +9,18 @@
 
 namespace rlock {
 
-struct Examination {
-  LockName name;   // of a lock of our own, see name_of_our_own
-  Millis ttl;      // that locks here are to have
+struct CollectOptions {
+  LockName name;   // of a trial lock, see random_lock_name
+  Millis ttl;      // that the locks on this server will have
   Millis timeout;  // bounds each answer
 };
 
-// The same place for a client without a name and a password.
+// The same endpoint for a client without a name and a password.
 Endpoint without_password(Endpoint endpoint);
 
-// Takes about a second, for the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the same without
-// a password.
-Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const Examination& what,
+// Takes about a second, because of the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the same
+// without a password.
+Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
                     const Clock& clock, Rng& rng);
 
 }  // namespace rlock

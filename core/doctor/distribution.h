@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long something took, many times.
+// The distribution of many measured times.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace rlock {
 using Micros = std::chrono::microseconds;
 
 struct Bucket {
-  Micros most;  // what is in it took no longer; and longer than that of the bucket before
+  Micros most;  // upper bound; the bucket before has the lower bound
   std::size_t count;
 };
 
@@ -25,7 +25,7 @@ struct Distribution {
   std::vector<Bucket> histogram;  // 1, 2, 5, 10, … from the first that is not empty to the last
 };
 
-// Pure. The p-th percentile is the least value that p % of all do not exceed.
+// Pure. The p-th percentile is the least value that p % of all times do not exceed.
 Distribution distribution_of(std::vector<Micros> times);
 
 }  // namespace rlock

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found out about one server, as it said it. What is missing was not permitted.
+// What one server told about itself, and what others told about it. A missing value was not permitted.
 #pragma once
 
-#include "base/clock.h"
+#include "base/clock_sample.h"
 #include "base/result.h"
 #include "server/url.h"
 
@@ -24,55 +24,48 @@ class Fields {
   void set(std::string name, std::string value) { m_all.insert_or_assign(std::move(name), std::move(value)); }
 
   [[nodiscard]] std::optional<std::string> text(std::string_view name) const;
-  [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const;  // also missing when it is none
+  [[nodiscard]] std::optional<std::int64_t> number(
+      std::string_view name) const;  // missing as well when it is no number
 
  private:
   std::map<std::string, std::string, std::less<>> m_all;
 };
 
-// One look at the server's clock.
-struct Tick {
-  Instant sent;
-  Instant answered;
-  std::int64_t wall_us;    // our time of day when it was answered
-  std::int64_t server_us;  // its own
-};
-
-// What became of a lock of our own that was taken, refused to another, renewed and released.
+// What became of a lock that the doctor took, refused to another owner, renewed and released.
 struct Probe {
-  std::int64_t eavesdroppers = 0;  // clients that hear what is said to any owner
-  bool heard = false;              // whether the owner heard what was said to it
+  std::int64_t global_listeners = 0;  // clients that hear the messages to every owner (PSUBSCRIBE)
+  bool heard = false;                 // whether the owner heard a message to it
 };
 
-// How long the certificate of one of the servers, or sentinels, is still good.
+// How long the certificate of a server or sentinel is still valid.
 struct CertificateLife {
   std::string where;  // as Endpoint::shown
   Result<std::chrono::days> left;
 };
 
-// What one sentinel said.
-struct SentinelSaid {
+// What one sentinel told.
+struct SentinelView {
   std::string where;               // as HostPort is shown
-  Result<Done> heard = Done{};     // an Error: it said nothing; what follows is empty
-  std::optional<HostPort> master;  // missing: it knows none of that name
-  Result<Done> fail_over =
-      Done{};  // whether there could be one, by SENTINEL CKQUORUM; ErrorCode::refused: it may not be asked that
+  Result<Done> answered = Done{};  // an Error: the rest is empty
+  std::optional<HostPort> master;  // missing: it knows no master of that name
+  // By SENTINEL CKQUORUM; ErrorCode::refused: this user may not ask.
+  Result<Done> can_fail_over = Done{};
 };
 
-// Whom sentinels name, and whether he says so himself.
+// A server that sentinels name as the master, and whether it says that it is one.
 struct NamedMaster {
   HostPort at;
-  Result<Done> is_one;
+  Result<Done> is_master;
 };
 
 struct SentinelFacts {
-  std::vector<SentinelSaid> said;    // in the order of the URL
+  std::vector<SentinelView> views;   // in the order of the URL
   std::vector<NamedMaster> masters;  // each once
 };
 
 struct SlotOwner {
   HostPort at;
-  std::size_t replicas;  // that live, as the cluster sees it
+  std::size_t replicas;  // that are alive, as the cluster sees it
 };
 
 struct ClusterFacts {
@@ -85,20 +78,21 @@ enum class Anonymous { unknown, refused, may_delete };
 
 struct Facts {
   std::string server;              // as Endpoint::shown
-  std::string host;                // on which it runs, as far as its URL says; empty: on several, or on one that moves
+  std::string host;                // of the server, as its URL names it; empty: several hosts, or one that changes
   bool asked_on_its_host = false;  // through a socket or the loopback device
   Anonymous anonymous = Anonymous::unknown;
-  std::vector<CertificateLife> certificates = {};  // without TLS none
-  std::optional<SentinelFacts> sentinels = {};     // where the URL names some
-  std::optional<Error> failure;                    // nothing could be asked; all that follows is empty
-  std::optional<ClusterFacts> cluster = {};        // where the URL says that it is one
-  std::vector<Tick> ticks;                         // the last one about a second after the first
+  std::vector<CertificateLife> certificates = {};  // empty without TLS
+  std::optional<SentinelFacts> sentinels = {};     // for a URL with sentinels
+  std::optional<Error> failure;                    // the server could not be asked; the rest is empty
+  std::optional<ClusterFacts> cluster = {};        // for the URL of a cluster
+  std::vector<ClockSample> clock_samples = {};     // the last one about a second after the first
+  std::chrono::microseconds local_time{};          // since 1970, by this host's clock, at the last of clock_samples
   std::optional<Fields> info;
   std::optional<Fields> config;
   Result<Probe> probe = Error{ErrorCode::internal, "not tried"};
 };
 
-// Of a host name or an address.
+// A host name or an address.
 bool is_loopback(std::string_view host);
 
 // 7.0.15 is 70015; 0 where the text is no version.

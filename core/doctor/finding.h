@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of one thing.
+// The result of one check of the doctor.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace rlock {
 
-enum class Health { ok, warn, fail, unknown };
+enum class CheckStatus { ok, warn, fail, unknown };
 
 struct Finding {
   std::string_view check;  // "eviction": stable, for scripts
-  Health status;
+  CheckStatus status;
   std::string found;   // for people; safe to print
   std::string advice;  // what to do about it; empty: nothing
 };

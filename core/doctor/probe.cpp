@@ -8,9 +8,9 @@
 namespace rlock {
 namespace {
 
-Error wrong(std::string what) { return {ErrorCode::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
+Error unexpected(std::string what) { return {ErrorCode::internal, std::move(what) + " (is it a proxy, or no Redis?)"}; }
 
-// One trial; each step needs those before it.
+// The steps of a trial; each needs those before it.
 class Trial {
  public:
   Trial(RedisStore& store, LockSpec spec, Millis timeout, const Clock& clock, Rng& rng)
@@ -25,10 +25,11 @@ class Trial {
 
   Result<Probe> run()
   {
-    for (const auto step : {&Trial::take, &Trial::exclude, &Trial::talk, &Trial::renew, &Trial::refuse_strangers}) {
+    for (const auto step :
+         {&Trial::take, &Trial::exclude, &Trial::send_message, &Trial::renew, &Trial::reject_other_owner}) {
       const Result<Done> done = (this->*step)();
       if (!done) {
-        [[maybe_unused]] const auto given_back = m_store.release(m_spec, m_owner, {}, limit());
+        [[maybe_unused]] const auto released = m_store.release(m_spec, m_owner, {}, limit());
         return done.error();
       }
     }
@@ -37,7 +38,7 @@ class Trial {
       return released.error();
     }
     return std::holds_alternative<Released>(*released) ? Result(m_probe)
-                                                       : wrong("a lock of our own was gone before we released it");
+                                                       : unexpected("the trial lock was gone before its release");
   }
 
  private:
@@ -47,7 +48,7 @@ class Trial {
     if (!attempt) {
       return attempt.error();
     }
-    return std::holds_alternative<Granted>(*attempt) ? Result(Done{}) : wrong("a free lock was not granted");
+    return std::holds_alternative<Granted>(*attempt) ? Result(Done{}) : unexpected("a free lock was not granted");
   }
 
   Result<Done> exclude()
@@ -56,13 +57,13 @@ class Trial {
     if (!attempt) {
       return attempt.error();
     }
-    return std::holds_alternative<Busy>(*attempt) ? Result(Done{}) : wrong("a lock was granted twice");
+    return std::holds_alternative<Busy>(*attempt) ? Result(Done{}) : unexpected("a lock was granted twice");
   }
 
-  // Nobody but those who hear everything listens to an owner that does not.
-  Result<Done> talk()
+  // Before the owner listens, only clients that listen to every owner are counted.
+  Result<Done> send_message()
   {
-    const auto before = listening();
+    const auto before = count_listeners();
     if (!before) {
       return before.error();
     }
@@ -70,15 +71,15 @@ class Trial {
     if (!listener) {
       return listener.error();
     }
-    const auto after = listening();
+    const auto after = count_listeners();
     if (!after) {
       return after.error();
     }
-    m_probe = {.eavesdroppers = *before, .heard = *after > *before};
+    m_probe = {.global_listeners = *before, .heard = *after > *before};
     return Done{};
   }
 
-  Result<std::int64_t> listening()
+  Result<std::int64_t> count_listeners()
   {
     const ForceCall call{
         .name = m_spec.name, .mode = m_spec.mode, .owner = m_owner, .by = "rlock doctor", .stands_for = Millis{1}};
@@ -87,7 +88,7 @@ class Trial {
       return asked.error();
     }
     const auto* heard = std::get_if<ForceHeld>(&*asked);
-    return heard != nullptr ? Result(heard->listening) : wrong("a lock that was just granted is gone");
+    return heard != nullptr ? Result(heard->listening) : unexpected("a lock that was just granted is gone");
   }
 
   Result<Done> renew()
@@ -96,16 +97,17 @@ class Trial {
     if (!renewal) {
       return renewal.error();
     }
-    return std::holds_alternative<Kept>(*renewal) ? Result(Done{}) : wrong("a lock of our own could not be renewed");
+    return std::holds_alternative<Kept>(*renewal) ? Result(Done{}) : unexpected("the trial lock could not be renewed");
   }
 
-  Result<Done> refuse_strangers()
+  Result<Done> reject_other_owner()
   {
-    const auto stolen = m_store.release(m_spec, m_other, {}, limit());
-    if (!stolen) {
-      return stolen.error();
+    const auto release = m_store.release(m_spec, m_other, {}, limit());
+    if (!release) {
+      return release.error();
     }
-    return std::holds_alternative<NotOurs>(*stolen) ? Result(Done{}) : wrong("somebody else could release a lock");
+    return std::holds_alternative<NotOurs>(*release) ? Result(Done{})
+                                                     : unexpected("another owner could release a lock");
   }
 
   [[nodiscard]] CallLimits limit() const { return {m_clock.now() + m_timeout, StopToken::never()}; }
@@ -121,22 +123,22 @@ class Trial {
 
 }  // namespace
 
-Result<LockName> name_of_our_own(std::string_view prefix, std::string_view purpose, Rng& rng)
+Result<LockName> random_lock_name(std::string_view prefix, std::string_view purpose, Rng& rng)
 {
   return LockName::parse(std::string(prefix) + "rlock:" + std::string(purpose) + ":" + random_uuid(rng));
 }
 
-Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng)
 {
-  RedisStore store(std::make_unique<Borrowed>(transport));
+  RedisStore store(std::make_unique<BorrowedTransport>(transport));
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
-  [[maybe_unused]] const auto swept = sweep(transport, name, {clock.now() + timeout, StopToken::never()});
+  [[maybe_unused]] const auto deleted = delete_lock_keys(transport, name, {clock.now() + timeout, StopToken::never()});
   return probe;
 }
 
-Result<Done> sweep(Transport& transport, const LockName& name, const CallLimits& limit)
+Result<Done> delete_lock_keys(Transport& transport, const LockName& name, const CallLimits& limit)
 {
   const LockKeys keys(name);
   const std::vector<std::string_view> argv{"DEL",       keys.lock,  keys.fence,   keys.holder,  keys.force,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock of our own, taken and let go as `run` does it, to see whether this server can hold locks for this user.
+// A trial lock, taken and released as `run` does it, to see whether this user can hold locks on this server.
 #pragma once
 
 #include "doctor/facts.h"
@@ -8,20 +8,21 @@
 
 namespace rlock {
 
-// A name that nobody else has. `prefix` is where this user may take locks.
-Result<LockName> name_of_our_own(std::string_view prefix, std::string_view purpose, Rng& rng);
+// A random name. `prefix` is where this user may take locks.
+Result<LockName> random_lock_name(std::string_view prefix, std::string_view purpose, Rng& rng);
 
-// Leaves nothing behind, however it ends, unless the server cannot be reached any more. An Error says which step failed.
-Result<Probe> try_a_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
+// Leaves nothing behind, also after an Error, unless the server can no longer be reached. An Error says which step failed.
+// `timeout` bounds each request.
+Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
 
-// Deletes all that may be left of a lock that was ours alone.
-Result<Done> sweep(Transport& transport, const LockName& name, const CallLimits& limit);
+// Deletes all keys that may be left of a lock that no other client uses.
+Result<Done> delete_lock_keys(Transport& transport, const LockName& name, const CallLimits& limit);
 
-// A Transport that belongs to somebody else, who keeps it for longer.
-class Borrowed final : public Transport {
+// Refers to a Transport that must outlive it.
+class BorrowedTransport final : public Transport {
  public:
-  explicit Borrowed(Transport& owner) : m_owner(owner) {}
+  explicit BorrowedTransport(Transport& owner) : m_owner(owner) {}
   Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
                      const CallLimits& limit) override
   {

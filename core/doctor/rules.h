@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the facts about a server mean for locks. Pure.
+// What the facts about servers and this host mean for locks. Pure functions.
 #pragma once
 
 #include "base/host.h"
@@ -11,12 +11,13 @@
 
 namespace rlock {
 
-// In the order in which people want to read it. `ttl` is what locks there are to have.
-std::vector<Finding> judge(const Facts& facts, Millis ttl);
+// In the order in which people read them. `ttl`: that the locks on this server will have.
+std::vector<Finding> check_server(const Facts& facts, Millis ttl);
 
-// Of several servers that are to be a quorum: whether they are independent.
-std::vector<Finding> rules_together(std::span<const Facts> servers);
+// Whether several servers are independent, so that they can form a quorum. Empty for one server.
+std::vector<Finding> check_quorum(std::span<const Facts> servers);
 
-std::vector<Finding> rules_host(const HostFacts& facts);
+// Whether rlock can guard jobs on this host.
+std::vector<Finding> check_host(const HostFacts& facts);
 
 }  // namespace rlock

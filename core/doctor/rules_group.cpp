@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about who leads to a server, and who shares its keys.
+// Rules about the other servers that a URL names: sentinels, the nodes of a cluster, and the certificates of all.
 #include "base/text.h"
-#include "doctor/verdict.h"
+#include "doctor/check.h"
+#include "server/slot.h"
 
 #include <algorithm>
 
 namespace rlock::doctor {
 namespace {
 
-constexpr std::chrono::days soon{14};  // to renew a certificate
+constexpr std::chrono::days renewal_time{14};  // to renew a certificate
 
-std::string of(std::size_t count, const std::string& what)
+std::string counted(std::size_t count, const std::string& what)
 {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// The first that was shown and is not to be trusted; nullptr: none.
-const CertificateLife* no_good(const Facts& facts)
+// The first certificate that was shown and cannot be trusted; nullptr: there is none.
+const CertificateLife* untrusted(const Facts& facts)
 {
   const auto& all = facts.certificates;
   const auto at = std::find_if(all.begin(), all.end(), [](const CertificateLife& each) {
@@ -36,8 +37,7 @@ const CertificateLife* first_to_expire(const Facts& facts)
   return first;
 }
 
-// Those that have no replica.
-std::vector<std::string> alone(const std::vector<SlotOwner>& owners)
+std::vector<std::string> masters_without_replica(const std::vector<SlotOwner>& owners)
 {
   std::vector<std::string> names;
   for (const SlotOwner& owner : owners) {
@@ -57,94 +57,93 @@ std::string listed(const std::vector<std::string>& names)
   return all;
 }
 
-std::string said_by(const SentinelSaid& said)
+std::string text_of(const SentinelView& view)
 {
-  return said.where + (said.master ? " names " + printable(show(*said.master)) : " knows no master of that name");
+  return view.where + (view.master ? " names " + printable(show(*view.master)) : " knows no master of that name");
 }
 
-}  // namespace
-
-Verdict certificate(const Facts& facts, Millis)
+Diagnosis certificate(const Facts& facts, Millis)
 {
   const std::string advice = "renew it there; rlock reads the files for TLS anew for each connection";
-  if (const CertificateLife* const bad = no_good(facts)) {
+  if (const CertificateLife* const bad = untrusted(facts)) {
     return fail(bad->left.error().text, advice);
   }
   const CertificateLife* const first = first_to_expire(facts);
   if (first == nullptr) {
-    return {Health::unknown, "not asked: " + facts.certificates.front().left.error().text, {}};
+    return unknown("not asked: " + facts.certificates.front().left.error().text);
   }
   const auto days = static_cast<std::size_t>(std::max<std::int64_t>(first->left->count(), 0));
-  const std::string found = "that of " + first->where + " is good for " + of(days, "day");
-  return *first->left > soon ? ok(found) : warn(found, advice);
+  const std::string found = "that of " + first->where + " is good for " + counted(days, "day");
+  return *first->left > renewal_time ? ok(found) : warn(found, advice);
 }
 
-Verdict sentinels(const Facts& facts, Millis)
+Diagnosis sentinels(const Facts& facts, Millis)
 {
-  const auto& all = facts.sentinels->said;
-  for (const SentinelSaid& said : all) {
-    if (!said.heard) {
-      return fail(said.heard.error().text, "see that each one named in the URL runs, and lets this user in");
+  const auto& all = facts.sentinels->views;
+  for (const SentinelView& view : all) {
+    if (!view.answered) {
+      return fail(view.answered.error().text, "see that each sentinel of the URL runs and accepts this user");
     }
   }
-  for (const SentinelSaid& said : all) {
-    if (!said.master || said.master != all.front().master) {
-      const SentinelSaid& first = all.front();
-      return fail((&said == &first ? "" : said_by(first) + ", ") + said_by(said),
-                  "let all watch the same master under the same name (SENTINEL MONITOR, SENTINEL REMOVE); during a "
-                  "fail-over wait");
+  for (const SentinelView& view : all) {
+    if (!view.master || view.master != all.front().master) {
+      const SentinelView& first = all.front();
+      return fail((&view == &first ? "" : text_of(first) + ", ") + text_of(view),
+                  "let all watch the same master under the same name (SENTINEL MONITOR, SENTINEL REMOVE); wait while a "
+                  "fail-over is under way");
     }
   }
-  return ok(of(all.size(), "sentinel") + (all.size() == 1 ? " names " : " name ") +
+  return ok(counted(all.size(), "sentinel") + (all.size() == 1 ? " names " : " name ") +
             printable(show(*all.front().master)));
 }
 
-Verdict fail_over(const Facts& facts, Millis)
+Diagnosis fail_over(const Facts& facts, Millis)
 {
-  std::size_t told = 0;
-  for (const SentinelSaid& said : facts.sentinels->said) {
-    if (!said.heard || !said.master) {
+  std::size_t able = 0;
+  for (const SentinelView& view : facts.sentinels->views) {
+    if (!view.answered || !view.master) {
       continue;
     }
-    if (said.fail_over) {
-      ++told;
-    } else if (said.fail_over.error().fault == ErrorCode::refused) {
+    if (view.can_fail_over) {
+      ++able;
+    } else if (view.can_fail_over.error().fault == ErrorCode::refused) {
       return not_permitted("SENTINEL CKQUORUM");
     } else {
-      return fail(said.where + " says " + said.fail_over.error().text,
-                  "have enough sentinels run, and a quorum (SENTINEL SET) that they reach: else nobody takes over from "
-                  "a dead master");
+      return fail(
+          view.where + " says " + view.can_fail_over.error().text,
+          "have enough sentinels run, and a quorum (SENTINEL SET) that they reach: otherwise no replica takes over "
+          "from a dead master");
     }
   }
-  return told == 0 ? Verdict{Health::unknown, "not asked: no sentinel knows the master", {}}
-                   : ok("enough sentinels live to agree on one (CKQUORUM)");
+  return able == 0 ? unknown("not asked: no sentinel knows the master")
+                   : ok("enough sentinels run to agree on a fail-over (CKQUORUM)");
 }
 
-Verdict master(const Facts& facts, Millis)
+Diagnosis master(const Facts& facts, Millis)
 {
   const auto& masters = facts.sentinels->masters;
   for (const NamedMaster& named : masters) {
-    if (named.is_one) {
+    if (named.is_master) {
       continue;
     }
-    const Error& why = named.is_one.error();
+    const Error& why = named.is_master.error();
     if (why.fault == ErrorCode::refused) {
       return not_permitted("log in there");
     }
-    return fail(why.text, "look at that server; sentinels name it, so locks are asked for there");
+    return fail(why.text, "look at that server: the sentinels name it, so locks are requested there");
   }
-  return masters.empty() ? Verdict{Health::unknown, "not asked: no sentinel knows one", {}}
-                         : ok(printable(show(masters.front().at)) + " says itself that it is one");
+  return masters.empty() ? unknown("not asked: no sentinel knows a master")
+                         : ok(printable(show(masters.front().at)) + " says that it is a master");
 }
 
-Verdict cluster(const Facts& facts, Millis)
+Diagnosis cluster(const Facts& facts, Millis)
 {
   if (!facts.cluster->info) {
     return not_permitted("CLUSTER INFO");
   }
   const auto state = facts.cluster->info->text("cluster_state");
   if (!state) {
-    return untold();
+    return not_told();
   }
   if (facts.cluster->info->number("cluster_slots_assigned") == 0) {
     return fail("no slot is assigned to a node, so no lock can be taken",
@@ -152,56 +151,77 @@ Verdict cluster(const Facts& facts, Millis)
                 "for an old one");
   }
   const std::string advice = "see CLUSTER NODES there, and redis-cli --cluster check";
-  const auto served = facts.cluster->info->number("cluster_slots_ok").value_or(16384);
-  const std::string missing = std::to_string(16384 - served) + " of 16384 slots are served by nobody";
+  const auto served = facts.cluster->info->number("cluster_slots_ok").value_or(slot_count);
+  const std::string missing =
+      std::to_string(slot_count - served) + " of " + std::to_string(slot_count) + " slots are served by no node";
   if (*state != "ok") {
-    return fail("cluster_state is " + printable(*state) + (served < 16384 ? ": " + missing : ""), advice);
+    return fail("cluster_state is " + printable(*state) + (served < slot_count ? ": " + missing : ""), advice);
   }
-  return served < 16384 ? fail(missing + ": no lock can be taken in them", advice) : ok("all slots are served");
+  return served < slot_count ? fail(missing + ": no lock can be taken in them", advice) : ok("all slots are served");
 }
 
-Verdict spares(const Facts& facts, Millis)
+Diagnosis spares(const Facts& facts, Millis)
 {
   const auto& owners = facts.cluster->owners;
   if (!owners) {
     return not_permitted("CLUSTER SLOTS");
   }
   if (owners->empty()) {
-    return untold();
+    return not_told();
   }
-  const auto names = alone(*owners);
-  return names.empty()
-             ? ok("each master has a replica")
-             : warn("no replica that could take over: " + listed(names),
-                    "give each master one: without it no lock in its slots can be taken or renewed while it is gone");
+  const auto names = masters_without_replica(*owners);
+  return names.empty() ? ok("each master has a replica")
+                       : warn("no replica could take over from " + listed(names),
+                              "give each master a replica: without one, no lock in its slots can be taken or renewed "
+                              "while it is down");
 }
 
-// Where each master has a replica, a slot that nobody serves is not to be expected.
-Verdict coverage(const Facts& facts, Millis)
+// Where each master has a replica, a slot without a node is unlikely.
+Diagnosis coverage(const Facts& facts, Millis)
 {
   const auto full = facts.config->text("cluster-require-full-coverage");
   if (!full) {
-    return untold();
+    return not_told();
   }
   if (*full != "yes") {
-    return ok("a slot that nobody serves leaves the others alone");
+    return ok("a slot that no node serves does not stop the other slots");
   }
   const auto& owners = facts.cluster->owners;
-  return owners && !owners->empty() && alone(*owners).empty()
-             ? ok("a slot that nobody serves stops all, but each master has a replica")
-             : warn("one slot that nobody serves stops the locks in all of them",
+  return owners && !owners->empty() && masters_without_replica(*owners).empty()
+             ? ok("a slot that no node serves stops all slots, but each master has a replica")
+             : warn("one slot that no node serves stops the locks in all slots",
                     "set cluster-require-full-coverage no on each node, or give each master a replica");
 }
 
-Verdict shard_pubsub(const Facts& facts, Millis)
+Diagnosis shard_pubsub(const Facts& facts, Millis)
 {
   const auto allowed = facts.config->text("cluster-allow-pubsubshard-when-down");
   if (!allowed) {
-    return untold();
+    return not_told();
   }
-  return *allowed == "yes" ? ok("owners are spoken to also while the cluster is down")
-                           : warn("nobody can listen for its turn while the cluster is down",
+  return *allowed == "yes" ? ok("owners hear messages also while the cluster is down")
+                           : warn("no waiter can listen while the cluster is down",
                                   "set cluster-allow-pubsubshard-when-down yes on each node");
 }
+
+bool speaks_tls(const Facts& facts) { return !facts.certificates.empty(); }
+bool has_sentinels(const Facts& facts) { return facts.sentinels.has_value(); }
+bool is_cluster(const Facts& facts) { return facts.cluster.has_value(); }
+bool is_answering_cluster(const Facts& facts) { return is_cluster(facts) && answers(facts); }
+
+constexpr Check checks[] = {
+    {"certificate", speaks_tls, Needs::nothing, certificate},
+    {"sentinels", has_sentinels, Needs::nothing, sentinels},
+    {"fail-over", has_sentinels, Needs::nothing, fail_over},
+    {"master", has_sentinels, Needs::nothing, master},
+    {"cluster", is_cluster, Needs::nothing, cluster},
+    {"spares", is_answering_cluster, Needs::nothing, spares},
+    {"coverage", is_answering_cluster, Needs::config, coverage},
+    {"shard-pubsub", is_answering_cluster, Needs::config, shard_pubsub},
+};
+
+}  // namespace
+
+std::span<const Check> group_checks() { return checks; }
 
 }  // namespace rlock::doctor

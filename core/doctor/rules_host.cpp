@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rules about this host.
+#include "doctor/check.h"
 #include "doctor/rules.h"
-#include "doctor/verdict.h"
 
 namespace rlock {
 namespace {
 
-using doctor::Verdict;
+using doctor::Diagnosis;
 
-Verdict kernel(const HostFacts& facts)
+Diagnosis kernel(const HostFacts& facts)
 {
   if (facts.missing.empty()) {
     return doctor::ok("pidfd_open, PR_SET_PDEATHSIG, CLOCK_BOOTTIME and /proc are there");
@@ -16,27 +17,30 @@ Verdict kernel(const HostFacts& facts)
   for (const std::string& each : facts.missing) {
     all += (all.empty() ? "" : ", ") + each;
   }
-  return doctor::warn("not there: " + all,
+  return doctor::warn("missing: " + all,
                       "run on Linux 5.3 or later, with /proc, and let the container's seccomp profile allow these");
 }
 
-Verdict child_signal(const HostFacts& facts)
+Diagnosis child_signal(const HostFacts& facts)
 {
   return facts.child_signal_ignored
-             ? doctor::warn(
-                   "whoever started us ignores SIGCHLD, and so do jobs: they do not see how their own children end",
-                   "start rlock with SIGCHLD as it is by default")
+             ? doctor::warn("rlock's caller ignores SIGCHLD, and so do jobs: they do not see how their children end",
+                            "start rlock with SIGCHLD as it is by default")
              : doctor::ok("SIGCHLD is as it is by default");
 }
 
+constexpr std::pair<std::string_view, Diagnosis (*)(const HostFacts&)> checks[] = {{"host", kernel},
+                                                                                   {"sigchld", child_signal}};
+
 }  // namespace
 
-std::vector<Finding> rules_host(const HostFacts& facts)
+std::vector<Finding> check_host(const HostFacts& facts)
 {
-  Verdict system = kernel(facts);
-  Verdict children = child_signal(facts);
-  return {{"host", system.status, std::move(system.found), std::move(system.advice)},
-          {"sigchld", children.status, std::move(children.found), std::move(children.advice)}};
+  std::vector<Finding> findings;
+  for (const auto& [name, rule] : checks) {
+    findings.push_back(doctor::finding_of(name, rule(facts)));
+  }
+  return findings;
 }
 
 }  // namespace rlock

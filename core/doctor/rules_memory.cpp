@@ -1,49 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about what may make a server forget a lock, or refuse one.
+// Rules about what may make a server forget or refuse a lock.
 #include "base/duration.h"
 #include "base/text.h"
-#include "doctor/verdict.h"
+#include "doctor/check.h"
 
 namespace rlock::doctor {
 namespace {
 
 bool keeps_a_log(const Facts& facts) { return facts.info->number("aof_enabled").value_or(0) == 1; }
 
-}  // namespace
-
-// A lock is what has a ttl: the first to go.
-Verdict eviction(const Facts& facts, Millis)
+// A lock has a ttl, so most policies evict it among the first keys.
+Diagnosis eviction(const Facts& facts, Millis)
 {
   const auto policy = facts.info->text("maxmemory_policy");
   const auto most = facts.info->number("maxmemory");
   if (!policy || !most) {
-    return untold();
+    return not_told();
   }
   if (*policy == "noeviction") {
     return ok(*policy);
   }
   return *most == 0 ? ok(printable(*policy) + ", but no limit")
-                    : fail(printable(*policy) + ": locks are among the first keys that it throws away",
+                    : fail(printable(*policy) + ": locks are among the first keys that it evicts",
                            "set maxmemory-policy noeviction, or use a server of its own for locks");
 }
 
-Verdict evicted(const Facts& facts, Millis)
+Diagnosis evicted(const Facts& facts, Millis)
 {
   const auto keys = facts.info->number("evicted_keys");
   if (!keys) {
-    return untold();
+    return not_told();
   }
-  return *keys == 0 ? ok("none since it began")
-                    : warn(std::to_string(*keys) + " keys since it began; locks may have been among them",
+  return *keys == 0 ? ok("none since it started")
+                    : warn(std::to_string(*keys) + " keys since it started; locks may have been among them",
                            "set maxmemory-policy noeviction");
 }
 
-Verdict memory(const Facts& facts, Millis)
+Diagnosis memory(const Facts& facts, Millis)
 {
   const auto used = facts.info->number("used_memory");
   const auto most = facts.info->number("maxmemory");
   if (!used || !most) {
-    return untold();
+    return not_told();
   }
   if (*most == 0) {
     return ok("no limit");
@@ -57,15 +55,15 @@ Verdict memory(const Facts& facts, Millis)
   return percent >= 80 ? warn(found, advice) : ok(found);
 }
 
-Verdict persistence(const Facts& facts, Millis)
+Diagnosis persistence(const Facts& facts, Millis)
 {
   if (!facts.info->number("aof_enabled")) {
-    return untold();
+    return not_told();
   }
   const std::string advice = "set appendonly yes, with appendfsync everysec or always";
   if (keeps_a_log(facts)) {
     const std::string sync = facts.config->text("appendfsync").value_or("");
-    return sync == "no" ? warn("appendonly, but the system says when it is written", advice)
+    return sync == "no" ? warn("appendonly, but the operating system decides when it is written", advice)
                         : ok("appendonly" + (sync.empty() ? "" : ", " + printable(sync)));
   }
   const bool snapshots = !facts.config->text("save").value_or("").empty();
@@ -74,25 +72,25 @@ Verdict persistence(const Facts& facts, Millis)
               advice);
 }
 
-Verdict disk(const Facts& facts, Millis)
+Diagnosis disk(const Facts& facts, Millis)
 {
   const auto log = facts.info->text("aof_last_write_status");
   const auto snapshot = facts.info->text("rdb_last_bgsave_status");
   if (!log && !snapshot) {
-    return untold();
+    return not_told();
   }
-  const std::string advice = "see its log and the disk; while it cannot save it refuses to write (MISCONF)";
+  const std::string advice = "see its log and the disk; it refuses to write while it cannot save (MISCONF)";
   if (log && *log != "ok") {
     return fail("the append-only file cannot be written", advice);
   }
-  return snapshot && *snapshot != "ok" ? warn("the last snapshot failed", advice) : ok("what it saves is saved");
+  return snapshot && *snapshot != "ok" ? warn("the last snapshot failed", advice) : ok("its files are written");
 }
 
-Verdict restart(const Facts& facts, Millis ttl)
+Diagnosis restart(const Facts& facts, Millis ttl)
 {
   const auto seconds = facts.info->number("uptime_in_seconds");
   if (!seconds) {
-    return untold();
+    return not_told();
   }
   const Millis up = std::chrono::seconds(*seconds);
   const std::string found = "it has run for " + show_roughly(up);
@@ -102,33 +100,44 @@ Verdict restart(const Facts& facts, Millis ttl)
              : ok(found);
 }
 
-Verdict replicas(const Facts& facts, Millis)
+Diagnosis replicas(const Facts& facts, Millis)
 {
   const auto count = facts.info->number("connected_slaves");
   if (!count) {
-    return untold();
+    return not_told();
   }
-  return *count == 0 ? ok("none that could take over without a lock")
-                     : warn(std::to_string(*count) + ": one that takes over may not have heard of a lock",
+  return *count == 0 ? ok("none")
+                     : warn(std::to_string(*count) + ": a replica that takes over may not have heard of a lock",
                             "run --sync N waits for replicas; let the resource compare RLOCK_FENCE");
 }
 
-Verdict min_replicas(const Facts& facts, Millis)
+Diagnosis min_replicas(const Facts& facts, Millis)
 {
   const auto wanted = facts.config->number("min-replicas-to-write");
   if (!wanted) {
-    return untold();
+    return not_told();
   }
   if (*wanted == 0) {
-    return ok("none are asked for");
+    return ok("none are required");
   }
   const std::int64_t good = facts.info->number("min_slaves_good_slaves").value_or(0);
-  const std::string found = std::to_string(good) + " of " + std::to_string(*wanted) + " that it asks for";
-  const std::string advice = "have one replica more than min-replicas-to-write: with less it refuses to write";
+  const std::string found = std::to_string(good) + " of " + std::to_string(*wanted) + " that the server requires";
+  const std::string advice = "have one replica more than min-replicas-to-write: with fewer the server refuses to write";
   if (good < *wanted) {
     return fail(found, advice);
   }
   return good == *wanted ? warn(found + ": none to spare", advice) : ok(found);
 }
+
+constexpr Check checks[] = {
+    {"eviction", answers, Needs::info, eviction}, {"evicted", answers, Needs::info, evicted},
+    {"memory", answers, Needs::info, memory},     {"persistence", answers, Needs::config, persistence},
+    {"disk", answers, Needs::info, disk},         {"restart", answers, Needs::info, restart},
+    {"replicas", answers, Needs::info, replicas}, {"min-replicas", answers, Needs::config, min_replicas},
+};
+
+}  // namespace
+
+std::span<const Check> memory_checks() { return checks; }
 
 }  // namespace rlock::doctor

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several servers are to each other.
+// Rules about several servers that form a quorum.
+#include "doctor/check.h"
 #include "doctor/rules.h"
-#include "doctor/verdict.h"
 
 #include <functional>
 #include <map>
@@ -10,22 +10,22 @@
 namespace rlock {
 namespace {
 
-using doctor::Verdict;
+using doctor::Diagnosis;
 using Servers = std::span<const Facts>;
 
 std::string count_of(Servers servers) { return std::to_string(servers.size()) + " servers"; }
 
-Verdict not_told() { return doctor::not_permitted("INFO on each of them"); }
+Diagnosis info_not_permitted() { return doctor::not_permitted("INFO on each of them"); }
 
-Verdict number(Servers servers)
+Diagnosis number(Servers servers)
 {
   return servers.size() >= 3 && servers.size() % 2 == 1
              ? doctor::ok(count_of(servers))
-             : doctor::warn(count_of(servers) + ": one that fails more than an odd number would need",
+             : doctor::warn(count_of(servers) + ": an odd number less by one survives as many failures",
                             "take 3 or 5 independent servers");
 }
 
-// The first two of which the same is told.
+// The first two servers with the same trait.
 struct Twins {
   const Facts* one;
   const Facts* other;
@@ -64,16 +64,16 @@ bool all_tell(Servers servers, std::string_view name)
   return true;
 }
 
-Verdict distinct(Servers servers)
+Diagnosis distinct(Servers servers)
 {
   if (const auto twins = twins_by(servers, [](const Facts& facts) { return info_text(facts, "run_id"); })) {
-    return doctor::fail(both(*twins) + " are the same one", "name each server once: its vote counts for one");
+    return doctor::fail(both(*twins) + " are the same server", "name each server once, so that it has one vote");
   }
-  return all_tell(servers, "run_id") ? doctor::ok("no server is named twice") : not_told();
+  return all_tell(servers, "run_id") ? doctor::ok("no server is named twice") : info_not_permitted();
 }
 
-// Who copies another has the history of that one. The same server twice has it too, but that is said already.
-Verdict unrelated(Servers servers)
+// A replica has the replication history of its master. A server that is named twice has it too, but `distinct` says that.
+Diagnosis unrelated(Servers servers)
 {
   std::vector<Facts> each;
   std::map<std::string, bool> seen;
@@ -84,33 +84,33 @@ Verdict unrelated(Servers servers)
   }
   if (const auto twins = twins_by(each, [](const Facts& facts) { return info_text(facts, "master_replid"); })) {
     return doctor::fail(both(*twins) + " share their data: one replicates the other, or both a third",
-                        "end that with REPLICAOF NO ONE, or name servers that know nothing of each other");
+                        "end that with REPLICAOF NO ONE, or name independent servers");
   }
-  return all_tell(servers, "master_replid") ? doctor::ok("none replicates another") : not_told();
+  return all_tell(servers, "master_replid") ? doctor::ok("none replicates another") : info_not_permitted();
 }
 
-Verdict hosts(Servers servers)
+Diagnosis hosts(Servers servers)
 {
   const auto host = [](const Facts& facts) { return facts.host.empty() ? std::nullopt : std::optional(facts.host); };
   const auto twins = twins_by(servers, host);
   return twins ? doctor::warn(both(*twins) + " are on one host (" + twins->one->host + "), and fail with it",
-                              "have each on a host of its own")
+                              "run each on a host of its own")
                : doctor::ok("each on a host of its own, by their names");
 }
 
+constexpr std::pair<std::string_view, Diagnosis (*)(Servers)> checks[] = {
+    {"quorum", number}, {"distinct", distinct}, {"unrelated", unrelated}, {"hosts", hosts}};
+
 }  // namespace
 
-std::vector<Finding> rules_together(Servers servers)
+std::vector<Finding> check_quorum(Servers servers)
 {
   if (servers.size() < 2) {
     return {};
   }
-  constexpr std::pair<std::string_view, Verdict (*)(Servers)> rules[] = {
-      {"quorum", number}, {"distinct", distinct}, {"unrelated", unrelated}, {"hosts", hosts}};
   std::vector<Finding> findings;
-  for (const auto& [name, rule] : rules) {
-    auto verdict = rule(servers);
-    findings.push_back({name, verdict.status, std::move(verdict.found), std::move(verdict.advice)});
+  for (const auto& [name, rule] : checks) {
+    findings.push_back(doctor::finding_of(name, rule(servers)));
   }
   return findings;
 }

@@ -4,19 +4,12 @@
 // to the next, in the time that the server tells with each answer.
 #pragma once
 
-#include "base/clock.h"
+#include "base/clock_sample.h"
 
 #include <chrono>
 #include <string>
 
 namespace rlock {
-
-// One answer with the server's time in it.
-struct ClockSample {
-  Instant sent_at;                   // of the request
-  Instant heard_at;                  // of the answer: the server told its time in between
-  std::chrono::microseconds server;  // since 1970
-};
 
 // How much more time has passed for the server than for us since `before`; less than 0: it went back. 0 as long as the
 // time that the answers took can explain it.

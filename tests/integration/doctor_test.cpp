@@ -245,7 +245,7 @@ TEST_CASE("doctor: a clock that is wrong, and one that goes too fast")
   const Diagnosis told = examined(ahead.server->url());
   CHECK(told.code == 0);
   CHECK(complaints(told) == "clock=warn");
-  CHECK(told.found("clock") == "1m 30s ahead of ours");
+  CHECK(told.found("clock") == "1m 30s ahead of this host's clock");
   const SkewedServer fast("SKEW_PERCENT=20");
   const Diagnosis wrong = examined(fast.server->url());
   CHECK(wrong.code == 1);

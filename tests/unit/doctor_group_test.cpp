@@ -22,17 +22,17 @@ std::string status_in(const std::vector<Finding>& findings, std::string_view che
   return "missing";
 }
 
-std::string status_of(const Facts& facts, std::string_view check) { return status_in(judge(facts, 30s), check); }
+std::string status_of(const Facts& facts, std::string_view check) { return status_in(check_server(facts, 30s), check); }
 
 const HostPort db1{"db1", 6379};
 const HostPort db2{"db2", 6379};
 
-SentinelSaid names(const HostPort& master, Result<Done> fail_over = Done{})
+SentinelView names(const HostPort& master, Result<Done> fail_over = Done{})
 {
-  return {.where = "s:26379", .master = master, .fail_over = std::move(fail_over)};
+  return {.where = "s:26379", .master = master, .can_fail_over = std::move(fail_over)};
 }
 
-Facts watched_by(std::vector<SentinelSaid> said, Result<Done> is_one = Done{})
+Facts watched_by(std::vector<SentinelView> said, Result<Done> is_one = Done{})
 {
   Facts facts;
   facts.sentinels = SentinelFacts{std::move(said), {{db1, std::move(is_one)}}};
@@ -61,7 +61,7 @@ Facts server(const std::string& run, const std::string& history, const std::stri
 
 std::string together(const std::vector<Facts>& servers, std::string_view check)
 {
-  return status_in(rules_together(servers), check);
+  return status_in(check_quorum(servers), check);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("doctor: what there is none of is not spoken of")
        {"certificate", "sentinels", "fail-over", "master", "cluster", "spares", "coverage", "shard-pubsub"}) {
     CHECK_MESSAGE(status_of(Facts{}, check) == "missing", check);
   }
-  CHECK(rules_together(std::vector<Facts>(1)).empty());
+  CHECK(check_quorum(std::vector<Facts>(1)).empty());
 }
 
 TEST_CASE("doctor: the certificate that expires first decides")
@@ -108,7 +108,8 @@ TEST_CASE("doctor: sentinels")
   };
   const Row rows[] = {
       {"all is well", watched_by({names(db1), names(db1)}), "ok", "ok", "ok"},
-      {"one says nothing", watched_by({names(db1), {.where = "t", .heard = silent, .master = {}}}), "fail", "ok", "ok"},
+      {"one says nothing", watched_by({names(db1), {.where = "t", .answered = silent, .master = {}}}), "fail", "ok",
+       "ok"},
       {"one names another", watched_by({names(db1), names(db2)}), "fail", "ok", "ok"},
       {"one knows none", watched_by({names(db1), {.where = "t", .master = {}}}), "fail", "ok", "ok"},
       {"none knows any", watched_by({{.where = "t", .master = {}}}), "fail", "unknown", "ok"},
@@ -176,8 +177,8 @@ TEST_CASE("doctor: servers that are to be a quorum, or are not fit for one")
 
 TEST_CASE("doctor: this host")
 {
-  CHECK(status_in(rules_host({}), "host") == "ok");
-  CHECK(status_in(rules_host({.missing = {"pidfd_open (Function not implemented)"}}), "host") == "warn");
-  CHECK(status_in(rules_host({}), "sigchld") == "ok");
-  CHECK(status_in(rules_host({.missing = {}, .child_signal_ignored = true}), "sigchld") == "warn");
+  CHECK(status_in(check_host({}), "host") == "ok");
+  CHECK(status_in(check_host({.missing = {"pidfd_open (Function not implemented)"}}), "host") == "warn");
+  CHECK(status_in(check_host({}), "sigchld") == "ok");
+  CHECK(status_in(check_host({.missing = {}, .child_signal_ignored = true}), "sigchld") == "warn");
 }

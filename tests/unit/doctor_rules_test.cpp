@@ -22,7 +22,7 @@ Facts told(std::string_view info)
 std::string status_of(const Facts& facts, std::string_view check, Millis ttl = 30s)
 {
   constexpr const char* words[] = {"ok", "warn", "fail", "unknown"};
-  for (const Finding& finding : judge(facts, ttl)) {
+  for (const Finding& finding : check_server(facts, ttl)) {
     if (finding.check == check) {
       return words[static_cast<int>(finding.status)];
     }
@@ -35,8 +35,9 @@ Facts ticking(std::chrono::microseconds round_trip, std::int64_t server_us_a_sec
 {
   Facts facts;
   const Instant start{};
-  facts.ticks = {{start, start + round_trip, 1'000'000, 1'000'000},
-                 {start + 1s, start + 1s + round_trip, 2'000'000, 1'000'000 + server_us_a_second}};
+  facts.clock_samples = {{start, start + round_trip, 1s},
+                         {start + 1s, start + 1s + round_trip, 1s + std::chrono::microseconds(server_us_a_second)}};
+  facts.local_time = 2s;
   return facts;
 }
 
@@ -84,11 +85,12 @@ TEST_CASE("doctor: nobody answers, and nothing is permitted")
 {
   Facts facts;
   facts.failure = Error{ErrorCode::unreachable, "silence"};
-  CHECK(judge(facts, 30s).size() == 1);
+  CHECK(check_server(facts, 30s).size() == 1);
   CHECK(status_of(facts, "reach") == "fail");
-  for (const Finding& finding : judge(Facts{}, 30s)) {
-    CHECK_MESSAGE((finding.status == Health::ok || !finding.advice.empty() || finding.status == Health::unknown),
-                  finding.check);
+  for (const Finding& finding : check_server(Facts{}, 30s)) {
+    CHECK_MESSAGE(
+        (finding.status == CheckStatus::ok || !finding.advice.empty() || finding.status == CheckStatus::unknown),
+        finding.check);
   }
   CHECK(status_of(Facts{}, "eviction") == "unknown");
   CHECK(status_of(Facts{}, "persistence") == "unknown");

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// One reading of a server's clock.
+#pragma once
+
+#include "base/clock.h"
+
+#include <chrono>
+
+namespace rlock {
+
+// The server told its time between `sent_at` and `heard_at`.
+struct ClockSample {
+  Instant sent_at;                   // of the request
+  Instant heard_at;                  // of the answer
+  std::chrono::microseconds server;  // since 1970
+};
+
+}  // namespace rlock

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of a server. A check is a row in the table of its rules_*.cpp file: a name, when it applies, and a rule, which is a
+// pure function of the facts. Private to doctor.
+#pragma once
+
+#include "doctor/facts.h"
+#include "doctor/finding.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace rlock::doctor {
+
+// A Finding without the name of its check.
+struct Diagnosis {
+  CheckStatus status;
+  std::string found;
+  std::string advice;
+};
+
+inline Diagnosis ok(std::string found) { return {CheckStatus::ok, std::move(found), {}}; }
+inline Diagnosis warn(std::string found, std::string advice)
+{
+  return {CheckStatus::warn, std::move(found), std::move(advice)};
+}
+inline Diagnosis fail(std::string found, std::string advice)
+{
+  return {CheckStatus::fail, std::move(found), std::move(advice)};
+}
+inline Diagnosis unknown(std::string why) { return {CheckStatus::unknown, std::move(why), {}}; }
+inline Diagnosis not_permitted(std::string_view what)
+{
+  return {CheckStatus::unknown, "not permitted", "ask a user who may " + std::string(what)};
+}
+inline Diagnosis not_told() { return unknown("the server does not tell"); }
+
+inline Finding finding_of(std::string_view check, Diagnosis diagnosis)
+{
+  return {check, diagnosis.status, std::move(diagnosis.found), std::move(diagnosis.advice)};
+}
+
+// What a rule may rely on. Without it the check is "not permitted", and the rule is not called.
+enum class Needs {
+  nothing,
+  info,    // facts.info
+  config,  // facts.info and facts.config
+};
+
+// `ttl`: that the locks on this server will have.
+using Rule = Diagnosis (*)(const Facts& facts, Millis ttl);
+
+struct Check {
+  std::string_view name;
+  bool (*applies)(const Facts&);
+  Needs needs;
+  Rule rule;
+};
+
+// The most usual Check::applies.
+inline bool answers(const Facts& facts) { return !facts.failure; }
+
+std::span<const Check> access_checks();
+std::span<const Check> memory_checks();
+std::span<const Check> limit_checks();
+std::span<const Check> group_checks();
+
+}  // namespace rlock::doctor

@@ -7,6 +7,7 @@
 #include "cli/options/split_argv.h"
 #include "cli/servers_topic.h"
 #include "cli/verbs/table.h"
+#include "lock/abilities.h"
 
 #include <CLI/CLI.hpp>
 
@@ -82,9 +83,10 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   }
   server.timeout = std::to_string(server_patience.count()) + "ms";
   const auto opened = open_server(server, environment);
+  LockListing* const listing = opened ? opened->store->listing() : nullptr;
   const auto states =
-      opened ? opened->store->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
-             : Result<std::vector<LockState>>(opened.error());
+      listing != nullptr ? listing->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+                         : Result(std::vector<LockState>{});
   std::vector<Candidate> candidates;
   for (const LockState& state : states ? *states : std::vector<LockState>{}) {
     candidates.push_back({state.name.text().substr(keys.prefix.value_or("").size()), {}});

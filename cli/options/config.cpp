@@ -9,7 +9,7 @@
 #include "cli/options/split_argv.h"
 #include "cli/options/toml.h"
 #include "cli/verbs/table.h"
-#include "server/url.h"
+#include "store/open.h"
 
 #include <CLI/CLI.hpp>
 
@@ -210,7 +210,7 @@ class Reader {
   static bool has_password(const std::vector<std::string>& urls)
   {
     return std::any_of(urls.begin(), urls.end(), [](const std::string& url) {
-      const Result<Endpoint> endpoint = parse_url(url);
+      const Result<Endpoint> endpoint = parse_server(url);
       return endpoint && !endpoint->password.empty();
     });
   }

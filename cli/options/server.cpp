@@ -23,46 +23,29 @@ constexpr std::string_view default_url = "redis://127.0.0.1:6379";
 // The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
 Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, ErrorCode fault)
 {
-  Result<Endpoint> endpoint = parse_url(url);
+  Result<Endpoint> endpoint = parse_server(url);
   if (!endpoint) {
     return Error{fault, source + ": " + endpoint.error().text};
   }
   return endpoint;
 }
 
-bool have_a_sentinel_in_common(const Sentinels& one, const Sentinels& other)
-{
-  return std::any_of(one.hosts.begin(), one.hosts.end(), [&](const HostPort& at) {
-    return std::find(other.hosts.begin(), other.hosts.end(), at) != other.hosts.end();
-  });
-}
-
-bool is_same_server(const Endpoint& one, const Endpoint& other)
-{
-  if (one.kind == Endpoint::Kind::sentinel && other.kind == one.kind) {
-    return one.sentinels.master == other.sentinels.master && have_a_sentinel_in_common(one.sentinels, other.sentinels);
-  }
-  return one.kind == other.kind &&
-         (one.kind == Endpoint::Kind::unix_socket ? one.path == other.path
-                                                  : one.host == other.host && one.port == other.port);
-}
-
 // Independent masters, each of which has one vote.
 Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, ErrorCode fault)
 {
   for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
-    if (one->kind == Endpoint::Kind::local) {
+    if (one->is_private()) {
       return Error{fault, source +
                               ": local: is one server for one host and no part of a quorum (give redis:// or "
                               "unix:// URLs)"};
     }
-    if (one->kind == Endpoint::Kind::cluster) {
+    if (one->is_cluster()) {
       return Error{fault, source +
                               ": a cluster is no part of a quorum (give all its nodes in one URL, "
                               "redis+cluster://host:7000,host:7001)"};
     }
     const auto same = std::find_if(std::next(one), endpoints.end(),
-                                   [&](const Endpoint& other) { return is_same_server(*one, other); });
+                                   [&](const Endpoint& other) { return one->is_same_server(other); });
     if (same != endpoints.end()) {
       return Error{fault, source + ": " + one->shown() + " and " + same->shown() +
                               " are the same server, which cannot vote twice"};
@@ -130,7 +113,7 @@ void borrow_password(Endpoint& endpoint, const Environment& environment)
     urls.insert(urls.end(), configured->values.begin(), configured->values.end());
   }
   for (const std::string& url : urls) {
-    const Result<Endpoint> known = parse_url(url);
+    const Result<Endpoint> known = parse_server(url);
     if (known && known->shown() == endpoint.shown()) {
       endpoint.password = known->password;
       endpoint.user = endpoint.user.empty() ? known->user : endpoint.user;
@@ -141,7 +124,7 @@ void borrow_password(Endpoint& endpoint, const Environment& environment)
 void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment)
 {
   for (const std::string& url : argv_of(environment.value("REDIS_URL"))) {
-    const Result<Endpoint> known = parse_url(url);
+    const Result<Endpoint> known = parse_server(url);
     if (known && known->shown() == endpoint.shown()) {
       endpoint.sentinels.user = known->sentinels.user;
       endpoint.sentinels.password = known->sentinels.password;
@@ -154,7 +137,7 @@ Result<Done> apply_passwords(const RawServer& raw, const Environment& environmen
 {
   const Text file = password_file_of(raw, environment);
   for (Endpoint& endpoint : server.endpoints) {
-    if (!endpoint.password.empty() || endpoint.kind == Endpoint::Kind::local) {
+    if (!endpoint.password.empty() || endpoint.is_private()) {
       continue;
     }
     Result<std::string> password = file ? read_password_file(*file) : std::string(password_of(environment));
@@ -178,7 +161,7 @@ Result<Done> apply_sentinels(const RawServer&, const Environment& environment, S
 {
   for (Endpoint& endpoint : server.endpoints) {
     Sentinels& sentinels = endpoint.sentinels;
-    if (endpoint.kind != Endpoint::Kind::sentinel || !sentinels.password.empty()) {
+    if (!endpoint.is_sentinel_group() || !sentinels.password.empty()) {
       continue;
     }
     sentinels.password = environment.value("RLOCK_SENTINEL_PASSWORD");
@@ -340,7 +323,7 @@ Result<OpenedStore> open_server(const RawServer& raw, const Environment& environ
   if (!store) {
     return store.error();
   }
-  return OpenedStore{std::move(clock), *std::move(store), server->timeout};
+  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown()};
 }
 
 }  // namespace rlock::cli

@@ -41,6 +41,7 @@ struct OpenedStore {
   std::unique_ptr<BootClock> clock;
   std::unique_ptr<LockStore> store;
   Millis timeout;
+  std::string server;  // its URL, without passwords
   [[nodiscard]] CallLimits limit() const { return {clock->now() + timeout, StopToken::never()}; }
   // For a question of many requests, however long they take together.
   [[nodiscard]] PerAnswer per_answer(StopToken stop = StopToken::never()) const

@@ -119,7 +119,7 @@ Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const Ope
       .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
 }
 
-std::string reason_of_loss(const NotOurs& found)
+std::string reason_of_loss(const NotHeld& found)
 {
   return found.forced ? "force-unlocked by " + printable(found.forced->by) : found.what;
 }
@@ -145,7 +145,7 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
   if (!released) {
     return released.error();
   }
-  if (const auto* lost = std::get_if<NotOurs>(&*released)) {
+  if (const auto* lost = std::get_if<NotHeld>(&*released)) {
     return report_not_held(token_lock, reason_of_loss(*lost), raw);
   }
   if (std::holds_alternative<Dequeued>(*released)) {
@@ -168,10 +168,10 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const R
   if (!renewal) {
     return renewal.error();
   }
-  if (const auto* lost = std::get_if<NotOurs>(&*renewal)) {
+  if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
     return report_not_held(token_lock, reason_of_loss(*lost), raw);
   }
-  if (const auto& request = std::get<Kept>(*renewal).forced) {
+  if (const auto& request = std::get<Renewed>(*renewal).forced) {
     log_of(raw).notice(printable(request->by) + " wants the lock " + printable(token_lock.name.text()) +
                        " (force-unlock): release it soon");
   }

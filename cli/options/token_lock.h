@@ -45,6 +45,6 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
 
 // Says on stderr, unless quiet, what became of it; exit 1.
 RunEnd report_not_held(const TokenLock& token_lock, const std::string& what, const RawTokenLock& raw);
-std::string reason_of_loss(const NotOurs& found);  // "expired or deleted", "force-unlocked by alice@web1 (pid 71)"
+std::string reason_of_loss(const NotHeld& found);  // "expired or deleted", "force-unlocked by alice@web1 (pid 71)"
 
 }  // namespace rlock::cli

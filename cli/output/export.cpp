@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/export.h"
 
-#include "server/url.h"
+#include "store/open.h"
 
 #include <algorithm>
 #include <sstream>
@@ -40,7 +40,7 @@ bool has_password_for(const std::string& servers, const Environment& environment
   std::string known;
   bool has_password = false;
   for (std::string url; urls >> url;) {
-    const Result<Endpoint> endpoint = parse_url(url);
+    const Result<Endpoint> endpoint = parse_server(url);
     if (!endpoint) {
       return false;
     }

@@ -7,8 +7,7 @@
 #include "cli/output/output.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
-#include "store/redis/acl_error.h"
-#include "store/redis/event_log_query.h"
+#include "lock/abilities.h"
 
 #include <algorithm>
 #include <array>
@@ -48,16 +47,16 @@ constexpr std::array exits{
 // The trails of some locks, or of all, from one server.
 class Trails {
  public:
-  Trails(std::unique_ptr<Transport> transport, OpenedStore opened)
-      : m_transport(std::move(transport)), m_opened(std::move(opened))
-  {
-  }
+  // The store must offer an event log.
+  explicit Trails(OpenedStore opened) : m_log(opened.store->event_log()), m_opened(std::move(opened)) {}
+
+  [[nodiscard]] bool is_about_one_lock(const Error& refused) const { return m_log->is_about_one_lock(refused); }
 
   void follow(const LockName& name) { m_trails.try_emplace(name); }
 
   Result<Done> search(std::string_view pattern)
   {
-    const auto names = find_event_logs(*m_transport, pattern, m_opened.per_answer());
+    const auto names = m_log->find_logs(pattern, m_opened.per_answer());
     if (!names) {
       return names.error();
     }
@@ -74,7 +73,7 @@ class Trails {
     for (const auto& [name, trail] : m_trails) {
       queries.push_back({name, trail.last});
     }
-    const auto trails = read_event_logs(*m_transport, queries, m_opened.limit());
+    const auto trails = m_log->read_logs(queries, m_opened.limit());
     if (!trails) {
       return trails.error();
     }
@@ -136,7 +135,7 @@ class Trails {
                        [&](const Holder& holder) { return holder.owner == owner; });
   }
 
-  std::unique_ptr<Transport> m_transport;
+  EventLog* m_log;  // of m_opened.store
   OpenedStore m_opened;
   std::map<LockName, Trail> m_trails;
 };
@@ -184,17 +183,16 @@ Result<Trails> open_trails(const RawEvents& raw, const Environment& environment)
   if (!opened) {
     return opened.error();
   }
-  auto transport = open_transport(*server, server->endpoints.front(), *opened->clock, StopToken::never());
-  if (!transport) {
-    return transport.error();
+  if (opened->store->event_log() == nullptr) {
+    return not_offered(events_verb.name, opened->server);
   }
-  return Trails(*std::move(transport), *std::move(opened));
+  return Trails(*std::move(opened));
 }
 
 // Who asks for all locks meets those of others.
-Error with_a_choice(Error error)
+Error with_a_choice(const Trails& trails, Error error)
 {
-  if (is_about_keys(error) && error.text.ends_with(')')) {
+  if (trails.is_about_one_lock(error) && error.text.ends_with(')')) {
     error.text.insert(error.text.size() - 1, "; with -k KEY or --prefix PREFIX no other locks are looked at");
   }
   return error;
@@ -224,7 +222,7 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   const auto told = found ? tell(trails->news(), raw) : found;
   const auto rest = told ? tell(trails->news_and_expired(), raw) : told;
   if (!rest) {
-    return pattern ? with_a_choice(rest.error()) : rest.error();
+    return pattern ? with_a_choice(*trails, rest.error()) : rest.error();
   }
   return raw.follow ? follow(*trails, raw, pattern) : ended(ExitCode::ok);
 }

@@ -7,6 +7,7 @@
 #include "cli/output/output.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
+#include "lock/abilities.h"
 #include "run/identity.h"
 
 #include <array>
@@ -158,6 +159,9 @@ Result<RunEnd> execute(const RawForce& raw, const Call& call)
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
+  }
+  if (opened->store->force_unlock() == nullptr) {
+    return not_offered(force_unlock_verb.name, opened->server);
   }
   for (;;) {
     const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());

@@ -5,6 +5,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
+#include "lock/abilities.h"
 
 #include <array>
 
@@ -39,7 +40,11 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const Result<bool> forgotten = opened->store->forget_success(*name, opened->limit());
+  OnceMemory* const memory = opened->store->once_memory();
+  if (memory == nullptr) {
+    return not_offered(forget_verb.name, opened->server);
+  }
+  const Result<bool> forgotten = memory->forget_success(*name, opened->limit());
   if (!forgotten) {
     return forgotten.error();
   }

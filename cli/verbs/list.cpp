@@ -8,6 +8,7 @@
 #include "cli/output/prometheus.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
+#include "lock/abilities.h"
 
 #include <algorithm>
 #include <array>
@@ -64,7 +65,11 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  const Result<std::vector<LockState>> states = opened->store->list(pattern, opened->per_answer());
+  LockListing* const listing = opened->store->listing();
+  if (listing == nullptr) {
+    return not_offered(list_verb.name, opened->server);
+  }
+  const Result<std::vector<LockState>> states = listing->list(pattern, opened->per_answer());
   if (!states) {
     return states.error();
   }

@@ -10,6 +10,7 @@
 #include "cli/output/screen.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
+#include "lock/abilities.h"
 #include "process/signals.h"
 
 #include <array>
@@ -71,7 +72,7 @@ class Watch {
   // The first look: a server that was never there is an error.
   Result<Done> begin()
   {
-    const auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    const auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (!states) {
       return states.error();
     }
@@ -138,7 +139,7 @@ class Watch {
 
   void look()
   {
-    auto states = m_opened.store->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (states) {
       take(*std::move(states));
       return;
@@ -209,6 +210,9 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
+  }
+  if (opened->store->listing() == nullptr) {
+    return not_offered(watch_verb.name, opened->server);
   }
   const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
   call.signals.block();

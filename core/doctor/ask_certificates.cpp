@@ -26,11 +26,11 @@ std::vector<HostPort> known_nodes(const Endpoint& cluster, const Facts& facts)
 std::vector<Endpoint> servers_with_tls(const Endpoint& endpoint, const Facts& facts)
 {
   std::vector<Endpoint> all;
-  if (endpoint.kind == Endpoint::Kind::cluster) {
+  if (endpoint.is_cluster()) {
     for (const HostPort& node : known_nodes(endpoint, facts)) {
       all.push_back(server_at(endpoint, node));
     }
-  } else if (endpoint.kind == Endpoint::Kind::sentinel) {
+  } else if (endpoint.is_sentinel_group()) {
     for (const HostPort& at : endpoint.sentinels.hosts) {
       all.push_back(sentinel_at(endpoint, at));
     }

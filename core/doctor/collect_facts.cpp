@@ -113,11 +113,8 @@ bool is_shut_out(const Facts& facts)
 
 bool is_on_this_host(const Endpoint& endpoint)
 {
-  if (endpoint.kind == Endpoint::Kind::cluster || endpoint.kind == Endpoint::Kind::sentinel) {
-    const auto& nodes = endpoint.kind == Endpoint::Kind::cluster ? endpoint.nodes : endpoint.sentinels.hosts;
-    return std::all_of(nodes.begin(), nodes.end(), [](const HostPort& node) { return is_loopback(node.host); });
-  }
-  return endpoint.kind != Endpoint::Kind::tcp || is_loopback(endpoint.host);
+  const std::vector<HostPort> all = endpoint.addresses();
+  return std::all_of(all.begin(), all.end(), [](const HostPort& at) { return is_loopback(at.host); });
 }
 
 // Deletes a key that does not exist. `anonymous` leads to the same server without a name and a password.
@@ -131,14 +128,13 @@ Anonymous try_to_delete(Transport& anonymous, const LockName& name, const CallLi
   return reply.error().fault == ErrorCode::refused ? Anonymous::refused : Anonymous::unknown;
 }
 
+// Of the only server that the URL names; empty: it names sentinels, or the nodes of a cluster.
 std::string host_of(const Endpoint& endpoint)
 {
-  switch (endpoint.kind) {
-    case Endpoint::Kind::tcp: return is_loopback(endpoint.host) ? "this host" : endpoint.host;
-    case Endpoint::Kind::unix_socket:
-    case Endpoint::Kind::local: return "this host";
-    default: return {};
+  if (endpoint.has_group()) {
+    return {};
   }
+  return is_on_this_host(endpoint) ? "this host" : endpoint.host;
 }
 
 void add_clock_sample(Facts& facts, ServerQueries& server)
@@ -211,7 +207,7 @@ Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& 
   } else {
     facts.anonymous = try_to_delete(anonymous, options.name, {clock.now() + options.timeout, StopToken::never()});
   }
-  if (endpoint.kind == Endpoint::Kind::sentinel) {
+  if (endpoint.is_sentinel_group()) {
     facts.sentinels = doctor::ask_sentinels(endpoint, options.timeout, clock);
   }
   facts.certificates = doctor::ask_certificates(endpoint, facts, options.timeout, clock);

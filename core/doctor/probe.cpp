@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/probe.h"
 
+#include "store/redis/lock_keys.h"
 #include "store/redis/redis_store.h"
 
 #include <unistd.h>
@@ -97,7 +98,8 @@ class Trial {
     if (!renewal) {
       return renewal.error();
     }
-    return std::holds_alternative<Kept>(*renewal) ? Result(Done{}) : unexpected("the trial lock could not be renewed");
+    return std::holds_alternative<Renewed>(*renewal) ? Result(Done{})
+                                                     : unexpected("the trial lock could not be renewed");
   }
 
   Result<Done> reject_other_owner()
@@ -106,7 +108,7 @@ class Trial {
     if (!release) {
       return release.error();
     }
-    return std::holds_alternative<NotOurs>(*release) ? Result(Done{})
+    return std::holds_alternative<NotHeld>(*release) ? Result(Done{})
                                                      : unexpected("another owner could release a lock");
   }
 

@@ -35,13 +35,13 @@ constexpr Millis say_stopping_every{1000};
 
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 {
-  if (const auto* lost = std::get_if<NotOurs>(&renewal)) {
+  if (const auto* lost = std::get_if<NotHeld>(&renewal)) {
     if (lost->revoked) {
       return ReleaseRequested{lost->forced ? lost->forced->by : "an operator"};
     }
     return lost->forced ? Lost{"force-unlocked by " + printable(lost->forced->by)} : Lost{lost->what};
   }
-  const auto& forced = std::get<Kept>(renewal).forced;
+  const auto& forced = std::get<Renewed>(renewal).forced;
   return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;
 }
 
@@ -156,7 +156,7 @@ std::optional<LeaseEvent> Watchdog::answered(Renewal renewal, Instant sent_at)
   const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
   const auto seen =
       time ? std::optional{ClockSample{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
-  if (auto* lost = std::get_if<NotOurs>(&renewal)) {
+  if (auto* lost = std::get_if<NotHeld>(&renewal)) {
     m_is_revoked = lost->revoked;
     if (m_last_sample && seen) {
       lost->what += clock_step_text(clock_step(*m_last_sample, *seen), m_options.spec.ttl);

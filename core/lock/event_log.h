@@ -3,8 +3,8 @@
 #pragma once
 
 #include "lock/holder.h"
+#include "lock/lock_state.h"
 #include "lock/names.h"
-#include "lock/store.h"
 
 #include <cstdint>
 #include <map>
@@ -24,6 +24,12 @@ struct EventLogEntry {
   std::uint64_t fence = 0;  // of whom it lets in
   std::vector<std::pair<std::string, std::string>> words;
   static EventLogEntry of(std::string text);
+};
+
+// Which entries of a lock's event log to read.
+struct EventLogQuery {
+  LockName name;
+  std::string after;  // EventLogEntry::text of the last entry that was read; "": all that are left
 };
 
 struct LockEvent {

@@ -3,7 +3,7 @@
 
 #include "base/secrets.h"
 #include "base/text.h"
-#include "lock/store.h"
+#include "lock/lock_state.h"
 
 #include <charconv>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a holder tells operators about itself. Kept beside the lock, written and refreshed by the same scripts.
+// What a holder tells operators about itself. Renewed beside the lock, written and refreshed by the same scripts.
 #pragma once
 
 #include "base/clock.h"

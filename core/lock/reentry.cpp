@@ -56,7 +56,7 @@ Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& h
       take_back(store, spec, hold, server_timeout, clock);
       return failed(answer.error());
     }
-    if (const auto* lost = std::get_if<NotOurs>(&*answer)) {
+    if (const auto* lost = std::get_if<NotHeld>(&*answer)) {
       return Nesting{*lost};
     }
     if (const auto* done = std::get_if<AlreadyDone>(&*answer)) {
@@ -92,7 +92,7 @@ Result<Entry> enter(LockStore& store, std::span<const LockSpec> specs, const Own
     if (auto* taken = std::get_if<Taken>(&*nesting)) {
       taken->which = ancestor.which;
     }
-    if (!std::holds_alternative<NotOurs>(*nesting)) {
+    if (!std::holds_alternative<NotHeld>(*nesting)) {
       return entry_of(*std::move(nesting), nested);
     }
   }

@@ -10,8 +10,8 @@
 
 namespace rlock {
 
-// NotOurs: the owner does not hold it, so that nothing was taken; the lock may be had by waiting for it as anybody does.
-using Nesting = std::variant<Taken, AlreadyDone, NotOurs, Interrupted>;
+// NotHeld: the owner does not hold it, so that nothing was taken; the lock may be had by waiting for it as anybody does.
+using Nesting = std::variant<Taken, AlreadyDone, NotHeld, Interrupted>;
 
 // Unless the outcome is Taken nothing of this hold is left on the server, as with wait_and_acquire.
 Result<Nesting> take_again(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace rlock {
@@ -52,6 +53,9 @@ std::string Endpoint::shown() const
   if (kind == Kind::local) {
     return "local:";
   }
+  if (kind == Kind::other) {
+    return scheme + ":" + path;
+  }
   if (kind == Kind::unix_socket) {
     return "unix://" + percent_encoded(path) + (db == 0 ? "" : "?db=" + std::to_string(db));
   }
@@ -66,6 +70,32 @@ std::string Endpoint::shown() const
     return (tls ? "rediss+cluster://" : "redis+cluster://") + hosts;
   }
   return (tls ? "rediss://" : "redis://") + show(HostPort{host, port}) + (db == 0 ? "" : "/" + std::to_string(db));
+}
+
+std::vector<HostPort> Endpoint::addresses() const
+{
+  switch (kind) {
+    case Kind::tcp: return {HostPort{host, port}};
+    case Kind::sentinel: return sentinels.hosts;
+    case Kind::cluster: return nodes;
+    case Kind::unix_socket:
+    case Kind::local:
+    case Kind::other: return {};
+  }
+  return {};
+}
+
+bool Endpoint::is_same_server(const Endpoint& other) const
+{
+  if (kind != other.kind || scheme != other.scheme || path != other.path) {
+    return false;
+  }
+  const std::vector<HostPort> own = addresses();
+  const std::vector<HostPort> others = other.addresses();
+  const bool have_one_in_common = std::any_of(own.begin(), own.end(), [&](const HostPort& at) {
+    return std::find(others.begin(), others.end(), at) != others.end();
+  });
+  return own.empty() || (have_one_in_common && sentinels.master == other.sentinels.master);
 }
 
 }  // namespace rlock

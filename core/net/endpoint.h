@@ -34,12 +34,13 @@ struct Sentinels {
 };
 
 struct Endpoint {
-  enum class Kind { tcp, unix_socket, local, sentinel, cluster };
+  enum class Kind { tcp, unix_socket, local, sentinel, cluster, other };
 
+  std::string scheme = "redis";  // of the URL: selects the engine (store/open.h); every form of a Redis URL is "redis"
   Kind kind = Kind::tcp;
   std::string host = "127.0.0.1";  // tcp; an IPv6 address without its brackets
   std::uint16_t port = 6379;       // tcp
-  std::string path;                // unix_socket: absolute
+  std::string path;                // unix_socket: absolute; other: what follows the scheme in the URL
   std::vector<HostPort> nodes;     // cluster: some of them, one at least
   std::string user;                // percent-decoded; empty: the default user
   std::string password;            // percent-decoded; empty: none
@@ -51,6 +52,16 @@ struct Endpoint {
 
   // The URL without user and password: the only form that is ever printed or handed to the job.
   [[nodiscard]] std::string shown() const;
+
+  [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }
+  [[nodiscard]] bool is_sentinel_group() const { return kind == Kind::sentinel; }
+  [[nodiscard]] bool has_group() const { return is_cluster() || is_sentinel_group(); }
+  // The private server of `local:`, which has no password.
+  [[nodiscard]] bool is_private() const { return kind == Kind::local; }
+  // The addresses in the URL: of the server, of the sentinels, or of the nodes. Empty: a unix socket, or `local:`.
+  [[nodiscard]] std::vector<HostPort> addresses() const;
+  // As far as the URLs tell.
+  [[nodiscard]] bool is_same_server(const Endpoint& other) const;
 };
 
 }  // namespace rlock

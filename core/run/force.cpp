@@ -40,13 +40,13 @@ class Forcing {
   Result<ForceAnswer> send(ForceStep step)
   {
     m_sent_at = m_clock.now();
-    return m_store.force(step,
-                         {.name = m_order.name,
-                          .mode = m_order.mode,
-                          .owner = m_order.owner,
-                          .by = m_order.by,
-                          .stands_for = m_order.grace + remembered_after_grace},
-                         {.deadline = m_sent_at + m_order.server_timeout, .stop = m_stop});
+    return m_store.force_unlock()->force(step,
+                                         {.name = m_order.name,
+                                          .mode = m_order.mode,
+                                          .owner = m_order.owner,
+                                          .by = m_order.by,
+                                          .stands_for = m_order.grace + remembered_after_grace},
+                                         {.deadline = m_sent_at + m_order.server_timeout, .stop = m_stop});
   }
 
   void saw(const ForceHeld& held)

@@ -6,6 +6,7 @@
 // dead. The renewals of a foreign client cannot be refused: its lock is taken away.
 #pragma once
 
+#include "lock/force_unlock.h"
 #include "lock/store.h"
 
 #include <functional>
@@ -37,6 +38,7 @@ struct Broken {  // the lock was taken away
 };
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged>;
 
+// `store` must offer ForceUnlock.
 Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -230,7 +230,7 @@ class Keeping {
   {
     m_watchdog.stop();
     const auto released = m_task.store.release(m_task.spec, m_task.hold, {}, within(question));
-    return released && !std::holds_alternative<NotOurs>(*released);
+    return released && !std::holds_alternative<NotHeld>(*released);
   }
 
   // Tries for as long as it matters: then the lock ends by itself.

@@ -2,6 +2,7 @@
 #include "run/lock_session.h"
 
 #include "base/text.h"
+#include "lock/abilities.h"
 #include "lock/validity.h"
 #include "run/environment.h"
 #include "run/prepared_job.h"
@@ -42,6 +43,9 @@ Result<LockSession::Outcome> LockSession::take(const WaitPolicy& policy, StopTok
   auto store = open_store(m_request.server, m_context.clock, stop);
   if (!store) {
     return store.error().fault == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+  }
+  if (m_request.once && (*store)->once_memory() == nullptr) {
+    return not_offered("once", m_request.server.shown());
   }
   m_store = *std::move(store);
   auto entry =
@@ -153,7 +157,7 @@ bool LockSession::was_released(const CallLimits& limit)
 {
   unwatch();
   const auto released = release({}, limit);
-  const bool release_all = released && !std::holds_alternative<NotOurs>(*released);
+  const bool release_all = released && !std::holds_alternative<NotHeld>(*released);
   if (release_all) {
     m_event.reset();
   }

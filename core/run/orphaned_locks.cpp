@@ -17,7 +17,7 @@ bool release(LockStore& store, const LockSession& session, Instant keep_until, I
     const CallLimits limit{.deadline = std::min(now + each, give_up), .stop = StopToken::never()};
     const auto released = store.release(session.spec(), session.hold(), release_options, limit);
     if (released || !is_passing(released.error().fault)) {
-      return released && !std::holds_alternative<NotOurs>(*released);
+      return released && !std::holds_alternative<NotHeld>(*released);
     }
     store.forget();
     clock.sleep_until(std::min(clock.now() + pause, give_up), StopToken::never());

@@ -56,7 +56,7 @@ const std::string& trouble_of(const LockOutcome& fate)
 }
 
 // A lease that was not renewed has expired by the time of the release: that it is gone then is no reason.
-std::string reason_for(const LockOutcome& fate, const NotOurs& found)
+std::string reason_for(const LockOutcome& fate, const NotHeld& found)
 {
   if (found.forced) {
     return "force-unlocked by " + printable(found.forced->by);

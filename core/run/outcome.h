@@ -16,7 +16,7 @@ namespace rlock {
 struct LockOutcome {
   std::string lock;                       // its name
   std::optional<LeaseEvent> lease_event;  // of the watchdog
-  std::optional<NotOurs> release;         // what release found when the lock was not ours any more
+  std::optional<NotHeld> release;         // what release found when the lock was not ours any more
   Instant valid_until{};                  // where its lease ended, if nothing else is known
   std::string trouble = {};               // why it was not renewed, if there is no lease_event yet
 };

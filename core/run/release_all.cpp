@@ -86,17 +86,17 @@ bool was_passed_on(const Release& release)
 
 }  // namespace
 
-std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const RunContext& context,
+std::vector<std::optional<NotHeld>> release_all(const RunRequest& request, const RunContext& context,
                                                 std::span<LockSession> taken, const ReleaseAllOptions& release_options)
 {
   for (LockSession& session : taken) {
     session.unwatch();
   }
-  std::vector<std::optional<NotOurs>> found(taken.size());
+  std::vector<std::optional<NotHeld>> found(taken.size());
   bool passed_on = false;
   for (std::size_t i = taken.size(); i-- > 0;) {
     const auto end = let_go_of(request, context, taken[i], release_options);
-    if (const auto* gone = end ? std::get_if<NotOurs>(&*end) : nullptr) {
+    if (const auto* gone = end ? std::get_if<NotHeld>(&*end) : nullptr) {
       found[i] = *gone;
     }
     passed_on = passed_on || (end && was_passed_on(*end));
@@ -107,7 +107,7 @@ std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const
   return found;
 }
 
-std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found)
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotHeld>>& found)
 {
   std::vector<LockOutcome> fates;
   for (std::size_t i = 0; i < found.size(); ++i) {

@@ -22,10 +22,10 @@ struct ReleaseAllOptions {
 // lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. A lock that is
 // lost is tried once, for a quarter of a second and without a word. What each lock turned out to be when it was not ours
 // any more, in the order of `taken`. Returns 3 ms later where a waiter got the lock.
-std::vector<std::optional<NotOurs>> release_all(const RunRequest& request, const RunContext& context,
+std::vector<std::optional<NotHeld>> release_all(const RunRequest& request, const RunContext& context,
                                                 std::span<LockSession> taken, const ReleaseAllOptions& release_options);
 
 // What became of each lock, for the lease_event. `found` as let_go returns it.
-std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotOurs>>& found);
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotHeld>>& found);
 
 }  // namespace rlock

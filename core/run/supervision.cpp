@@ -67,7 +67,7 @@ class Supervision {
       valid_until = m_lock_set.prepared_job.shared_deadline().valid_until();
     } while (m_gate_killed);
     const bool keeps = m_let_go || m_still_runs || m_role == Role::relieved;
-    const auto found = keeps ? std::vector<std::optional<NotOurs>>(m_lock_set.sessions.size()) : release();
+    const auto found = keeps ? std::vector<std::optional<NotHeld>>(m_lock_set.sessions.size()) : release();
     if (m_role == Role::keeper) {
       write_to_syslog(line_of(ending_after(found)));
       ::_exit(0);
@@ -82,7 +82,7 @@ class Supervision {
     keeper,
   };
 
-  std::vector<std::optional<NotOurs>> release()
+  std::vector<std::optional<NotHeld>> release()
   {
     for (LockSession& session : m_lock_set.sessions) {
       session.unwatch();
@@ -95,7 +95,7 @@ class Supervision {
                         .lease_over = m_ended && m_ended->why == Stopped::lease_end});
   }
 
-  RunOutcome ending_after(const std::vector<std::optional<NotOurs>>& found)
+  RunOutcome ending_after(const std::vector<std::optional<NotHeld>>& found)
   {
     return run_outcome({.job = m_ended,
                         .locks = lock_outcomes(m_lock_set.sessions, found),
@@ -118,7 +118,7 @@ class Supervision {
     });
   }
 
-  RunEnd end(const std::vector<std::optional<NotOurs>>& found)
+  RunEnd end(const std::vector<std::optional<NotHeld>>& found)
   {
     const RunOutcome end = ending_after(found);
     if (!end.line.empty()) {

@@ -1,27 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/open.h"
 
-#include "server/cluster.h"
-#include "server/direct.h"
-#include "server/local.h"
-#include "server/sentinel.h"
+#include "lock/abilities.h"
 #include "store/quorum/quorum_store.h"
 #include "store/redis/redis_store.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <system_error>
 #include <utility>
-
-#include <unistd.h>
 
 namespace rlock {
 namespace {
 
-Result<std::unique_ptr<RedisStore>> open_one(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
-                                             StopToken stop)
+Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
+                                              StopToken stop)
 {
-  auto transport = open_transport(server, std::move(endpoint), clock, stop);
-  return transport ? Result(std::make_unique<RedisStore>(*std::move(transport)))
-                   : Result<std::unique_ptr<RedisStore>>(transport.error());
+  auto transport = open_transport(server, endpoint, clock, stop);
+  return transport ? Result(std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport))))
+                   : Result<std::unique_ptr<LockStore>>(transport.error());
+}
+
+// The first row also gets what no other row is for.
+constexpr std::array<Engine, 1> engines{
+    Engine{.scheme = "redis", .parse = parse_url, .open = open_redis},
+};
+
+std::vector<Engine>& added_engines()
+{
+  static std::vector<Engine> rows;
+  return rows;
+}
+
+const Engine& engine_of(std::string_view scheme)
+{
+  for (const std::span<const Engine> rows :
+       {std::span<const Engine>(engines), std::span<const Engine>(added_engines())}) {
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Engine& each) { return each.scheme == scheme; });
+    if (row != rows.end()) {
+      return *row;
+    }
+  }
+  return engines.front();
+}
+
+Result<std::unique_ptr<LockStore>> open_one(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
+                                            StopToken stop)
+{
+  return engine_of(endpoint.scheme).open(server, endpoint, clock, stop);
 }
 
 Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const Clock& clock, StopToken stop)
@@ -32,11 +59,14 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
     if (!store) {
       return store.error();
     }
-    RedisStore* const one = store->get();
+    if ((*store)->fence_raising() == nullptr) {
+      return Error{ErrorCode::config, endpoint.shown() + " cannot be one of several servers (give it alone)"};
+    }
+    RestartMarker* const marker = server.restart_guard ? (*store)->restart_marker() : nullptr;
     servers.push_back({.shown = endpoint.shown(), .store = *std::move(store), .marker = nullptr});
-    if (server.restart_guard) {
-      servers.back().marker = [one](const MarkerNews& news, const CallLimits& limit) {
-        return one->marker(news, limit);
+    if (marker != nullptr) {
+      servers.back().marker = [marker](const MarkerNews& news, const CallLimits& limit) {
+        return marker->marker(news, limit);
       };
     }
   }
@@ -45,20 +75,8 @@ Result<std::unique_ptr<LockStore>> open_quorum(const ServerSpec& server, const C
     return std::unique_ptr<LockStore>(
         std::make_unique<QuorumStore>(std::move(servers), policy, clock, std::make_unique<SystemRng>()));
   } catch (const std::system_error& refused) {
-    return Error{ErrorCode::os, "cannot ask several servers at once: " + refused.code().message()};
+    return Error{ErrorCode::os, "cannot start a thread for each of several servers: " + refused.code().message()};
   }
-}
-
-Result<std::unique_ptr<Transport>> open_local(const ServerSpec& server, const Clock& clock, StopToken stop)
-{
-  auto place = local_place(server.runtime_directory, server.local_name, ::geteuid());
-  if (!place) {
-    return place.error();
-  }
-  auto transport = std::make_unique<Local>(*std::move(place), clock);
-  const auto started = transport->connect({.deadline = clock.now() + server.timeout, .stop = stop});
-  return started ? Result(std::unique_ptr<Transport>(std::move(transport)))
-                 : Result<std::unique_ptr<Transport>>(started.error());
 }
 
 }  // namespace
@@ -72,29 +90,22 @@ std::string ServerSpec::shown() const
   return all;
 }
 
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
-                                                  StopToken stop)
-{
-  if (endpoint.kind == Endpoint::Kind::local) {
-    return open_local(server, clock, stop);
-  }
-  if (endpoint.kind == Endpoint::Kind::sentinel) {
-    return std::unique_ptr<Transport>(std::make_unique<Sentinel>(endpoint, clock));
-  }
-  if (endpoint.kind == Endpoint::Kind::cluster) {
-    return std::unique_ptr<Transport>(std::make_unique<Cluster>(std::move(endpoint), clock));
-  }
-  return std::unique_ptr<Transport>(std::make_unique<Direct>(std::move(endpoint), clock));
-}
+void add_engine(const Engine& engine) { added_engines().push_back(engine); }
+
+Result<Endpoint> parse_server(std::string_view url) { return engine_of(url.substr(0, url.find(':'))).parse(url); }
 
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop)
 {
-  if (server.endpoints.size() > 1) {
-    return open_quorum(server, clock, stop);
-  }
-  auto store = open_one(server, server.endpoints.front(), clock, stop);
-  return store ? Result(std::unique_ptr<LockStore>(*std::move(store)))
-               : Result<std::unique_ptr<LockStore>>(store.error());
+  return server.endpoints.size() > 1 ? open_quorum(server, clock, stop)
+                                     : open_one(server, server.endpoints.front(), clock, stop);
+}
+
+Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
+                                                  const Clock& clock, StopToken stop)
+{
+  return open_transport(
+      endpoint, {.timeout = server.timeout, .runtime_directory = server.runtime_directory, .name = server.local_name},
+      clock, stop);
 }
 
 }  // namespace rlock

@@ -1,38 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// From "which server" to a store that locks can be taken in.
+// From server URLs to a LockStore. A table has one row for each engine: the scheme of its URLs, and how to open its store.
 #pragma once
 
 #include "base/defaults.h"
 #include "lock/store.h"
-#include "server/transport.h"
-#include "server/url.h"
+#include "server/open_transport.h"
 #include "store/quorum/quorum.h"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock {
 
 struct ServerSpec {
-  std::vector<Endpoint> endpoints;          // one, or several independent ones of which a quorum has to agree
-  Millis timeout = default_server_timeout;  // bounds connecting and every answer
-  std::string runtime_directory;            // for Endpoint::Kind::local: the value of XDG_RUNTIME_DIR
-  std::string local_name;                   // for Endpoint::Kind::local: the value of RLOCK_LOCAL_NAME
+  std::vector<Endpoint> endpoints;          // one server, or independent servers of which a quorum has to agree
+  Millis timeout = default_server_timeout;  // bounds connecting and each answer
+  std::string runtime_directory;            // for `local:`: the value of XDG_RUNTIME_DIR
+  std::string local_name;                   // for `local:`: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
-  bool restart_guard = true;  // of several servers: one that may have forgotten locks does not count,
+  bool restart_guard = true;  // several servers: a server that may have lost its data does not count
   std::optional<Millis> restart_guard_for = std::nullopt;  // for that long; missing: the longest ttl in use
 
-  // All of them, as RLOCK_SERVER takes them: without passwords, a space between.
+  // The URLs as RLOCK_SERVER takes them: without passwords, separated by spaces.
   [[nodiscard]] std::string shown() const;
 };
 
-// Starts the local server where that is what is asked for; else touches no network yet. Several servers have a thread each
-// for as long as the store lives. `clock` must outlive the store.
+// A row of the table.
+struct Engine {
+  std::string_view scheme;  // Endpoint::scheme of its URLs
+  Result<Endpoint> (*parse)(std::string_view url);
+  Result<std::unique_ptr<LockStore>> (*open)(const ServerSpec& server, const Endpoint& endpoint, const Clock& clock,
+                                             StopToken stop);
+};
+
+// Adds a row for the rest of the process. Not thread-safe: call it before the first other function.
+void add_engine(const Engine& engine);
+
+// Parses the URL of one server by the engine of its scheme; a URL of an unknown scheme, or without one, by Redis.
+// Errors are ErrorCode::usage and quote the URL without its password.
+Result<Endpoint> parse_server(std::string_view url);
+
+// The caller owns the store; `clock` must outlive it. Starts the private server of `local:`; connects to no other server.
+// Several servers have a thread each for as long as the store lives.
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop);
 
-// The way to one of them, for who asks it other things than locks. The same of `clock` and of the local server.
-Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, Endpoint endpoint, const Clock& clock,
-                                                  StopToken stop);
+// A connection to one Redis server of `server`, for requests that no store makes. As open_store; `config` where the
+// endpoint belongs to another engine.
+Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
+                                                  const Clock& clock, StopToken stop);
 
 }  // namespace rlock

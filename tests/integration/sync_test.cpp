@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --sync: a lock counts only once replicas have it.
-#include "lock/names.h"
+#include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
 #include "support/temp_dir.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was taken back: its release may be delivered late, and leaves a note. Neither may touch a later grant.
-#include "lock/names.h"
+#include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
 #include "support/temp_dir.h"

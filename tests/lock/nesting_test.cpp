@@ -101,7 +101,7 @@ TEST_CASE("taking again: an owner that does not hold it is told so, and nothing 
   const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
   const auto refused = take_again(store, spec(), nested, 5s, boot_clock, StopToken::never());
   REQUIRE(refused);
-  CHECK(std::holds_alternative<NotOurs>(*refused));
+  CHECK(std::holds_alternative<NotHeld>(*refused));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 

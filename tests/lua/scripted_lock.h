@@ -2,9 +2,9 @@
 // One lock on a server of its own, asked through its scripts alone: `k`, unless another name is set.
 #pragma once
 
-#include "lock/names.h"
 #include "server/subscription.h"
 #include "store/redis/kinds.h"
+#include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>

@@ -58,7 +58,7 @@ void FakeServer::fail_after(const FakeServer& other)
 }
 
 // Nobody listens, nothing expires.
-class FakeStore final : public LockStore {
+class FakeStore final : public LockStore, public FenceRaising, public ForceUnlock {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
@@ -81,7 +81,7 @@ class FakeStore final : public LockStore {
   {
     return answer<ReentryResult>("reenter", hold.owner, limit, [&]() -> ReentryResult {
       if (!holds(hold.owner)) {
-        return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
+        return NotHeld{.what = "expired or deleted", .forced = std::nullopt};
       }
       return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence),
                      .count = 2,
@@ -92,8 +92,8 @@ class FakeStore final : public LockStore {
   Result<Renewal> renew(const LockSpec&, const Owner& owner, const CallLimits& limit) override
   {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
-      return holds(owner) ? Renewal{Kept{.forced = std::nullopt, .at = time()}}
-                          : Renewal{NotOurs{.what = "expired or deleted", .forced = std::nullopt}};
+      return holds(owner) ? Renewal{Renewed{.forced = std::nullopt, .at = time()}}
+                          : Renewal{NotHeld{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }
   Result<bool> raise_fence(const LockSpec&, const Owner& owner, std::uint64_t fence, const CallLimits& limit) override
@@ -111,7 +111,7 @@ class FakeStore final : public LockStore {
   {
     return answer<Release>(release_options.announced ? "release" : "take back", hold.owner, limit, [&]() -> Release {
       if (!holds(hold.owner)) {
-        return NotOurs{.what = "expired or deleted", .forced = std::nullopt};
+        return NotHeld{.what = "expired or deleted", .forced = std::nullopt};
       }
       m_server->m_holder.reset();
       return Released{};
@@ -128,12 +128,10 @@ class FakeStore final : public LockStore {
       return state;
     });
   }
-  Result<std::vector<LockState>> list(std::string_view, const PerAnswer&) override { return std::vector<LockState>{}; }
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec>, const Owner&, const CallLimits&) override
   {
     return Error{ErrorCode::unreachable, "nobody listens here"};
   }
-  Result<bool> forget_success(const LockName&, const CallLimits&) override { return false; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override
   {
     constexpr std::array<const char*, 4> words{"ask", "look", "revoke", "take"};
@@ -150,6 +148,8 @@ class FakeStore final : public LockStore {
     });
   }
   void forget() override {}
+  FenceRaising* fence_raising() override { return this; }
+  ForceUnlock* force_unlock() override { return this; }
 
  private:
   [[nodiscard]] std::optional<ServerTime> time() const

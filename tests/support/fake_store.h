@@ -2,6 +2,7 @@
 // A server of a quorum that does what a test has it do, and keeps a record of what it was asked.
 #pragma once
 
+#include "lock/abilities.h"
 #include "lock/store.h"
 
 #include <functional>

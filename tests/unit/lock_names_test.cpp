@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lock/names.h"
+#include "store/redis/lock_keys.h"
 
 #include <doctest/doctest.h>
 

@@ -162,14 +162,7 @@ class ScriptedStore final : public LockStore {
 
   Result<Renewal> renew(const LockSpec&, const Owner&, const CallLimits&) override { return unasked(); }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return unasked(); }
-  Result<std::vector<LockState>> list(std::string_view, const PerAnswer&) override { return unasked(); }
-  Result<bool> raise_fence(const LockSpec&, const Owner&, std::uint64_t, const CallLimits&) override
-  {
-    return unasked();
-  }
   Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unasked(); }
-  Result<bool> forget_success(const LockName&, const CallLimits&) override { return unasked(); }
-  Result<ForceAnswer> force(ForceStep, const ForceCall&, const CallLimits&) override { return unasked(); }
 
  private:
   static std::size_t number(const LockName& name) { return std::stoul(name.text().substr(2)); }  // "k:3"

@@ -83,7 +83,7 @@ TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everyw
   CHECK(is_busy(store->acquire(spec, bob, {}, five.within(300ms))));
   const auto kept = store->renew(spec, alice, five.within(5s));
   REQUIRE(kept);
-  CHECK(std::holds_alternative<Kept>(*kept));
+  CHECK(std::holds_alternative<Renewed>(*kept));
   const auto released = store->release(spec, alice, {}, five.within(5s));
   REQUIRE(released);
   CHECK(std::holds_alternative<Released>(*released));
@@ -147,7 +147,7 @@ TEST_CASE("quorum store: what somebody else has on a quorum is busy, and what he
   CHECK(granted(five.store()->acquire(spec, bob, {}, five.within(5s))));
   const auto renewal = store->renew(spec, alice, five.within(5s));
   REQUIRE(renewal);
-  CHECK(std::holds_alternative<NotOurs>(*renewal));
+  CHECK(std::holds_alternative<NotHeld>(*renewal));
 }
 
 TEST_CASE("quorum store: a lock that too few servers still know of is neither kept nor proven lost")

@@ -21,7 +21,7 @@ std::string shown(const RunEnd& end)
 }
 
 JobOutcome after(std::optional<Ended> job, std::optional<LeaseEvent> lease_event = {},
-                 std::optional<NotOurs> release = {}, bool automatic = true)
+                 std::optional<NotHeld> release = {}, bool automatic = true)
 {
   return {
       .job = job, .locks = {{.lock = "stock", .lease_event = lease_event, .release = release}}, .automatic = automatic};
@@ -54,7 +54,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
 
 TEST_CASE("outcome: losing counts most, then what we did, then the job's own end")
 {
-  const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
+  const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
   struct Row {
     const char* why;
     JobOutcome after;
@@ -71,7 +71,7 @@ TEST_CASE("outcome: losing counts most, then what we did, then the job's own end
       {"forced", after(job(SIGTERM, Stopped::order), ReleaseRequested{"alice@web1"}), "121",
        "force-unlocked by alice@web1"},
       {"forced, and never heard of it",
-       after(job(exited(0)), {}, NotOurs{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
+       after(job(exited(0)), {}, NotHeld{.what = "expired or deleted", .forced = ForceRequest{"bob@db1"}}), "121",
        "bob@db1"},
       {"not renewed in time", after(job(SIGTERM, Stopped::lease_end), Unconfirmed{"connection refused"}), "121",
        "connection refused"},
@@ -100,7 +100,7 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
 
 TEST_CASE("outcome: of several locks the one that was lost is named, the surest first")
 {
-  const NotOurs gone{.what = "expired or deleted", .forced = std::nullopt};
+  const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
   const LockOutcome fine{.lock = "fine", .lease_event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
   const LockOutcome proven{
       .lock = "proven", .lease_event = Lost{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};

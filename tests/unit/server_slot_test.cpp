@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/slot.h"
 
-#include "lock/names.h"
+#include "store/redis/lock_keys.h"
 
 #include <doctest/doctest.h>
 

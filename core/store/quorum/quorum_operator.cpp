@@ -160,7 +160,7 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
       Subject{"list"}, limits.whole,
       [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
                                                                                 const CallLimits& within) {
-        return server.store->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
+        return server.store->listing()->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   if (answered(answers) < majority()) {
@@ -194,7 +194,9 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits&
 {
   const auto answers = ask_all<bool>(
       Subject{"forget " + name.text()}, limit,
-      [name](QuorumServer& server, const CallLimits& within) { return server.store->forget_success(name, within); },
+      [name](QuorumServer& server, const CallLimits& within) {
+        return server.store->once_memory()->forget_success(name, within);
+      },
       [&](const auto& so_far) { return answered(so_far) == size(); });
   if (answered(answers) < size()) {
     return no_quorum(answers, size());
@@ -210,7 +212,9 @@ Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, co
   const std::size_t needed = std::max(majority(), size() - quorum + 1);
   const auto answers = ask_all<ForceAnswer>(
       Subject{"force " + call.name.text()}, limit,
-      [step, call](QuorumServer& server, const CallLimits& within) { return server.store->force(step, call, within); },
+      [step, call](QuorumServer& server, const CallLimits& within) {
+        return server.store->force_unlock()->force(step, call, within);
+      },
       [&](const auto& so_far) { return answered(so_far) >= needed; });
   if (answered(answers) < needed) {
     return no_quorum(answers, needed);

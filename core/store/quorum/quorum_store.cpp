@@ -16,7 +16,7 @@ Granted outer_grant(const Answers<ReentryResult>& answers)
   return agreed.fence > 0 ? agreed : greatest_grant(answers, [](const Granted&) { return true; });
 }
 
-// There is a refusal. AlreadyDone goes before NotOurs.
+// There is a refusal. AlreadyDone goes before NotHeld.
 ReentryResult refusal_in(const Answers<ReentryResult>& answers)
 {
   std::optional<ReentryResult> refusal;
@@ -31,16 +31,16 @@ ReentryResult refusal_in(const Answers<ReentryResult>& answers)
 
 Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept)
 {
-  Kept kept;
-  NotOurs lost;
+  Renewed kept;
+  NotHeld lost;
   for (const auto& answer : answers) {
     if (!answer || !*answer) {
       continue;
     }
-    if (const auto* one = std::get_if<Kept>(&**answer)) {
+    if (const auto* one = std::get_if<Renewed>(&**answer)) {
       kept.forced = one->forced ? one->forced : kept.forced;
     } else {
-      const auto& gone = std::get<NotOurs>(**answer);
+      const auto& gone = std::get<NotHeld>(**answer);
       lost.what = lost.what.empty() ? gone.what : lost.what;
       lost.forced = gone.forced ? gone.forced : lost.forced;
       lost.revoked = lost.revoked || gone.revoked;
@@ -54,7 +54,7 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
 {
   std::optional<Release> merged;
   for (const auto& answer : answers) {
-    if (!answer || !*answer || std::holds_alternative<NotOurs>(**answer) == is_released) {
+    if (!answer || !*answer || std::holds_alternative<NotHeld>(**answer) == is_released) {
       continue;
     }
     if (!merged || std::holds_alternative<StillHeld>(**answer)) {
@@ -85,6 +85,9 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     : m_policy(policy), m_clock(clock), m_rng(std::move(rng)), m_backoff(std::make_shared<Backoff>(*m_rng))
 {
   for (QuorumServer& server : servers) {
+    m_can_force = m_can_force && server.store->force_unlock() != nullptr;
+    m_can_list = m_can_list && server.store->listing() != nullptr;
+    m_can_forget_success = m_can_forget_success && server.store->once_memory() != nullptr;
     m_workers.push_back(std::make_unique<ServerWorker>(std::move(server)));
   }
 }
@@ -142,7 +145,7 @@ Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, 
   const auto [answers, decision] = prove<bool>(
       repeated(spec.name, owner), quorum_of(spec), limit,
       [spec, owner, fence](QuorumServer& server, const CallLimits& within) {
-        return server.store->raise_fence(spec, owner, fence, within);
+        return server.store->fence_raising()->raise_fence(spec, owner, fence, within);
       },
       [](bool raised) { return raised; });
   return decision == Decision::unknown ? Result<bool>(no_quorum(answers, quorum_of(spec)))
@@ -170,7 +173,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
 {
   const auto [answers, decision] =
       prove<Renewal>(repeated(spec.name, hold), quorum_of(spec), limit, request,
-                     [](const Renewal& renewal) { return std::holds_alternative<Kept>(renewal); });
+                     [](const Renewal& renewal) { return std::holds_alternative<Renewed>(renewal); });
   if (decision == Decision::unknown) {
     return no_quorum(answers, quorum_of(spec));
   }
@@ -184,7 +187,7 @@ Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, con
 {
   const std::size_t quorum = quorum_of(spec);
   const auto count = [](const Answers<Release>& answers) {
-    return tally(answers, [](const Release& release) { return !std::holds_alternative<NotOurs>(release); });
+    return tally(answers, [](const Release& release) { return !std::holds_alternative<NotHeld>(release); });
   };
   const auto request = [spec, hold, release_options](QuorumServer& server, const CallLimits& within) {
     return server.store->release(spec, hold, release_options, within);

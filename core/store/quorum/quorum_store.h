@@ -28,6 +28,7 @@
 // that lives through outages is held on fewer servers; the next acquisition uses all of them again.
 #pragma once
 
+#include "lock/abilities.h"
 #include "lock/store.h"
 #include "store/quorum/answers.h"
 #include "store/quorum/quorum.h"
@@ -51,9 +52,9 @@ struct QuorumPolicy {
   std::optional<Millis> restart_guard = std::nullopt;
 };
 
-class QuorumStore final : public LockStore {
+class QuorumStore final : public LockStore, public ForceUnlock, public LockListing, public OnceMemory {
  public:
-  // `clock` must outlive it; at least two servers. std::system_error: no free descriptors.
+  // `clock` must outlive it; at least two servers, which must offer FenceRaising. std::system_error: no free descriptors.
   QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
   ~QuorumStore() override;  // lets the workers send what is posted, for a moment
   QuorumStore(const QuorumStore&) = delete;
@@ -66,18 +67,21 @@ class QuorumStore final : public LockStore {
   Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
   Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                           const CallLimits& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                           const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
-  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
-  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   void forget() override {}  // each server's connection goes with the request that failed on it
   void rest() override;
+
+  // An ability is offered if each of the servers offers it.
+  ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
+  LockListing* listing() override { return m_can_list ? this : nullptr; }
+  OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
+  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
 
  private:
   template <typename T>
@@ -103,6 +107,7 @@ class QuorumStore final : public LockStore {
                              const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit);
   Result<Attempt> not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within);
   Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took);
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);
   void tell_longest_ttl(const Answers<Vote>& votes, Millis within);
   void take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                  Millis within);
@@ -124,6 +129,9 @@ class QuorumStore final : public LockStore {
   const Clock& m_clock;
   std::unique_ptr<Rng> m_rng;
   std::shared_ptr<Backoff> m_backoff;  // shared with the listeners
+  bool m_can_force = true;
+  bool m_can_list = true;
+  bool m_can_forget_success = true;
   std::vector<std::unique_ptr<ServerWorker>> m_workers;
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "lock/data_age.h"
-#include "lock/names.h"
+#include "store/redis/lock_keys.h"
 
 #include <algorithm>
 #include <array>

@@ -2,6 +2,7 @@
 #include "store/redis/redis_store.h"
 
 #include "store/redis/acl_error.h"
+#include "store/redis/lock_keys.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator's half of RedisStore: looking, and taking away.
 #include "store/redis/kinds.h"
+#include "store/redis/lock_keys.h"
 #include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
 #include "store/redis/script_reply.h"

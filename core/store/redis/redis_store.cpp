@@ -6,6 +6,7 @@
 #include "lua/scripts.h"
 #include "store/redis/acl_error.h"
 #include "store/redis/kinds.h"
+#include "store/redis/lock_keys.h"
 #include "store/redis/script_reply.h"
 
 #include <array>
@@ -36,10 +37,10 @@ Granted granted_in(const Answer& answer)
 }
 
 // {'lost', what, owner, info, who wanted it, time}
-NotOurs not_ours(const Answer& answer)
+NotHeld not_held(const Answer& answer)
 {
   const std::string kind = answer.text(1);
-  NotOurs lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
+  NotHeld lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
   if (kind == "none") {
     lost.what = "expired or deleted";
   } else if (kind == "revoked") {
@@ -76,7 +77,7 @@ Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
     return Release{Dequeued{}};
   }
   if (answer.is("lost")) {
-    return Release{not_ours(answer)};
+    return Release{not_held(answer)};
   }
   return answer.unexpected(scripts_of(spec.mode).release, spec.name);
 }
@@ -124,13 +125,13 @@ Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& 
                                      ": it was given back (raise --server-timeout, or look at the replicas)"};
 }
 
-Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                                     const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
-                          {owner.text(), text_of(spec.ttl), encode(spec.who), manner.queues ? "wait" : "try",
-                           std::to_string(manner.ticket), text_of(shared_for(spec))},
+                          {owner.text(), text_of(spec.ttl), encode(spec.who), options.queues ? "wait" : "try",
+                           std::to_string(options.ticket), text_of(shared_for(spec))},
                           limit);
   if (!reply) {
     return reply.error();
@@ -171,7 +172,7 @@ Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold
     return ReentryResult{AlreadyDone{Millis{answer.integer(1)}}};
   }
   if (answer.is("lost")) {
-    return ReentryResult{not_ours(answer)};
+    return ReentryResult{not_held(answer)};
   }
   return answer.unexpected(script, spec.name);
 }
@@ -227,10 +228,10 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
   }
   const Answer answer(*reply);
   if (answer.is("kept")) {
-    return Renewal{Kept{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
+    return Renewal{Renewed{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
   }
   if (answer.is("lost")) {
-    return Renewal{not_ours(answer)};
+    return Renewal{not_held(answer)};
   }
   return answer.unexpected(script, spec.name);
 }
@@ -250,14 +251,13 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
   return answer.unexpected(script, spec.name);
 }
 
-Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                     const CallLimits& limit)
 {
-  const auto reply =
-      call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
-           {hold.id, std::to_string(release_options.announced ? m_ears->load() : -1), text_of(release_options.keep),
-            text_of(release_options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
-           limit);
+  const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
+                          {hold.id, std::to_string(options.announced ? m_ears->load() : -1), text_of(options.keep),
+                           text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+                          limit);
   return release_of(reply, spec);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks on one Redis: the scripts of each kind over a Transport.
+// A LockStore on one Redis server, or on one cluster: runs the scripts of each kind of lock over a Transport.
 #pragma once
 
-#include "lock/data_age.h"
+#include "lock/abilities.h"
 #include "lock/store.h"
 #include "server/transport.h"
 
@@ -12,32 +12,49 @@
 
 namespace rlock {
 
-class RedisStore final : public LockStore {
+class RedisStore final : public LockStore,
+                         public EventLog,
+                         public FenceRaising,
+                         public ForceUnlock,
+                         public LockListing,
+                         public OnceMemory,
+                         public RestartMarker {
  public:
   explicit RedisStore(std::unique_ptr<Transport> transport) : m_transport(std::move(transport)) {}
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
   Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
   Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
   Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
   Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
-  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                           const CallLimits& limit) override;
-  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits& limit) override;
   std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                             const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
-  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
-  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
-  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
-  // For a server of a quorum.
-  Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit);
   void forget() override { m_transport->forget(); }
+
+  EventLog* event_log() override { return this; }
+  FenceRaising* fence_raising() override { return this; }
+  ForceUnlock* force_unlock() override { return this; }
+  LockListing* listing() override { return this; }
+  OnceMemory* once_memory() override { return this; }
+  RestartMarker* restart_marker() override { return this; }
+
+  Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
+                                                            const CallLimits& limit) override;
+  [[nodiscard]] bool is_about_one_lock(const Error& refused) const override;
+  Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                           const CallLimits& limit) override;
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
+  Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
+  Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
 
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/scan.h"
 
-#include "lock/names.h"
 #include "lua/scripts.h"
+#include "store/redis/lock_keys.h"
 
 #include <algorithm>
 #include <array>

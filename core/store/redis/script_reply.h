@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "lock/store.h"
+#include "lock/requests.h"
 #include "net/reply.h"
 #include "server/script.h"
 #include "store/redis/kinds.h"

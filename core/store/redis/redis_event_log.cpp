@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/redis/event_log_query.h"
-
+// RedisStore as an EventLog: reads the lists that the scripts write.
 #include "store/redis/acl_error.h"
+#include "store/redis/lock_keys.h"
+#include "store/redis/redis_store.h"
 #include "store/redis/scan.h"
 
 #include <algorithm>
 
 namespace rlock {
-namespace {
 
-}  // namespace
-
-Result<std::vector<std::vector<EventLogEntry>>> read_event_logs(Transport& transport,
-                                                                std::span<const EventLogQuery> queries,
-                                                                const CallLimits& limit)
+Result<std::vector<std::vector<EventLogEntry>>> RedisStore::read_logs(std::span<const EventLogQuery> queries,
+                                                                      const CallLimits& limit)
 {
   std::vector<Request> requests;
   for (const EventLogQuery& query : queries) {
     requests.push_back({.route_key = query.name.text(), .words = {"LRANGE", LockKeys(query.name).events, "0", "-1"}});
   }
-  const auto replies = transport.call_each(requests, limit);
-  std::vector<std::vector<EventLogEntry>> trails;
+  const auto replies = m_transport->call_each(requests, limit);
+  std::vector<std::vector<EventLogEntry>> logs;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (!replies[i]) {
       const Error& error = replies[i].error();
@@ -33,14 +30,14 @@ Result<std::vector<std::vector<EventLogEntry>>> read_event_logs(Transport& trans
     for (auto each = seen.base(); each != all.end(); ++each) {
       entries.push_back(EventLogEntry::of(each->text));
     }
-    trails.push_back(std::move(entries));
+    logs.push_back(std::move(entries));
   }
-  return trails;
+  return logs;
 }
 
-Result<std::vector<LockName>> find_event_logs(Transport& transport, std::string_view pattern, const PerAnswer& limits)
+Result<std::vector<LockName>> RedisStore::find_logs(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto locks = locks_beside(transport, "events", pattern, "list", limits);
+  const auto locks = locks_beside(*m_transport, "events", pattern, "list", limits);
   if (!locks) {
     return locks.error();
   }
@@ -52,5 +49,7 @@ Result<std::vector<LockName>> find_event_logs(Transport& transport, std::string_
   }
   return found;
 }
+
+bool RedisStore::is_about_one_lock(const Error& refused) const { return is_about_keys(refused); }
 
 }  // namespace rlock

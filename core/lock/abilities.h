@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What some engines offer and others do not. A LockStore returns a pointer to each ability, or nullptr; the object belongs
+// to the store and follows the store's rules for threads, limits and errors.
+#pragma once
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "lock/data_age.h"
+#include "lock/event_log.h"
+#include "lock/force_unlock.h"
+#include "lock/requests.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rlock {
+
+// `rlock list`, `rlock watch`, completion of keys.
+class LockListing {
+ public:
+  virtual ~LockListing() = default;
+  // The locks that are held and whose name matches the glob, sorted by name.
+  virtual Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) = 0;
+};
+
+// `rlock events`.
+class EventLog {
+ public:
+  virtual ~EventLog() = default;
+  // The locks whose name matches the glob and which have an event log, sorted.
+  virtual Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) = 0;
+  // For each query the entries after EventLogQuery::after, the oldest first.
+  virtual Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
+                                                                    const CallLimits& limit) = 0;
+  // Whether the server refused a request because of the lock's name, so that another lock may be permitted.
+  [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
+};
+
+// `rlock forget`.
+class OnceMemory {
+ public:
+  virtual ~OnceMemory() = default;
+  // Deletes the success that `rlock once` remembers. False: there was none.
+  virtual Result<bool> forget_success(const LockName& name, const CallLimits& limit) = 0;
+};
+
+// For a member of a quorum: its grants share one fencing number.
+class FenceRaising {
+ public:
+  virtual ~FenceRaising() = default;
+  // If the owner holds the lock, later holders get a number greater than `fence`. False: the owner does not hold it.
+  virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
+                                   const CallLimits& limit) = 0;
+};
+
+// For a member of a quorum: tells whether the server may have lost its data. A store without it never loses any.
+class RestartMarker {
+ public:
+  virtual ~RestartMarker() = default;
+  virtual Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) = 0;
+};
+
+// The error of a verb that needs an ability which the server does not offer; exit code 78. `server` as shown to people.
+inline Error not_offered(std::string_view verb, std::string_view server)
+{
+  return {ErrorCode::config, "rlock " + std::string(verb) + ": the server " + std::string(server) +
+                                 " does not offer it (give another server with -S)"};
+}
+
+}  // namespace rlock

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock as an operator sees it: its holders, its waiters, its lease. Plain values; times are by the server's clock.
+#pragma once
+
+#include "lock/holder.h"
+#include "lock/mode.h"
+#include "lock/names.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rlock {
+
+// `info` is missing for a foreign client, because only rlock stores it.
+struct Holder {
+  Owner owner;
+  std::int64_t count;  // holds of this owner; > 1 when nested
+  std::optional<HolderInfo> info;
+};
+
+struct Waiter {
+  Owner owner;
+  std::optional<HolderInfo> info;
+};
+
+// The success that `rlock once` remembers of a lock.
+struct OnceSuccess {
+  std::int64_t at_ms;     // since 1970
+  Millis remembered_for;  // counted from at_ms
+  Millis ago;
+};
+
+struct LockState {
+  LockName name;
+  Mode mode;                             // Permits: with their number
+  std::optional<Millis> ttl;             // missing: the lock does not expire
+  std::uint64_t fence;                   // of the only holder; else the last number given out; 0: none
+  std::vector<Holder> holders;           // empty: free; 64 at most
+  std::vector<Waiter> waiting;           // in the order of the queue, without dead waiters; a thousand at most
+  std::uint64_t count = holders.size();  // of all holders, including those that `holders` leaves out
+  std::vector<Holder> partial = {};      // several servers: holders on too few of them to hold the lock
+  bool agreed = false;                   // several servers have agreed on `fence`
+  std::optional<OnceSuccess> once = std::nullopt;
+  bool proven = true;  // a record of rlock, or the layout of Redisson, proves that the key is a lock
+
+  [[nodiscard]] bool held() const { return !holders.empty(); }
+  // Whether an exclusive request, or a request for one permit, could be granted.
+  [[nodiscard]] bool has_room() const
+  {
+    const auto* permits = std::get_if<Permits>(&mode);
+    return !held() || (permits != nullptr && count < permits->limit);
+  }
+};
+
+// "alice@web1 (pid 71), running ./job.sh"; of a foreign client its owner id. Printable.
+std::string describe(const Holder& holder);
+
+// The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]" or nothing. Printable.
+std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info);
+std::string describe_job(const HolderInfo& info);
+
+}  // namespace rlock

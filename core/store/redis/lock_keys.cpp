@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/lock_keys.h"
+
+namespace rlock {
+namespace {
+
+bool has_tag(const std::string& name) { return name.find('{') != std::string::npos; }
+
+// As Redisson names what belongs to an object.
+std::string tagged(std::string_view prefix, const std::string& name)
+{
+  return std::string(prefix) + (has_tag(name) ? ":" + name : ":{" + name + "}");
+}
+
+constexpr std::string_view tagged_infix = "tagged:";
+
+std::string own_prefix(std::string_view part) { return "rlock:" + std::string(part) + ":"; }
+
+std::string own(std::string_view part, const std::string& name)
+{
+  return own_prefix(part) + (has_tag(name) ? std::string(tagged_infix) + name : "{" + name + "}");
+}
+
+std::string suffixed(const std::string& name, std::string_view suffix)
+{
+  return (has_tag(name) ? name : "{" + name + "}") + ":" + std::string(suffix);
+}
+
+// What the keys of its line have in their names.
+struct LineOf {
+  std::string operator()(const Plain&) const { return ""; }
+  std::string operator()(const Reader&) const { return "-rw"; }
+  std::string operator()(const Writer&) const { return "-rw"; }
+  std::string operator()(const Permits&) const { return "-permits"; }
+  std::string operator()(const StringLock&) const { return "-string"; }
+};
+
+struct ChannelOf {
+  const std::string& name;
+  std::string operator()(const Plain&) const { return tagged("redisson_lock__channel", name); }
+  std::string operator()(const Reader&) const { return tagged("redisson_rwlock", name); }
+  std::string operator()(const Writer&) const { return tagged("redisson_rwlock", name); }
+  std::string operator()(const Permits&) const { return tagged("redisson_sc", name); }
+  std::string operator()(const StringLock&) const { return {}; }
+};
+
+}  // namespace
+
+LockKeys::LockKeys(const LockName& name, const Mode& mode)
+    : lock(name.text()),
+      fence(tagged("redisson_lock_token", lock)),
+      holder(own("holder", lock)),
+      force(own("force", lock)),
+      events(own("events", lock)),
+      queue(own("queue" + std::visit(LineOf{}, mode), lock)),
+      waiters(own("waiters" + std::visit(LineOf{}, mode), lock)),
+      reserved(own("reserved", lock)),
+      fair_queue(tagged("redisson_lock_queue", lock)),
+      second(suffixed(lock, "timeout")),
+      reads(suffixed(lock, "")),
+      done(own("done", lock)),
+      channel(std::visit(ChannelOf{lock}, mode)),
+      taken_channel(own("taken", lock)),
+      owner_channel(own("owner", lock) + ":")
+{
+}
+
+std::array<std::string, 2> globs_beside(std::string_view part, std::string_view glob)
+{
+  const std::string prefix = own_prefix(part);
+  return {prefix + "{" + std::string(glob) + "}", prefix + std::string(tagged_infix) + std::string(glob)};
+}
+
+std::string lock_beside(std::string_view part, std::string_view key)
+{
+  const std::string prefix = own_prefix(part);
+  if (!key.starts_with(prefix)) {
+    return {};
+  }
+  key.remove_prefix(prefix.size());
+  if (key.starts_with(tagged_infix)) {
+    return std::string(key.substr(tagged_infix.size()));
+  }
+  const bool is_wrapped = key.size() > 2 && key.front() == '{' && key.back() == '}';
+  return std::string(is_wrapped ? key.substr(1, key.size() - 2) : "");
+}
+
+}  // namespace rlock

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine that only the test program has: the verbs of rlock work on it, by its row in the table of engines.
+#include "base/log.h"
+#include "cli/dispatch.h"
+#include "cli/output/output.h"
+#include "process/signals.h"
+#include "support/memory_store.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::string url = "memory:engine";
+const BootClock boot_clock;
+
+// What main does with the words, in this process.
+int rlock_here(Words words)
+{
+  Signals signals;
+  const cli::Environment environment({"PATH=/usr/bin:/bin", "RLOCK_SERVER=" + url});
+  const Result<RunEnd> end = cli::dispatch(words, environment, signals);
+  REQUIRE(cli::finish_output());
+  if (!end) {
+    Log(Verbosity::normal).error(end.error().text);
+    finish_log();
+    return static_cast<int>(exit_code_of(end.error().fault));
+  }
+  const auto* exit = std::get_if<ExitWith>(&*end);
+  return exit != nullptr ? exit->code : -1;
+}
+
+struct ChildEnd {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+// A child begins with the locks that this process has at the moment; what it changes stays with it.
+ChildEnd in_a_child(const std::function<int()>& act)
+{
+  const std::filesystem::path dir = make_temp_dir("engine");
+  const std::string out = dir / "out";
+  const std::string err = dir / "err";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDOUT_FILENO);
+    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDERR_FILENO);
+    ::_exit(act());
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return {WEXITSTATUS(status), text_of(out), text_of(err)};
+}
+ChildEnd rlock_in_a_child(const Words& words)
+{
+  return in_a_child([&] { return rlock_here(words); });
+}
+
+// `k` on the memory server, held by this process.
+struct HeldLock {
+  HeldLock()
+  {
+    add_memory_engine();
+    REQUIRE(store->acquire(spec, owner, {}, soon()));
+  }
+  ~HeldLock() { [[maybe_unused]] const auto released = store->release(spec, owner, {}, soon()); }
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+
+  static CallLimits soon() { return {.deadline = boot_clock.now() + 5s, .stop = StopToken::never()}; }
+
+  std::unique_ptr<LockStore> store = memory_store("engine", boot_clock);
+  Owner owner = Owner::of("0d7a2b44-63a9-4b6c-8a49-6f0b8a0e8f55:71");
+  LockSpec spec{.name = *LockName::parse("k"),
+                .mode = Plain{},
+                .ttl = 30s,
+                .who = {.host = "web1", .pid = 71, .user = "alice", .command = "./job.sh", .automatic = true},
+                .once = {}};
+};
+
+}  // namespace
+
+TEST_CASE("memory engine: run takes the lock, keeps it while the job runs, and releases it")
+{
+  add_memory_engine();
+  const ChildEnd end = in_a_child([] {
+    const int ran =
+        rlock_here({"run", "-k", "k", "--ttl", "500ms", "--", "sh", "-c", "sleep 1; echo fence $RLOCK_FENCE"});
+    const int free = rlock_here({"status", "k"});
+    return ran == 0 && free == 1 ? 0 : 100 + ran;
+  });
+  CHECK(end.code == 0);
+  CHECK(end.out == "fence 1\nk: free\n");
+  CHECK(end.err.empty());
+}
+
+TEST_CASE("memory engine: run is refused a lock that is held, or waits for it")
+{
+  const HeldLock held;
+  CHECK(rlock_in_a_child({"run", "-n", "-k", "k", "--", "true"}).code == 75);
+  const ChildEnd end = rlock_in_a_child({"run", "-w", "300ms", "-k", "k", "--", "true"});
+  CHECK(end.code == 75);
+  CHECK(end.err.find("alice@web1") != std::string::npos);
+}
+
+TEST_CASE("memory engine: status and list show the holder")
+{
+  const HeldLock held;
+  const ChildEnd status = rlock_in_a_child({"status", "k"});
+  CHECK(status.code == 0);
+  CHECK(status.out.find("k: held\n") == 0);
+  CHECK(status.out.find("alice@web1 (pid 71)") != std::string::npos);
+  const ChildEnd list = rlock_in_a_child({"list"});
+  CHECK(list.code == 0);
+  CHECK(list.out.find("./job.sh") != std::string::npos);
+  CHECK(rlock_in_a_child({"list", "other:*"}).code == 1);
+}
+
+TEST_CASE("memory engine: force-unlock takes the lock away")
+{
+  const HeldLock held;
+  const ChildEnd end = in_a_child([] {
+    const int forced = rlock_here({"force-unlock", "-k", "k", "--yes", "--now"});
+    return forced == 0 ? rlock_here({"status", "k"}) : 100;
+  });
+  CHECK(end.code == 1);  // free
+  CHECK(end.out.find("k: broken; it was held by alice@web1") == 0);
+}
+
+TEST_CASE("memory engine: what it does not offer ends with 78 and one line that says so")
+{
+  add_memory_engine();
+  for (const Words& words :
+       {Words{"events"}, Words{"forget", "k"}, Words{"once", "--for", "1h", "-k", "k", "--", "true"}}) {
+    const ChildEnd end = rlock_in_a_child(words);
+    CHECK(end.code == 78);
+    CHECK(end.err == "rlock: rlock " + words.front() +
+                         ": the server memory:engine does not offer it (give another server with -S)\n");
+  }
+  CHECK(rlock_in_a_child({"run", "-S", "memory:a", "-S", "memory:b", "-k", "k", "--", "true"}).code == 78);
+  CHECK(rlock_in_a_child({"run", "--sync", "1", "-k", "k", "--", "true"}).code == 78);
+}

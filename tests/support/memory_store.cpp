@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/memory_store.h"
+
+#include "base/fd.h"
+#include "lock/abilities.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <fnmatch.h>
+#include <sys/eventfd.h>
+
+namespace rlock::test {
+namespace {
+
+class MemoryListener;
+
+struct HolderRecord {
+  Owner owner;
+  std::set<std::string> holds;  // Hold::id; empty: only ReleaseOptions::keep keeps the lock
+  HolderInfo info;
+  Mode mode;
+  Instant ends;
+  std::optional<ForceRequest> wanted = {};
+  bool revoked = false;
+};
+
+struct WaiterRecord {
+  Owner owner;
+  HolderInfo info;
+  Instant asked_at;
+};
+
+struct LockRecord {
+  std::vector<HolderRecord> holders;
+  std::vector<WaiterRecord> queue;
+  std::uint64_t fence = 0;
+};
+
+struct MemoryServer {
+  std::mutex mutex;  // guards the rest
+  std::map<std::string, LockRecord> locks;
+  std::vector<MemoryListener*> listeners;
+};
+
+MemoryServer& server_called(const std::string& name)
+{
+  static std::map<std::string, MemoryServer> servers;
+  return servers[name];
+}
+
+class MemoryListener final : public Listener {
+ public:
+  MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner)
+      : m_server(server), m_owner(std::move(owner)), m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+  {
+    for (const LockSpec& spec : specs) {
+      m_locks.push_back({.name = spec.name.text(), .hint = {}});
+    }
+    const std::lock_guard guard(m_server.mutex);
+    m_server.listeners.push_back(this);
+  }
+  ~MemoryListener() override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    std::erase(m_server.listeners, this);
+  }
+  MemoryListener(const MemoryListener&) = delete;
+  MemoryListener& operator=(const MemoryListener&) = delete;
+
+  [[nodiscard]] int fd() const override { return m_event.get(); }
+  Result<Hints> heard(const Clock&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    eventfd_t count = 0;
+    ::eventfd_read(m_event.get(), &count);
+    Hints hints;
+    for (Heard& lock : m_locks) {
+      hints.push_back(std::exchange(lock.hint, Hint{}));
+    }
+    return hints;
+  }
+  Result<Done> hear_releases(std::size_t which, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    m_locks[which].hears_releases = true;
+    return Done{};
+  }
+  Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
+
+  // The server's mutex is held. `to`: the only owner that is told; missing: the subscribers to releases.
+  void tell(const std::string& name, const std::optional<Owner>& to)
+  {
+    for (Heard& lock : m_locks) {
+      if (lock.name == name && (to ? *to == m_owner : lock.hears_releases)) {
+        lock.hint.look_in = Millis{0};
+        ::eventfd_write(m_event.get(), 1);
+      }
+    }
+  }
+  [[nodiscard]] const Owner& owner() const { return m_owner; }
+
+ private:
+  struct Heard {
+    std::string name;
+    Hint hint;
+    bool hears_releases = false;
+  };
+  MemoryServer& m_server;
+  const Owner m_owner;
+  const Fd m_event;
+  std::vector<Heard> m_locks;
+};
+
+class MemoryStore final : public LockStore, public ForceUnlock, public LockListing {
+ public:
+  MemoryStore(MemoryServer& server, const Clock& clock) : m_server(server), m_clock(clock) {}
+
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
+                          const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    LockRecord& lock = current(spec.name);
+    HolderRecord* holder = find(lock, owner);
+    if (holder == nullptr && (!has_room(lock, spec.mode) || is_behind_another(lock, owner))) {
+      return Attempt{refuse(lock, spec, owner, options)};
+    }
+    std::erase_if(lock.queue, [&](const WaiterRecord& waiter) { return waiter.owner == owner; });
+    if (holder == nullptr) {
+      ++lock.fence;
+      holder = &lock.holders.emplace_back(
+          HolderRecord{.owner = owner, .holds = {}, .info = spec.who, .mode = spec.mode, .ends = {}});
+    }
+    return Attempt{grant(lock, *holder, owner.text(), spec.ttl)};
+  }
+
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    LockRecord& lock = current(spec.name);
+    HolderRecord* const holder = find(lock, hold.owner);
+    return holder != nullptr ? ReentryResult{grant(lock, *holder, hold.id, spec.ttl)} : ReentryResult{not_held(lock)};
+  }
+
+  Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    const auto& queue = current(spec.name).queue;
+    return std::any_of(queue.begin(), queue.end(), [&](const WaiterRecord& each) { return each.owner == owner; });
+  }
+
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override
+  {
+    return renew_hold(spec, Hold(owner), limit);
+  }
+
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    LockRecord& lock = current(spec.name);
+    HolderRecord* const holder = find(lock, hold.owner);
+    if (holder == nullptr || !holder->holds.contains(hold.id) || holder->revoked) {
+      return Renewal{not_held(lock)};
+    }
+    holder->ends = std::max(holder->ends, m_clock.now() + spec.ttl);
+    return Renewal{Renewed{.forced = holder->wanted}};
+  }
+
+  Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
+                          const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    LockRecord& lock = current(spec.name);
+    HolderRecord* const holder = find(lock, hold.owner);
+    if (holder == nullptr || holder->holds.erase(hold.id) == 0) {
+      const auto left = std::erase_if(lock.queue, [&](const WaiterRecord& each) { return each.owner == hold.owner; });
+      return left > 0 ? Release{Dequeued{}} : Release{not_held(lock)};
+    }
+    if (!holder->holds.empty()) {
+      return Release{StillHeld{static_cast<std::int64_t>(holder->holds.size())}};
+    }
+    holder->ends = std::min(holder->ends, m_clock.now() + options.keep);
+    end_expired(lock);
+    announce(spec.name, lock);
+    return Release{Released{}};
+  }
+
+  Result<LockState> inspect(const LockName& name, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    return state_of(name, current(name));
+  }
+
+  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
+                                           const CallLimits&) override
+  {
+    return std::unique_ptr<Listener>(std::make_unique<MemoryListener>(m_server, specs, owner));
+  }
+  void forget() override {}
+
+  ForceUnlock* force_unlock() override { return this; }
+  LockListing* listing() override { return this; }
+
+  Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    std::vector<LockState> states;
+    for (auto& [text, lock] : m_server.locks) {
+      end_expired(lock);
+      if (!lock.holders.empty() && ::fnmatch(std::string(pattern).c_str(), text.c_str(), 0) == 0) {
+        states.push_back(state_of(*LockName::parse(text), lock));
+      }
+    }
+    return states;
+  }
+
+  Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits&) override
+  {
+    const std::lock_guard guard(m_server.mutex);
+    LockRecord& lock = current(call.name);
+    HolderRecord* const record = find(lock, call.owner);
+    if (record == nullptr) {
+      return lock.holders.empty() ? ForceAnswer{ForceFree{}} : ForceAnswer{ForceChanged{shown(lock.holders.front())}};
+    }
+    const Holder holder = shown(*record);
+    const bool job_was_over = record->holds.empty();
+    if (step == ForceStep::take || job_was_over) {
+      std::erase_if(lock.holders, [&](const HolderRecord& each) { return each.owner == call.owner; });
+      announce(call.name, lock);
+      return ForceAnswer{ForceBroken{.holder = holder, .job_was_over = job_was_over}};
+    }
+    if (step != ForceStep::look) {
+      record->wanted = ForceRequest{call.by};
+      record->revoked = record->revoked || step == ForceStep::revoke;
+      tell_all(call.name.text(), call.owner);
+    }
+    return ForceAnswer{ForceHeld{.holder = holder, .lasts = time_left(*record), .is_rlock = true}};
+  }
+
+ private:
+  // Of a waiter that has not subscribed yet.
+  static constexpr Millis new_waiter_time{250};
+
+  // The mutex is held in all that follows.
+  LockRecord& current(const LockName& name)
+  {
+    LockRecord& lock = m_server.locks[name.text()];
+    end_expired(lock);
+    return lock;
+  }
+
+  void end_expired(LockRecord& lock) const
+  {
+    std::erase_if(lock.holders, [now = m_clock.now()](const HolderRecord& each) { return each.ends <= now; });
+  }
+
+  static HolderRecord* find(LockRecord& lock, const Owner& owner)
+  {
+    const auto found = std::find_if(lock.holders.begin(), lock.holders.end(),
+                                    [&](const HolderRecord& each) { return each.owner == owner; });
+    return found != lock.holders.end() ? &*found : nullptr;
+  }
+
+  static bool has_room(const LockRecord& lock, const Mode& mode)
+  {
+    const auto* permits = std::get_if<Permits>(&mode);
+    const bool all_alike = std::all_of(lock.holders.begin(), lock.holders.end(), [&](const HolderRecord& each) {
+      return is_shared(mode) && each.mode.index() == mode.index();
+    });
+    return all_alike && (permits == nullptr || lock.holders.size() < permits->limit);
+  }
+
+  [[nodiscard]] bool is_alive(const WaiterRecord& waiter) const
+  {
+    return m_clock.now() < waiter.asked_at + new_waiter_time ||
+           std::any_of(m_server.listeners.begin(), m_server.listeners.end(),
+                       [&](const MemoryListener* each) { return each->owner() == waiter.owner; });
+  }
+
+  bool is_behind_another(LockRecord& lock, const Owner& owner) const
+  {
+    std::erase_if(lock.queue, [&](const WaiterRecord& each) { return !is_alive(each) && each.owner != owner; });
+    return !lock.queue.empty() && lock.queue.front().owner != owner;
+  }
+
+  Granted grant(LockRecord& lock, HolderRecord& holder, const std::string& hold, Millis ttl) const
+  {
+    holder.holds.insert(hold);
+    holder.ends = std::max(holder.ends, m_clock.now() + ttl);
+    return {.fence = lock.fence, .count = static_cast<std::int64_t>(holder.holds.size())};
+  }
+
+  Busy refuse(LockRecord& lock, const LockSpec& spec, const Owner& owner, const AcquireOptions& options) const
+  {
+    auto waiter = std::find_if(lock.queue.begin(), lock.queue.end(),
+                               [&](const WaiterRecord& each) { return each.owner == owner; });
+    if (waiter != lock.queue.end()) {
+      waiter->asked_at = m_clock.now();
+    } else if (options.queues) {
+      waiter = lock.queue.insert(lock.queue.end(), {.owner = owner, .info = spec.who, .asked_at = m_clock.now()});
+    }
+    const auto place = static_cast<std::uint64_t>(waiter - lock.queue.begin());
+    const bool queued = waiter != lock.queue.end();
+    const bool held = !lock.holders.empty();
+    return {.ttl = held ? time_left(lock.holders.front()) : new_waiter_time,
+            .holder = held ? std::optional{shown(lock.holders.front())} : std::nullopt,
+            .place = place,
+            .ticket = queued ? place + 1 : 0};
+  }
+
+  NotHeld not_held(const LockRecord& lock) const
+  {
+    return {
+        .what = lock.holders.empty() ? "expired or deleted" : "now held by " + describe(shown(lock.holders.front())),
+        .forced = std::nullopt};
+  }
+
+  [[nodiscard]] Millis time_left(const HolderRecord& holder) const
+  {
+    return std::chrono::ceil<Millis>(holder.ends - m_clock.now());
+  }
+
+  static Holder shown(const HolderRecord& record)
+  {
+    return {.owner = record.owner, .count = static_cast<std::int64_t>(record.holds.size()), .info = record.info};
+  }
+
+  LockState state_of(const LockName& name, const LockRecord& lock) const
+  {
+    LockState state{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = lock.fence, .holders = {}, .waiting = {}};
+    for (const HolderRecord& holder : lock.holders) {
+      state.mode = holder.mode;
+      state.ttl = std::max(*state.ttl, time_left(holder));
+      state.holders.push_back(shown(holder));
+    }
+    for (const WaiterRecord& waiter : lock.queue) {
+      state.waiting.push_back({.owner = waiter.owner, .info = waiter.info});
+    }
+    state.count = state.holders.size();
+    return state;
+  }
+
+  void announce(const LockName& name, const LockRecord& lock) const
+  {
+    if (!lock.queue.empty()) {
+      tell_all(name.text(), lock.queue.front().owner);
+    }
+    tell_all(name.text(), std::nullopt);
+  }
+  void tell_all(const std::string& name, const std::optional<Owner>& to) const
+  {
+    for (MemoryListener* const listener : m_server.listeners) {
+      listener->tell(name, to);
+    }
+  }
+
+  MemoryServer& m_server;
+  const Clock& m_clock;
+};
+
+constexpr std::string_view scheme = "memory";
+
+Result<Endpoint> parse_memory(std::string_view url)
+{
+  Endpoint endpoint;
+  endpoint.kind = Endpoint::Kind::other;
+  endpoint.scheme = scheme;
+  endpoint.path = url.substr(scheme.size() + 1);
+  return endpoint;
+}
+
+Result<std::unique_ptr<LockStore>> open_memory(const ServerSpec&, const Endpoint& endpoint, const Clock& clock,
+                                               StopToken)
+{
+  return memory_store(endpoint.path, clock);
+}
+
+}  // namespace
+
+void add_memory_engine()
+{
+  static const bool once = (add_engine({.scheme = scheme, .parse = parse_memory, .open = open_memory}), true);
+  static_cast<void>(once);
+}
+
+std::unique_ptr<LockStore> memory_store(const std::string& name, const Clock& clock)
+{
+  return std::make_unique<MemoryStore>(server_called(name), clock);
+}
+
+}  // namespace rlock::test

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ ChildEnd in_a_child(const std::function<int()>& act)
   const std::filesystem::path dir = make_temp_dir("engine");
   const std::string out = dir / "out";
   const std::string err = dir / "err";
+  std::cout.flush();  // what the test program has printed is not the child's to print
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), STDOUT_FILENO);

@@ -7,6 +7,7 @@
 #include "cli/options/wait_options.h"
 #include "cli/verbs/table.h"
 #include "lock/wait_until_free.h"
+#include "run/waiting_line.h"
 
 #include <array>
 
@@ -37,7 +38,7 @@ constexpr std::array exits{
 
 RunEnd busy(const LockName& name, Millis waited, const Log& log)
 {
-  log.notice(printable(name.text()) + " is busy" + (waited > Millis{0} ? " after " + show(waited) : ""));
+  log.notice(busy_text(printable(name.text()), waited, std::nullopt));
   return ended(ExitCode::busy);
 }
 

@@ -8,8 +8,8 @@
 namespace rlock {
 namespace {
 
-// A JVM that reads beside us sets the ttl of the whole lock to its own 30 s each time it renews, and takes that with it
-// when it dies: ours has to be put back before.
+// A reader of the Java client sets the ttl of the whole lock to its own 30 s with each renewal. When that reader dies,
+// its 30 s run out. So a reader of rlock renews often enough to set its own ttl again before.
 constexpr Millis beside_foreign_readers{10'000};
 
 }  // namespace
@@ -36,8 +36,8 @@ RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_marg
   return policy;
 }
 
-// Loss is decided before renewal: past the margin the job must already be dying, and a renewal that happened to succeed
-// would only hide that we were late.
+// GiveUp comes before Renew: past the margin the job must already be dying, and a renewal that succeeded would hide the
+// delay.
 Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant now)
 {
   const Instant give_up = lease.valid_until - policy.kill_margin;

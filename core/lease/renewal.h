@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to renew a lease, and when to call it lost: a pure decision.
+// When to renew a lease, and when to give it up. Pure functions: no network, no clock, no threads.
 #pragma once
 
 #include "base/clock.h"
@@ -12,22 +12,22 @@ namespace rlock {
 struct RenewalPolicy {
   Millis every;        // between successful renewals
   Millis retry_every;  // after a failed one
-  Millis try_for;      // the first attempt, so that a hung server cannot eat the retries
-  Millis longest_try;  // later ones grow up to this, so that a server that is only slow is heard
-  Millis kill_margin;  // time the job needs to die before the lease does
+  Millis try_for;      // limit of the first attempt: a server that hangs leaves time for retries
+  Millis longest_try;  // limit of later attempts, which grow up to it: a slow server can still answer
+  Millis kill_margin;  // the time that the job needs to die before the lease ends
 };
 
-// A third of the ttl between renewals. Retries come so densely that a server that was away for 0.45 ttl from the worst
-// moment on (just before a renewal) is asked again before the margin begins.
+// `every` is renewal_period(ttl). Retries are so frequent that a server that comes back within 0.45 ttl is asked again
+// before the margin begins, even when it went away just before a renewal.
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin);
 
-// As the kind of lock needs it. Not `renews`: a fixed lease, which is only checked.
+// The policy for this kind of lock. `renews` false: a fixed lease, which is only checked.
 RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin);
 
 struct RenewalState {
   Instant valid_until;  // no later than the server's own expiry
   Instant last_kept;    // when the last successful request was sent
-  Instant last_try;     // == last_kept unless renewals are failing
+  Instant last_try;     // equal to last_kept unless renewals fail
 };
 
 struct Sleep {

@@ -22,23 +22,23 @@ Millis clock_step(const ClockSample& before, const ClockSample& now)
 Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis ttl)
 {
   const auto between = std::chrono::ceil<Millis>(now.sent_at - before.sent_at);
-  const Millis ahead = clock_step(before, now);
-  if (ahead <= Millis{0} || between <= Millis{0}) {
+  const Millis step = clock_step(before, now);
+  if (step <= Millis{0} || between <= Millis{0}) {
     return Millis{0};
   }
-  const double rate = static_cast<double>(ahead.count()) / static_cast<double>(between.count());
-  const double whole = std::min(rate, 1.0) * static_cast<double>(ttl.count());
-  return std::clamp(Millis{static_cast<std::int64_t>(whole)} - drift_allowed(ttl), Millis{0}, ttl / 3);
+  const double rate = static_cast<double>(step.count()) / static_cast<double>(between.count());
+  const double over_ttl = std::min(rate, 1.0) * static_cast<double>(ttl.count());
+  return std::clamp(Millis{static_cast<std::int64_t>(over_ttl)} - drift_allowed(ttl), Millis{0}, ttl / 3);
 }
 
-std::string clock_step_text(Millis ahead, Millis ttl)
+std::string clock_step_text(Millis step, Millis ttl)
 {
-  const Millis by = std::chrono::abs(ahead);
+  const Millis by = std::chrono::abs(step);
   if (by <= drift_allowed(ttl)) {
     return "";
   }
   const Millis about = by < std::chrono::seconds(2) ? by : Millis(std::chrono::round<std::chrono::seconds>(by));
-  return ": the server's clock went " + show_roughly(about) + (ahead > Millis{0} ? " ahead of ours" : " back");
+  return ": the server's clock jumped " + show_roughly(about) + (step > Millis{0} ? " ahead" : " back");
 }
 
 }  // namespace rlock

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the server's clock goes against ours: pure decisions. A ttl runs out by the server's wall clock, which its
-// administrator, NTP or a paused machine may set; we count by our own. What the two disagree upon shows from one renewal
-// to the next, in the time that the server tells with each answer.
+// Compares the server's clock with the clock of this host. Pure functions.
+//
+// A ttl runs out by the server's wall clock, which an administrator, NTP or a paused machine may set. rlock counts the
+// lease by the clock of its own host. Each answer carries the server's time, so two renewals show how the clocks
+// differ.
 #pragma once
 
 #include "base/clock_sample.h"
 
-#include <chrono>
 #include <string>
 
 namespace rlock {
 
-// How much more time has passed for the server than for us since `before`; less than 0: it went back. 0 as long as the
-// time that the answers took can explain it.
+// How much more time passed on the server than on this host since `before`; negative: the server's clock went back. 0
+// as long as the round trips can explain the difference.
 Millis clock_step(const ClockSample& before, const ClockSample& now);
 
-// What a lease of `ttl` may be shorter than we count, beyond what is always allowed for, should the server's clock go
-// ahead again as it did since `before`. A third of the ttl at most: a single step, which a renewal has mended, costs no job.
+// How much shorter a lease of `ttl` must be counted, beyond drift_allowed, in case the server's clock steps ahead again
+// as it did since `before`. A third of the ttl at most, because the job survives a single step that a renewal has
+// covered.
 Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis ttl);
 
-// ": the server's clock went 31s ahead of ours"; empty where that is within what is allowed for with that ttl.
-std::string clock_step_text(Millis ahead, Millis ttl);
+// ": the server's clock jumped 31s ahead"; empty for a step within drift_allowed(ttl).
+std::string clock_step_text(Millis step, Millis ttl);
 
 }  // namespace rlock

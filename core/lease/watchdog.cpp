@@ -16,10 +16,11 @@ namespace {
 
 constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
 constexpr Millis longest_listen_pause{1000};
-constexpr Millis told_after{1000};  // failures that are over sooner are told only as details
+constexpr Millis notice_after{1000};  // shorter failures are logged as details only
 constexpr Millis details_every{1000};
+constexpr Millis renew_every_while_stopping{1000};
 
-// Without the advice in parentheses: to name another server is no help for a lock that is held.
+// Without the advice in parentheses, because another server is no help for a lock that is held on this one.
 std::string reason_of(const Error& error)
 {
   std::string text = error.text;
@@ -29,7 +30,6 @@ std::string reason_of(const Error& error)
   }
   return text;
 }
-constexpr Millis say_stopping_every{1000};
 
 }  // namespace
 
@@ -45,9 +45,9 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
   return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;
 }
 
-Watchdog::Watchdog(LockStore& store, WatchdogOptions order, const Clock& clock, const Log& log)
+Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log)
     : m_store(store),
-      m_options(std::move(order)),
+      m_options(std::move(options)),
       m_policy(renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin)),
       m_clock(clock),
       m_log(log),
@@ -80,7 +80,7 @@ std::string Watchdog::trouble() const
   return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble;
 }
 
-std::optional<LeaseEvent> Watchdog::lease_event()
+std::optional<LeaseEvent> Watchdog::event()
 {
   const std::lock_guard guard(m_mutex);
   return m_event;
@@ -90,85 +90,86 @@ void Watchdog::watch()
 {
   bool is_over = false;
   while (!is_over && !m_stop.token().requested()) {
-    std::optional<LeaseEvent> lease_event;
+    std::optional<LeaseEvent> event;
     const Instant now = m_clock.now();
     const Step step = next_step(m_state, m_policy, now);
     if (std::holds_alternative<GiveUp>(step)) {
-      lease_event =
+      event =
           Unconfirmed{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
-      lease_event = renew(renewal->deadline);
+      event = renew(renewal->deadline);
     } else if (std::exchange(m_renew_at_once, false)) {
-      lease_event = renew(m_clock.now() + m_policy.try_for);
+      event = renew(m_clock.now() + m_policy.try_for);
     } else if (!m_listener && now >= m_listen_at) {
       listen();
-      lease_event = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
+      event = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
     } else if (hint_before(std::get<Sleep>(step).until)) {
-      lease_event = renew(m_clock.now() + m_policy.try_for);
+      event = renew(m_clock.now() + m_policy.try_for);
     }
-    is_over = lease_event && record(*std::move(lease_event));
+    is_over = event && record(*std::move(event));
   }
 }
 
-// True when the watch is over.
-bool Watchdog::record(LeaseEvent lease_event)
+// Returns true when the thread is done.
+bool Watchdog::record(LeaseEvent event)
 {
-  const bool is_release_requested = std::holds_alternative<ReleaseRequested>(lease_event);
-  const bool is_lost = std::holds_alternative<Lost>(lease_event);
+  const bool is_release_requested = std::holds_alternative<ReleaseRequested>(event);
+  const bool is_lost = std::holds_alternative<Lost>(event);
   if (!m_options.spec.stopping) {
     const std::lock_guard guard(m_mutex);
-    m_event = std::move(lease_event);
+    m_event = std::move(event);
     m_event_set.request();
   } else if (is_lost) {
     m_loss.request();
   }
   if (is_release_requested && !m_options.spec.stopping) {
     m_options.spec.stopping = true;
-    m_policy.every = std::min(m_policy.every, say_stopping_every);
+    m_policy.every = std::min(m_policy.every, renew_every_while_stopping);
     m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
   }
   return !is_release_requested || m_is_revoked;
 }
 
-// A fixed lease is only asked about (ttl 0), which changes nothing. But a foreign reader that renews shortens what other
-// readers have of the lock: a reader asks for what is left of its own lease, and the server never shortens.
+// A fixed lease is only checked: a renewal with ttl 0 changes nothing. The renewal of a foreign reader shortens the ttl
+// of the whole lock, so a reader with a fixed lease asks for the rest of its own lease. The server never shortens a
+// ttl.
 std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
   LockSpec spec = m_options.spec;
   if (!m_options.renews) {
-    const bool reads = std::holds_alternative<Reader>(spec.mode);
+    const bool is_reader = std::holds_alternative<Reader>(spec.mode);
     const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
-    spec.ttl = reads ? std::max(left, Millis{0}) : Millis{0};
+    spec.ttl = is_reader ? std::max(left, Millis{0}) : Millis{0};
   }
   const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_stop.token()});
   m_state.last_try = sent_at;
   if (!renewal) {
     m_store.forget();
-    failed(renewal.error(), sent_at, deadline);
+    note_failure(renewal.error(), sent_at, deadline);
     return std::nullopt;
   }
-  return answered(*renewal, sent_at);
+  return handle_answer(*renewal, sent_at);
 }
 
-std::optional<LeaseEvent> Watchdog::answered(Renewal renewal, Instant sent_at)
+std::optional<LeaseEvent> Watchdog::handle_answer(Renewal renewal, Instant sent_at)
 {
   const auto time = std::visit([](const auto& answer) { return answer.at; }, renewal);
-  const auto seen =
+  const auto sample =
       time ? std::optional{ClockSample{.sent_at = sent_at, .heard_at = m_clock.now(), .server = *time}} : std::nullopt;
   if (auto* lost = std::get_if<NotHeld>(&renewal)) {
     m_is_revoked = lost->revoked;
-    if (m_last_sample && seen) {
-      lost->what += clock_step_text(clock_step(*m_last_sample, *seen), m_options.spec.ttl);
+    if (m_last_sample && sample) {
+      lost->what += clock_step_text(clock_step(*m_last_sample, *sample), m_options.spec.ttl);
     }
   } else {
-    kept(sent_at, seen);
+    note_success(sent_at, sample);
   }
   return lease_event_of(renewal);
 }
 
-// The last try, which had hardly any time, does not tell why renewals fail.
-void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
+// An attempt that had less time than usual does not replace the reason: its own reason is the lack of time.
+void Watchdog::note_failure(const Error& error, Instant sent_at, Instant deadline)
 {
   if (error.fault == ErrorCode::interrupted) {
     return;
@@ -176,19 +177,19 @@ void Watchdog::failed(const Error& error, Instant sent_at, Instant deadline)
   if (!m_failing_since) {
     m_failing_since = sent_at;
   }
-  tell_failure(error, *m_failing_since);
+  log_failure(error, *m_failing_since);
   if (m_trouble.empty() || deadline - sent_at >= m_policy.try_for) {
     m_trouble = reason_of(error);
   }
 }
 
-// One notice for failures in a row, after a second; at once if they do not pass by themselves.
-void Watchdog::tell_failure(const Error& error, Instant failing_since)
+// One notice for all failures in a row: after notice_after, or at once for a failure that cannot pass by itself.
+void Watchdog::log_failure(const Error& error, Instant failing_since)
 {
   const Instant now = m_clock.now();
   const std::string line = "cannot renew " + printable(m_options.spec.name.text()) + ": " + reason_of(error);
-  if (m_failure_logged || (is_passing(error.fault) && now - failing_since < told_after)) {
-    tell_detail(line);
+  if (m_failure_logged || (is_passing(error.fault) && now - failing_since < notice_after)) {
+    log_detail(line);
     return;
   }
   m_failure_logged = true;
@@ -198,7 +199,7 @@ void Watchdog::tell_failure(const Error& error, Instant failing_since)
                {.event = "renewal_failed", .key = m_options.spec.name.text()});
 }
 
-void Watchdog::tell_detail(const std::string& line)
+void Watchdog::log_detail(const std::string& line)
 {
   const Instant now = m_clock.now();
   if (now >= m_detail_at) {
@@ -207,10 +208,10 @@ void Watchdog::tell_detail(const std::string& line)
   }
 }
 
-void Watchdog::kept(Instant sent_at, const std::optional<ClockSample>& seen)
+void Watchdog::note_success(Instant sent_at, const std::optional<ClockSample>& sample)
 {
-  if (seen) {
-    compare_clocks(*seen);
+  if (sample) {
+    compare_clocks(*sample);
   }
   if (m_failure_logged) {
     const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
@@ -227,46 +228,46 @@ void Watchdog::kept(Instant sent_at, const std::optional<ClockSample>& seen)
   }
 }
 
-// Renewals that come close upon each other, for something was said, tell too little about how fast a clock goes.
-void Watchdog::compare_clocks(const ClockSample& seen)
+// Renewals that follow each other closely, after a message, are too close to measure the speed of a clock.
+void Watchdog::compare_clocks(const ClockSample& sample)
 {
   const Millis ttl = m_options.spec.ttl;
-  if (m_last_sample && seen.sent_at - m_last_sample->sent_at < ttl / 10) {
+  if (m_last_sample && sample.sent_at - m_last_sample->sent_at < ttl / 10) {
     return;
   }
-  m_reduction = m_last_sample ? lease_reduction(*m_last_sample, seen, ttl) : Millis{0};
-  const std::string step = m_last_sample ? clock_step_text(clock_step(*m_last_sample, seen), ttl) : "";
+  m_reduction = m_last_sample ? lease_reduction(*m_last_sample, sample, ttl) : Millis{0};
+  const std::string step = m_last_sample ? clock_step_text(clock_step(*m_last_sample, sample), ttl) : "";
   if (!step.empty()) {
-    m_log.detail(printable(m_options.spec.name.text()) + " is still ours" + step);
+    m_log.detail(printable(m_options.spec.name.text()) + " is still held" + step);
   }
-  m_last_sample = seen;
+  m_last_sample = sample;
 }
 
-// Failing to listen costs only speed: what is said is kept, and each renewal asks for it. A holder hears of each grant that
-// found no holder, because that means that it lost the lock. An exclusive holder hears releases as well, because one can
-// only mean that another client took the lock away; holders that share would hear of each other, and be taken for foreign
-// clients that wait.
+// A failure to listen costs only speed, because the server keeps what it published and each renewal asks for it. A
+// holder hears each grant that found no holder, because that grant means that the lock was lost. An exclusive holder
+// also hears releases, because a release means that another client took the lock away. Holders that share do not: they
+// would hear each other, and would be counted as foreign waiters.
 void Watchdog::listen()
 {
   const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_options.listener ? Result(std::move(m_options.listener))
                                    : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
   const bool shared = is_shared(m_options.spec.mode);
-  auto hears = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
-  if (hears && !shared) {
-    hears = (*opened)->hear_releases(0, limit);
+  auto subscribed = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
+  if (subscribed && !shared) {
+    subscribed = (*opened)->hear_releases(0, limit);
   }
-  if (hears) {
+  if (subscribed) {
     m_listener = *std::move(opened);
     m_listen_pause = Millis{0};
   } else {
     m_listen_pause = std::clamp(m_listen_pause * 2, first_listen_pause, longest_listen_pause);
     m_listen_at = m_clock.now() + m_listen_pause;
-    tell_detail("cannot listen: " + reason_of(hears.error()));
+    log_detail("cannot listen: " + reason_of(subscribed.error()));
   }
 }
 
-// Waits until then, or until it is worth asking.
+// Waits until then. Returns true, maybe earlier, when a message makes a renewal worthwhile.
 bool Watchdog::hint_before(Instant until)
 {
   const Instant wake = m_listener ? until : std::min(until, m_listen_at);
@@ -279,8 +280,8 @@ bool Watchdog::hint_before(Instant until)
   const auto heard = m_listener->heard(m_clock);
   if (!heard) {
     m_listener.reset();
-    m_listen_at = m_clock.now();  // at once: the next grant must not go unheard
-    return true;                  // whatever cut us off may have touched the lock as well
+    m_listen_at = m_clock.now();  // at once, to hear the next grant
+    return true;                  // what broke the connection may have removed the lock
   }
   return heard->front().look_in.has_value();
 }

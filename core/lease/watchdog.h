@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a lease alive from a thread of its own, and says so when it is not any more.
+// Renews one lease from a thread of its own, and reports when the lock must be given up.
 #pragma once
 
 #include "base/log.h"
@@ -17,88 +17,90 @@
 
 namespace rlock {
 
+// The lock is still held, but an operator or another client with the right to do so asks for it.
 struct ReleaseRequested {
   std::string by;
-};  // still ours, but somebody with the right to asks for it
+};
+// An answer of the server proves that the lock is no longer held.
 struct Lost {
   std::string why;
-};  // not ours any more: proven
+};
+// No renewal succeeded, and the time to stop the job has come. `why`: "no renewal for 4s: …".
 struct Unconfirmed {
   std::string why;
-};  // no renewal got through, and the time to stop the job has come. "no renewal for 4s: …"
+};
 using LeaseEvent = std::variant<ReleaseRequested, Lost, Unconfirmed>;
 
-// What a renewal says of the lock; nullopt: all is well.
+// nullopt: the lock is held, and no client asks for it.
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 
 struct WatchdogOptions {
   LockSpec spec;
   Owner owner;
-  bool renews;          // false: a fixed lease, only watched
+  bool renews;          // false: a fixed lease, which is only checked
   Instant acquired_at;  // when the granted request was sent
   Millis kill_margin;
-  std::unique_ptr<Listener> listener;               // of who had to wait; missing: the watchdog opens one
-  std::function<void(Instant)> on_moved;            // called from the thread with each new valid_until
-  std::string_view consequence = "it is given up";  // of renewals that fail, for the log: "the job will be stopped"
+  std::unique_ptr<Listener> listener;               // the waiter's; null: the watchdog opens one
+  std::function<void(Instant)> on_moved;            // called by the thread with each new valid_until
+  std::string_view consequence = "it is given up";  // of failed renewals, for the log: "the job will be stopped"
 };
 
-// All network while holding is this thread's: from construction to stop() nobody else may use the store.
+// Owns its thread. From construction to stop() only that thread may use the store. The public functions are called from
+// one other thread.
 class Watchdog {
  public:
-  // `store`, `clock` and `log` must outlive it.
-  Watchdog(LockStore& store, WatchdogOptions order, const Clock& clock, const Log& log);
-  ~Watchdog();  // stops
+  // `store`, `clock` and `log` must outlive it. Throws std::system_error when there is no thread or descriptor.
+  Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log);
+  ~Watchdog();  // calls stop()
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Readable as soon as there is a lease_event. There is one at most. After ReleaseRequested the thread goes on: it renews the lock and
-  // says with each renewal that the job is being stopped; after the others it is done.
+  // Readable once there is a lease event; there is at most one. After Lost and Unconfirmed the thread is done. After
+  // ReleaseRequested it goes on: it renews the lock, and each renewal says that the job is being stopped.
   [[nodiscard]] int fd() const { return m_event_set.token().fd(); }
-  std::optional<LeaseEvent> lease_event();
-  // Readable when a lock that is wanted was lost before it was released: proven.
+  std::optional<LeaseEvent> event();
+  // Readable when the lock was lost after ReleaseRequested and before its release.
   [[nodiscard]] int lost_fd() const { return m_loss.token().fd(); }
 
-  void stop();  // returns when the thread has ended; the store is the caller's again
+  void stop();  // returns when the thread has ended; the caller may use the store again
 
-  // For a caller that goes on with the lease after stop(): when the last request that kept it was sent, and what hears of it, if
-  // anything does.
-  [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }
-  std::unique_ptr<Listener> take_listener();
-  // Why it is not renewed, and for how long, as Unconfirmed has it; empty: it is renewed. For a caller that had to act before
-  // there was a lease_event.
+  // After stop(), for a caller that goes on with the lease.
+  [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }  // when the last successful request was sent
+  std::unique_ptr<Listener> take_listener();                             // null: there is none
+  // Why renewals fail and for how long, in the words of Unconfirmed; empty: they succeed. After stop(), for a caller
+  // that had to act before there was an event.
   [[nodiscard]] std::string trouble() const;
 
  private:
   void watch();
-  bool record(LeaseEvent lease_event);
+  bool record(LeaseEvent event);
   std::optional<LeaseEvent> renew(Instant deadline);
-  void failed(const Error& error, Instant sent_at, Instant deadline);
-  void tell_failure(const Error& error, Instant failing_since);
-  void tell_detail(const std::string& line);
-  std::optional<LeaseEvent> answered(Renewal renewal, Instant sent_at);
-  void kept(Instant sent_at, const std::optional<ClockSample>& seen);
-  void compare_clocks(const ClockSample& seen);
+  void note_failure(const Error& error, Instant sent_at, Instant deadline);
+  void log_failure(const Error& error, Instant failing_since);
+  void log_detail(const std::string& line);
+  std::optional<LeaseEvent> handle_answer(Renewal renewal, Instant sent_at);
+  void note_success(Instant sent_at, const std::optional<ClockSample>& sample);
+  void compare_clocks(const ClockSample& sample);
   void listen();
   bool hint_before(Instant until);
 
   LockStore& m_store;
-  WatchdogOptions m_options;
-  RenewalPolicy m_policy;  // the thread's own once that runs
+  WatchdogOptions m_options;  // the thread's, as the members up to m_mutex
+  RenewalPolicy m_policy;
   const Clock& m_clock;
   const Log& m_log;
 
-  // The thread's own.
   RenewalState m_state;
-  std::unique_ptr<Listener> m_listener;  // set once it hears all that concerns us
+  std::unique_ptr<Listener> m_listener;  // set once it is subscribed to all that concerns the lock
   Instant m_listen_at;
   Millis m_listen_pause{0};                  // after the last failure to listen
-  std::string m_trouble;                     // what the renewals that fail say
-  std::optional<ClockSample> m_last_sample;  // the server's clock, when it last kept the lease
-  Millis m_reduction{0};  // how much less of a lease we count on, for the server's clock goes ahead of ours
-  std::optional<Instant> m_failing_since;  // when the first of the failures in a row was sent
-  bool m_failure_logged = false;           // the log has a notice of them
-  Instant m_detail_at{};                   // when the next detail may be logged
-  bool m_is_revoked = false;               // renewals are refused
+  std::string m_trouble;                     // the reason of the renewals that fail
+  std::optional<ClockSample> m_last_sample;  // of the last successful renewal
+  Millis m_reduction{0};                     // of the lease, because the server's clock runs ahead
+  std::optional<Instant> m_failing_since;    // when the first of the failures in a row was sent
+  bool m_failure_logged = false;             // as a notice
+  Instant m_detail_at{};                     // when the next detail may be logged
+  bool m_is_revoked = false;                 // the server refuses renewals
   bool m_renew_at_once = false;
 
   std::mutex m_mutex;
@@ -106,7 +108,7 @@ class Watchdog {
   StopSource m_event_set;
   StopSource m_loss;
   StopSource m_stop;
-  std::thread m_thread;  // last: it starts when everything else is there
+  std::thread m_thread;  // the last member: it starts when all others exist
 };
 
 }  // namespace rlock

@@ -13,7 +13,7 @@
 namespace rlock {
 namespace {
 
-enum class Found { executable, directory, forbidden, hidden, absent };  // hidden: we may not look
+enum class Found { executable, directory, forbidden, hidden, absent };  // hidden: no permission to look
 
 Found look_at(const std::string& path)
 {
@@ -53,7 +53,7 @@ Result<std::string> find_at(const std::string& path)
   return not_executable(path, found);
 }
 
-// An empty element means the current directory, as it always did.
+// An empty element of PATH means the current directory.
 std::string join(std::string_view directory, const std::string& name)
 {
   return (directory.empty() ? "." : std::string(directory)) + "/" + name;
@@ -79,8 +79,8 @@ Result<std::string> find_command(const std::string& name, std::optional<std::str
   }
 
   const std::string path = path_variable ? std::string(*path_variable) : default_path();
-  // Like execvp(3), what may not be executed is passed over, but remembered as the better
-  // explanation. A directory that we may not search explains nothing: it is in PATH for every name.
+  // As execvp(3): skips a file that may not be executed, but keeps it as the reason of a failure. A directory that may
+  // not be searched is no reason, because it is in PATH for every name.
   Error failure = not_found(name, "not found in PATH");
   for (std::size_t from = 0; from <= path.size();) {
     const std::size_t to = std::min(path.find(':', from), path.size());

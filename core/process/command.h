@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding what is to be executed, before the lock is taken for nothing.
+// Finds the program of a command, so that no lock is taken for a command that does not exist.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@ namespace rlock {
 
 // The path that execvp(3) would execute: `name` itself if it has a slash, else the first executable file
 // of that name in `path` (the value of PATH; nullopt: PATH is not set, and the default of execvp(3) is used).
-// Errors: not_found (127), not_executable (126).
+// Errors: ErrorCode::not_found, ErrorCode::not_executable.
 Result<std::string> find_command(const std::string& name, std::optional<std::string_view> path);
 
 }  // namespace rlock

@@ -15,9 +15,9 @@ namespace {
 std::vector<int> open_descriptors()
 {
   std::vector<int> open = numbers_in("/proc/self/fd");
-  if (open.empty()) {  // no /proc: every number it could be
-    constexpr long sane = 65536;
-    open.resize(static_cast<std::size_t>(std::clamp(::sysconf(_SC_OPEN_MAX), 0L, sane)));
+  if (open.empty()) {  // no /proc: every possible number
+    constexpr long most = 65536;
+    open.resize(static_cast<std::size_t>(std::clamp(::sysconf(_SC_OPEN_MAX), 0L, most)));
     std::iota(open.begin(), open.end(), 0);
   }
   return open;

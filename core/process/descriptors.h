@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose descriptors are whose: what has FD_CLOEXEC is rlock's own, the rest above stderr was passed
-// in by the user for the job.
+// Tells rlock's own descriptors from the inherited ones: rlock sets FD_CLOEXEC on its own. All others above stderr were
+// passed in by the caller of rlock, for the job.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace rlock {
 
-// Closes all of rlock's own but those in `keep`, so that a process that lives on without exec holds up
-// nobody: not the server's connection, not the other end of a socket whose EOF somebody waits for.
-// Returns the user's: for the job to inherit, and for the guardian to close as soon as it has.
+// Closes rlock's own descriptors except `keep`, so that a fork that lives on without exec keeps no connection to the
+// server open and no socket whose peer waits for its end. Returns the inherited ones: the job inherits them, and the
+// guardian closes them after that.
 std::vector<int> close_own_descriptors(std::span<const int> keep);
 
-// The user's, without the three standard streams.
+// The inherited ones, without the three standard streams.
 std::vector<int> inherited_descriptors();
 
 }  // namespace rlock

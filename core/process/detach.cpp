@@ -21,9 +21,9 @@ void detach()
 
 void redirect_streams()
 {
-  const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (!nowhere || ::dup2(nowhere.get(), fd) != fd) {
+    if (!null || ::dup2(null.get(), fd) != fd) {
       ::close(fd);
     }
   }

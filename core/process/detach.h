@@ -3,13 +3,13 @@
 
 namespace rlock {
 
-// For a process that has just been forked and is to outlive its caller: a session of its own, so that neither the
-// terminal's keys nor its hangup reach it; /dev/null for the standard streams and none of the descriptors that the
-// caller passed in (those without FD_CLOEXEC), so that nobody waits for the end of a pipe because of it; and /
-// for its directory, so that no file system is kept busy. What has FD_CLOEXEC is rlock's own and stays.
+// Detaches a process that was just forked and will outlive its caller. Makes a session of its own, so that neither the
+// keys nor the hangup of the terminal reach it. Sets the standard streams to /dev/null and closes the inherited
+// descriptors (without FD_CLOEXEC), so that no reader of a pipe waits for this process. Changes to /, so that no file
+// system stays busy. Keeps rlock's own descriptors.
 void detach();
 
-// /dev/null for the standard streams, and nothing else of that.
+// Sets the standard streams to /dev/null.
 void redirect_streams();
 
 }  // namespace rlock

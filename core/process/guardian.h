@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process between runner and job (see job.h). One thread, no descriptor but its own, and deaf
-// to every signal that can be blocked: service managers signal all of a service's processes at
-// once.
+// The process between runner and job (see job.h). It has one thread, no descriptors but its own, and blocks every
+// signal that can be blocked, because service managers signal all processes of a service at once.
 #pragma once
 
 #include "base/fd.h"
@@ -13,16 +12,17 @@
 
 namespace rlock {
 
+// All that it refers to must outlive the guardian.
 struct GuardianTask {
   const JobSpec& spec;
   const Signals& signals;
   SharedDeadline& shared_deadline;
   const InheritedPipe& inherited_pipe;
   Grouping grouping;
-  Fd socket;
+  Fd socket;  // to the runner
 };
 
-// What the guardian does from its fork to its end.
+// The guardian from its fork to its end.
 [[noreturn]] void run_guardian(GuardianTask task);
 
 }  // namespace rlock

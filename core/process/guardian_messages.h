@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runner and guardian say to each other over a SOCK_SEQPACKET pair: one value, one message.
-// Both are the same program, forked, so the bytes of a value are its message.
+// The messages between runner and guardian over a SOCK_SEQPACKET pair, one value each. Both are forks of one program,
+// so a message is the bytes of its value.
 #pragma once
 
 #include "process/job.h"
@@ -26,15 +26,15 @@ struct ForwardSignal {
 struct StartJob {
   LateValue value;
 };
-using Command = std::variant<StartJob, ForwardSignal, StopOrder,
-                             LeaveProcesses>;  // from the runner; the guardian answers in JobEvents
+// From the runner. The guardian sends JobEvent values.
+using Command = std::variant<StartJob, ForwardSignal, StopOrder, LeaveProcesses>;
 
 struct NothingYet {};
 struct PeerGone {};
 template <typename Message>
 using Received = std::variant<NothingYet, PeerGone, Message>;
 
-// Alternatives of a message as bytes. All bytes are defined: padding is zero.
+// One alternative of a message as bytes. Padding is zero, so all bytes are defined.
 template <typename Message>
 struct Frame {
   static constexpr std::size_t room = sizeof(Message);
@@ -74,7 +74,7 @@ std::optional<Message> unframed(const Frame<Message>& frame)
   return std::nullopt;
 }
 
-// Never blocks. A peer that reads nothing for hundreds of messages loses some; it finds out at EOF.
+// Never blocks. A peer that does not read for hundreds of messages loses some.
 template <typename Message>
 void send_message(int socket, const Message& message)
 {
@@ -95,7 +95,7 @@ Received<Message> receive_message(int socket)
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return NothingYet{};
   }
-  return PeerGone{};  // ECONNRESET too: it went away without having read everything
+  return PeerGone{};  // also after ECONNRESET: the peer ended before it had read everything
 }
 
 }  // namespace rlock

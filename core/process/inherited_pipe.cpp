@@ -18,7 +18,7 @@
 namespace rlock {
 namespace {
 
-// Above the numbers that scripts give to files of their own, whose `exec 3>file` would close it.
+// Greater than the numbers that scripts use for their own files, because their `exec 3>file` would close the pipe.
 constexpr int lowest_number = 20;
 
 bool is_same(const struct stat& one, const struct stat& other)
@@ -38,8 +38,8 @@ bool has_open(pid_t pid, const struct stat& pipe)
   return false;
 }
 
-// Held first and looked at then, so that it cannot be another that has come to the number.
-bool kill_if_heir(pid_t pid, const struct stat& pipe, const std::array<pid_t, 2>& sessions)
+// Opens the pidfd before it looks at the process, so that the number cannot come to mean another process meanwhile.
+bool kill_if_holder(pid_t pid, const struct stat& pipe, const std::array<pid_t, 2>& sessions)
 {
   const auto process = PidFd::open(pid);
   if (!process || std::ranges::count(sessions, ::getsid(pid)) == 0 || !has_open(pid, pipe)) {
@@ -61,11 +61,11 @@ Fd InheritedPipe::open()
   m_session = ::getsid(0);
   const Fd low(ends[1]);
   Fd high(::fcntl(low.get(), F_DUPFD, lowest_number));
-  // The limit of descriptors may be lower than that number.
+  // The limit on descriptors may be lower than lowest_number.
   return high ? std::move(high) : Fd(::fcntl(low.get(), F_DUPFD, STDERR_FILENO + 1));
 }
 
-bool InheritedPipe::any() const
+bool InheritedPipe::is_held() const
 {
   pollfd pipe{.fd = m_pipe.get(), .events = 0, .revents = 0};
   return m_pipe && ::poll(&pipe, 1, 0) == 0;
@@ -78,10 +78,10 @@ void InheritedPipe::kill_all(pid_t main) const
     return;
   }
   bool found = true;
-  while (found && any()) {
+  while (found && is_held()) {
     found = false;
     for (const pid_t pid : numbers_in("/proc")) {
-      found = (pid != ::getpid() && kill_if_heir(pid, pipe, {m_session, main})) || found;
+      found = (pid != ::getpid() && kill_if_holder(pid, pipe, {m_session, main})) || found;
     }
     const timespec a_little{0, 2'000'000};
     ::nanosleep(&a_little, nullptr);

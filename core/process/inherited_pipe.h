@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of the job is left, as flock(1) tells it: all of the job inherits one descriptor, and who closes it, or ends, is
-// under the lock no more. A pipe whose reading end is ours hangs up with the last of them.
+// Tells whether processes of the job are left, as flock(1) does it: all processes of the job inherit the write end of a
+// pipe. A process that closes it or ends is no longer under the lock. The read end hangs up when the last holder of the
+// write end is gone.
 #pragma once
 
 #include "base/fd.h"
@@ -13,14 +14,17 @@ namespace rlock {
 
 class InheritedPipe {
  public:
-  // The end that the job is to inherit: to be closed here as soon as it has. Nothing where there is no descriptor to be had.
+  // Returns the write end for the job to inherit; the caller closes it after that. Empty: there is no descriptor.
   Fd open();
 
-  [[nodiscard]] int fd() const { return m_pipe.get(); }  // POLLHUP: there are none; -1: was not opened
-  [[nodiscard]] bool any() const;
+  [[nodiscard]] int fd() const
+  {
+    return m_pipe.get();
+  }  // the read end: POLLHUP: no process holds the pipe; -1: not opened
+  [[nodiscard]] bool is_held() const;
 
-  // KILL to all that are of the session in which this was opened, or of the one that the job's main process may have made,
-  // until none of those is left. Others, which called setsid(2), are daemons and not touched.
+  // Sends KILL to the holders in the session in which the pipe was opened, and in the one that the job's main process
+  // may have made, until none is left. Holders in other sessions are daemons and are not touched.
   void kill_all(pid_t main) const;
 
  private:

@@ -24,7 +24,7 @@ Error refused(const char* what)
   return {ErrorCode::os, std::string("cannot start the job: ") + what + ": " + reason};
 }
 
-// Ctrl-Z reaches us as well as the job. Whether we stop is for the job to say, which may ignore it.
+// Ctrl-Z signals rlock and the job. rlock stops only when the job has stopped, because the job may ignore the signal.
 void block_stops()
 {
   sigset_t only;
@@ -68,12 +68,12 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDead
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return refused("socketpair");
   }
-  Fd ours(ends[0]);
-  Fd theirs(ends[1]);
+  Fd runners_end(ends[0]);
+  Fd guardians_end(ends[1]);
   InheritedPipe inherited_pipe;
-  const bool pipe_is_held = spec.leftovers == Leftovers::until_pipe_closes;
-  const Fd write_end = pipe_is_held ? inherited_pipe.open() : Fd();
-  if (pipe_is_held && !write_end) {
+  const bool needs_pipe = spec.leftovers == Leftovers::until_pipe_closes;
+  const Fd write_end = needs_pipe ? inherited_pipe.open() : Fd();
+  if (needs_pipe && !write_end) {
     return refused("pipe");
   }
   Terminal terminal;
@@ -81,7 +81,7 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDead
     block_stops();
   }
   std::vector<pid_t> earlier_children = own_children();
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the orphans of a killed guardian come to us: take_over()
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // the orphans of a killed guardian become children of this process: take_over()
 
   const pid_t guardian = ::fork();
   if (guardian < 0) {
@@ -89,9 +89,9 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDead
   }
   if (guardian == 0) {
     const Grouping grouping = terminal.is_shared() ? Grouping::shared : Grouping::own;
-    run_guardian({spec, signals, shared_deadline, inherited_pipe, grouping, std::move(theirs)});
+    run_guardian({spec, signals, shared_deadline, inherited_pipe, grouping, std::move(guardians_end)});
   }
-  return Job(std::move(ours), guardian, shared_deadline, std::move(terminal), std::move(earlier_children),
+  return Job(std::move(runners_end), guardian, shared_deadline, std::move(terminal), std::move(earlier_children),
              std::move(inherited_pipe));
 }
 
@@ -112,21 +112,21 @@ Result<std::optional<JobEvent>> Job::next()
   return std::optional<JobEvent>(GuardianGone{reap_guardian()});
 }
 
-// The guardian's own end is not waited for here: it has nothing left to do, and the runner has.
+// Does not wait for the end of the guardian, which has nothing left to do.
 void Job::note(const JobEvent& event)
 {
   if (const auto* ended = std::get_if<Ended>(&event)) {
-    part(ended->wait_status);
+    finish(ended->wait_status);
     return;
   }
   const bool never_ran = std::holds_alternative<NotExecuted>(event) || std::holds_alternative<NotStarted>(event) ||
                          std::holds_alternative<GateKilled>(event);
   if (never_ran) {
-    part(std::nullopt);
+    finish(std::nullopt);
   }
 }
 
-void Job::part(std::optional<int> wait_status)
+void Job::finish(std::optional<int> wait_status)
 {
   m_socket.reset();
   m_terminal.take_back();
@@ -149,26 +149,27 @@ void Job::stop(Millis kill_after) { send_message(m_socket.get(), Command(StopOrd
 
 void Job::leave() { send_message(m_socket.get(), Command(LeaveProcesses{})); }
 
-void Job::hand_over()
+void Job::give_to_child()
 {
   m_guardian = 0;
-  part(std::nullopt);
+  finish(std::nullopt);
 }
 
 std::vector<pid_t> Job::take_over()
 {
-  if (m_socket) {  // else it is gone already, and in a process that it is no child of its number may be another's
+  // Without a socket the guardian is gone, and in a process that is not its parent the number may mean another process.
+  if (m_socket) {
     ::kill(m_guardian, SIGKILL);
   }
   reap_guardian();
   const pid_t main = m_shared_deadline->main_process();
   std::vector<pid_t> still_run = ProcessTree(m_earlier_children, main).kill_all();
-  m_inherited_pipe.kill_all(main);  // orphans whose ancestor we are not
-  part(SIGKILL);                    // a wait status: died of it
+  m_inherited_pipe.kill_all(main);  // orphans that are not descendants of this process
+  finish(SIGKILL);                  // a wait status: killed by SIGKILL
   return still_run;
 }
 
-// 0 when that was done before.
+// Returns the wait status; 0 when the guardian was reaped before.
 int Job::reap_guardian()
 {
   int status = 0;

@@ -12,7 +12,7 @@
 namespace rlock {
 namespace {
 
-// Numbers that no script uses for files of its own; a low limit on descriptors leaves only the second.
+// Numbers that scripts do not use for their own files. A low limit on descriptors allows only the second.
 constexpr std::array lowest_numbers{100, 20};
 
 std::optional<timer_t> make_timer()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets the kernel kill the job when the guardian is killed, or is stopped for too long.
 //
-// The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL as
-// its signal and the job's process group as its owner, so the kernel kills the group when the write end closes: see
+// The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL
+// as its signal and the job's process group as its owner, so the kernel kills the group when the write end closes: see
 // F_SETSIG in fcntl(2). A POSIX timer kills the guardian itself at a given instant, also when it is stopped: see
-// timer_create(2). A job that closes the descriptor loses this protection and nothing else, and so does one in which no
-// descriptor, timer or signal is to be had: nothing here fails.
+// timer_create(2). A job that closes the descriptor loses only this protection, and so does a job for which there is no
+// descriptor, timer or signal. No function here fails.
 #pragma once
 
 #include "base/clock.h"
@@ -30,10 +30,10 @@ class LastResort {
   // process is covered, because the caller is in its group.
   void cover_this_process(Grouping grouping) const;
 
-  // When the guardian is to be killed; far_future: never.
+  // When the kernel kills the guardian; far_future: never.
   void set_due(Instant due);
 
-  // What is left of the job may live on.
+  // From now on the kernel kills no process of the job.
   void disarm();
 
  private:

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* shell = "/bin/sh";
 constexpr std::size_t stack_size = 64 * 1024;  // of the new process until execve
 
-// execve takes char*, but writes to none of it.
+// execve takes char* but does not write.
 char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts)
@@ -34,70 +34,70 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
   return all;
 }
 
-// All that execve needs, made before fork: after it nothing may be allocated.
+// The arguments of execve. Made before the fork, because no memory may be allocated after it.
 struct ExecArgs {
   const char* path;
   std::vector<char*> argv;
   std::vector<char*> environment;
   std::vector<char*> shell_argv;  // for a script without #!, as execvp(3) does it
-  std::string late;               // "NAME=" and room for the value; in the environment already
+  std::string late;               // "NAME=" and room for the value; environment points to it
 };
 
-ExecArgs image_of(const JobSpec& spec)
+ExecArgs exec_args(const JobSpec& spec)
 {
-  ExecArgs image{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
-  image.shell_argv = {const_cast<char*>(shell), pointer(spec.path)};
-  for (std::size_t i = 1; i < image.argv.size(); ++i) {
-    image.shell_argv.push_back(image.argv[i]);
+  ExecArgs args{spec.path.c_str(), pointers(spec.argv), pointers(spec.environment), {}, {}};
+  args.shell_argv = {const_cast<char*>(shell), pointer(spec.path)};
+  for (std::size_t i = 1; i < args.argv.size(); ++i) {
+    args.shell_argv.push_back(args.argv[i]);
   }
-  if (image.shell_argv.back() != nullptr) {
-    image.shell_argv.push_back(nullptr);
+  if (args.shell_argv.back() != nullptr) {
+    args.shell_argv.push_back(nullptr);
   }
-  return image;
+  return args;
 }
 
-// Apart from the rest, because the environment points into it: the image moves no more after this.
-void make_room_for_late(ExecArgs& image, const JobSpec& spec)
+// A function of its own, because the environment points into `late`: the arguments must not be moved after this.
+void add_late_variable(ExecArgs& args, const JobSpec& spec)
 {
   if (!spec.late_variable.empty()) {
-    image.late = spec.late_variable + "=" + std::string(LateValue::size, '\0');
-    image.environment.insert(image.environment.end() - 1, image.late.data());
+    args.late = spec.late_variable + "=" + std::string(LateValue::size, '\0');
+    args.environment.insert(args.environment.end() - 1, args.late.data());
   }
 }
 
-// What the parent, which stands still meanwhile, shares with the new process.
+// Shared by the new process and its parent, which does not run until execve.
 struct ExecContext {
-  ExecArgs image;
-  std::size_t late_at;  // where in image.late the value goes
+  ExecArgs args;
+  std::size_t late_at;  // where the value begins in args.late
   const Signals& signals;
   Gate& gate;
   pid_t group;
   pid_t parent;
-  Launch end;  // GateKilled until the gate is passed; Launched until execve returns
+  Launch result;  // GateKilled until the gate is passed; Launched until execve fails
 };
 
-// The new process from its beginning to execve. Only what signal-safety(7) allows: the memory is the parent's.
+// The new process until execve. Only what signal-safety(7) allows, because the memory is the parent's.
 int exec_job(void* shared)
 {
-  auto& pad = *static_cast<ExecContext*>(shared);
+  auto& context = *static_cast<ExecContext*>(shared);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent that died before prctl sends no signal any more.
-  const bool orphan = ::getppid() != pad.parent;
-  const auto value = !orphan && ::setpgid(0, pad.group) == 0 ? pad.gate.pass() : std::nullopt;
+  // When the parent died before prctl there is no signal.
+  const bool orphan = ::getppid() != context.parent;
+  const auto value = !orphan && ::setpgid(0, context.group) == 0 ? context.gate.pass() : std::nullopt;
   if (!value) {
-    pad.end = NotStarted{};
+    context.result = NotStarted{};
     ::_exit(1);
   }
-  if (!pad.image.late.empty()) {
-    std::memcpy(pad.image.late.data() + pad.late_at, value->c_str(), LateValue::size);
+  if (!context.args.late.empty()) {
+    std::memcpy(context.args.late.data() + context.late_at, value->c_str(), LateValue::size);
   }
-  pad.signals.restore();
-  pad.end = Launched{};
-  ::execve(pad.image.path, pad.image.argv.data(), pad.image.environment.data());
+  context.signals.restore();
+  context.result = Launched{};
+  ::execve(context.args.path, context.args.argv.data(), context.args.environment.data());
   if (errno == ENOEXEC) {
-    ::execve(shell, pad.image.shell_argv.data(), pad.image.environment.data());
+    ::execve(shell, context.args.shell_argv.data(), context.args.environment.data());
   }
-  pad.end = NotExecuted{errno};
+  context.result = NotExecuted{errno};
   ::_exit(1);
 }
 
@@ -105,25 +105,25 @@ int exec_job(void* shared)
 
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate)
 {
-  ExecContext pad{.image = image_of(spec),
-                  .late_at = spec.late_variable.size() + 1,
-                  .signals = signals,
-                  .gate = gate,
-                  .group = group,
-                  .parent = ::getpid(),
-                  .end = GateKilled{}};
-  make_room_for_late(pad.image, spec);
+  ExecContext context{.args = exec_args(spec),
+                      .late_at = spec.late_variable.size() + 1,
+                      .signals = signals,
+                      .gate = gate,
+                      .group = group,
+                      .parent = ::getpid(),
+                      .result = GateKilled{}};
+  add_late_variable(context.args, spec);
 
   alignas(std::max_align_t) std::array<char, stack_size> stack;  // NOLINT(*-member-init)
-  const pid_t pid = ::clone(exec_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &pad);
+  const pid_t pid = ::clone(exec_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
   if (pid < 0) {
     return NotExecuted{errno};
   }
-  if (std::holds_alternative<Launched>(pad.end)) {
+  if (std::holds_alternative<Launched>(context.result)) {
     return Launched{pid};
   }
   ::waitpid(pid, nullptr, 0);
-  return pad.end;
+  return context.result;
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job before it is one: a process that has done all but execve(2), and waits at its gate.
+// Starts the job in two steps: a new process prepares everything except execve(2) and waits at its gate.
 #pragma once
 
 #include "base/fd.h"
@@ -16,7 +16,7 @@
 
 namespace rlock {
 
-// What becomes known at the last moment, in the size that every message can carry.
+// The value of JobSpec::late_variable, in a size that fits in a message.
 class LateValue {
  public:
   LateValue() = default;
@@ -28,7 +28,7 @@ class LateValue {
   std::array<char, size> m_text{};
 };
 
-enum class Grouping { own, shared };  // it leads a group of its own, or stays in the runner's
+enum class Grouping { own, shared };  // the job leads a process group of its own, or stays in the runner's
 
 // What the job waits for before it begins.
 class Gate {
@@ -40,11 +40,11 @@ class Gate {
 
 struct Launched {
   pid_t pid;
-};  // it runs, and dies with us (PR_SET_PDEATHSIG)
+};  // it runs, and is killed when this process ends (PR_SET_PDEATHSIG)
 using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
-// Returns when the gate was passed and the job runs, or will not. Until then the new process has our memory, as
-// with vfork(2): neither the one that waits nor execve pays for a copy. `group` as setpgid(2) takes it.
+// Returns when the job runs, or will not. Until then the new process shares the memory of this one, as with vfork(2),
+// so that no memory is copied. `group`: as for setpgid(2).
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
 
 }  // namespace rlock

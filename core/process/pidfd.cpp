@@ -13,7 +13,7 @@
 namespace rlock {
 namespace {
 
-// The system calls by number: glibc has names for them since 2.36 only.
+// System calls by number, because glibc has functions for them since 2.36 only.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
 bool send(int pidfd, int number) { return ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0) == 0; }

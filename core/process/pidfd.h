@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that is not our child, held by a descriptor: its number can be given to another when it ends, this cannot.
+// A descriptor of a process that need not be a child. A pid can be given to another process when its process ends; a
+// descriptor cannot.
 #pragma once
 
 #include "base/fd.h"
@@ -11,14 +12,14 @@ namespace rlock {
 
 class PidFd {
  public:
-  // Faults: usage (there is no such process, or it is a thread of one), os.
+  // ErrorCode::usage: there is no such process, or the number is that of a thread. ErrorCode::os.
   static Result<PidFd> open(pid_t pid);
 
   [[nodiscard]] int fd() const { return m_fd.get(); }  // readable once the process has ended, reaped or not
   [[nodiscard]] bool has_ended() const;
 
   [[nodiscard]] bool may_be_signalled() const;
-  void signal(int number) const;  // to one that has ended: nothing
+  void signal(int number) const;  // no effect on a process that has ended
 
  private:
   explicit PidFd(Fd fd) : m_fd(std::move(fd)) {}

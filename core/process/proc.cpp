@@ -59,7 +59,7 @@ std::optional<Process> read_process(pid_t pid)
   return line ? parse_stat(*line) : std::nullopt;
 }
 
-// A child belongs to the thread that forked it, so every thread is asked.
+// The kernel lists a child under the thread that forked it, so all threads are read.
 std::vector<pid_t> listed_children(pid_t pid)
 {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task/";
@@ -72,18 +72,18 @@ std::vector<pid_t> listed_children(pid_t pid)
   return children;
 }
 
-// For kernels without CONFIG_PROC_CHILDREN: one look at everybody, then the children by parent.
+// For kernels without CONFIG_PROC_CHILDREN: reads all processes once, then selects by parent.
 ChildrenOf children_by_scan()
 {
-  std::vector<Process> everybody;
+  std::vector<Process> all;
   for (const int pid : numbers_in("/proc")) {
     if (const auto process = read_process(pid)) {
-      everybody.push_back(*process);
+      all.push_back(*process);
     }
   }
-  return [everybody = std::move(everybody)](pid_t parent) {
+  return [all = std::move(all)](pid_t parent) {
     std::vector<pid_t> children;
-    for (const Process& process : everybody) {
+    for (const Process& process : all) {
       if (process.parent == parent) {
         children.push_back(process.pid);
       }
@@ -153,7 +153,7 @@ std::vector<int> numbers_in(const char* directory)
   };
   const std::unique_ptr<DIR, Close> opened(::opendir(directory));
   std::vector<int> numbers;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): it is, for a stream that nobody else reads
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the stream
   while (const dirent* entry = opened ? ::readdir(opened.get()) : nullptr) {
     const std::vector<int> number = parse_numbers(entry->d_name);
     numbers.insert(numbers.end(), number.begin(), number.end());

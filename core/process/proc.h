@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as /proc shows them. Nothing here is a snapshot: between two reads anybody may fork or
-// die, so whoever wants to be sure asks again.
+// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller
+// that must be sure reads again.
 #pragma once
 
 #include <optional>
@@ -22,25 +22,23 @@ struct Process {
   [[nodiscard]] bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
 
-// The beginning of /proc/PID/stat; the command's name may hold anything, ") " and newlines
-// included.
+// Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
 std::optional<Process> parse_stat(std::string_view line);
 
-// The words that a process was started with; none where they cannot be read.
+// The arguments that a process was started with; empty when they cannot be read.
 std::vector<std::string> command_of(pid_t pid);
 
-// The name of the program that a process runs, 15 bytes at most; empty where it cannot be read.
+// The name of the program that a process runs, 15 bytes at most; empty when it cannot be read.
 std::string command_name(pid_t pid);
 
-// The entries of a directory that are numbers: processes, threads, descriptors. Empty if
-// unreadable.
+// The names in a directory that are numbers: processes, threads, descriptors. Empty when it cannot be read.
 std::vector<int> numbers_in(const char* directory);
 
-// Our own children, whichever of our threads has them. Costs one system call when there are none.
+// The children of this process, of all its threads. One system call when there are none.
 std::vector<pid_t> own_children();
 
-// Everything below us, daemons included, except what hangs on the children in `spared`. Empty where
-// /proc is missing or shows another pid namespace, whose numbers would be those of earlier_children.
+// All descendants of this process, daemons included, except the children in `spared` and their descendants. Empty when
+// /proc is missing or shows another pid namespace, where the numbers mean other processes.
 std::vector<Process> own_descendants(const std::vector<pid_t>& spared);
 
 }  // namespace rlock

@@ -15,7 +15,7 @@
 namespace rlock {
 namespace {
 
-// False: it may not be signalled. A group's number stands for all of its processes: false when that is so of each.
+// False: it may not be signalled. For a group: none of its processes may be.
 bool send(pid_t target, int signal) { return ::kill(target, signal) == 0 || errno != EPERM; }
 
 bool send_and_wake(pid_t target, int signal)
@@ -25,7 +25,7 @@ bool send_and_wake(pid_t target, int signal)
   return allowed;
 }
 
-// As timeout(1) does it: what is meant to end a process ends one that is stopped, too.
+// As timeout(1): a signal that ends processes also ends stopped ones.
 bool send_as_user(pid_t target, int signal)
 {
   const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
@@ -72,8 +72,8 @@ void ProcessTree::reap()
 
 std::optional<int> ProcessTree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
-// For want of a /proc that shows us (a chroot, a pid namespace that mounted none). A group's number
-// is nobody else's while it has members, and kill(2) takes it for a process.
+// When /proc does not show this process (a chroot, a pid namespace without a mount). The number of a group is not given
+// to another process while the group has members, and kill(2) accepts it, negated, as a pid.
 std::vector<Process> ProcessTree::known_without_proc() const
 {
   const pid_t session = ::getsid(0);
@@ -86,9 +86,9 @@ std::vector<Process> ProcessTree::known_without_proc() const
   return {};
 }
 
-// A dead child of ours counts until it is reaped: those it left have become ours a moment ago, and
-// may not have been seen. A dead child of somebody else's is gone. Another session is a daemon's,
-// unless the main process made it: in a group that it does not lead `setsid CMD` need not fork.
+// A dead child of this process counts until it is reaped, because its own children became children of this process just
+// now and may not be in the list. A dead child of another process does not count. Another session is a daemon's unless
+// the main process made it: `setsid CMD` does not fork when it leads no group.
 std::vector<Process> ProcessTree::alive() const
 {
   std::vector<Process> found = own_descendants(m_spared);
@@ -106,7 +106,7 @@ std::vector<Process> ProcessTree::alive() const
 
 bool ProcessTree::is_empty() const { return m_childless || (m_main == 0 && alive().empty()); }
 
-// Only while its leader is not reaped is the group's number certainly nobody else's.
+// Until its leader is reaped the group's number cannot be given to another group.
 bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
 
 ProcessTree::Refused ProcessTree::forward(int signal) const
@@ -117,15 +117,15 @@ ProcessTree::Refused ProcessTree::forward(int signal) const
   Refused refused;
   for (const Process& process : alive()) {
     // The main process may have left the group: an interactive shell does.
-    const bool is_meant = process.group == m_group || process.pid == m_main;
-    if (is_meant && !send_as_user(process.pid, signal) && !process.is_zombie()) {
+    const bool is_target = process.group == m_group || process.pid == m_main;
+    if (is_target && !send_as_user(process.pid, signal) && !process.is_zombie()) {
       refused.push_back(process.pid);
     }
   }
   return refused;
 }
 
-// The group at one stroke, so that who is forking meanwhile does not escape; then the others.
+// The whole group by one system call, so that a process that is forking cannot escape; then the others.
 ProcessTree::Refused ProcessTree::stop(int signal) const
 {
   if (leads_group()) {
@@ -169,8 +169,8 @@ ProcessTree::Refused ProcessTree::kill_all()
   }
 }
 
-// Of a child, because the kernel tells us of no other. What is dying below somebody else is looked
-// at again a little later; it comes to us if its parent dies too.
+// Waits for a child, because the kernel reports no other death. A process with another parent is looked at again a
+// little later; when its parent dies it becomes a child of this process.
 void ProcessTree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
 {
   const pid_t self = ::getpid();

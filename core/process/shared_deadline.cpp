@@ -11,7 +11,7 @@
 namespace rlock {
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free,
-              "a writer that is stopped must not hold anything the guardian waits for");
+              "a stopped writer must not hold a lock that the guardian waits for");
 
 SharedDeadline::SharedDeadline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {

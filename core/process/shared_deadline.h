@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instant by which the job must be dead, in a page shared by the runner's watchdog, which moves it, and the
-// guardian, which acts on it. Lock-free, so that a stopped or killed writer does not block the reader. In the same page the job's
-// main process leaves its number for the runner.
+// The end of the lease, before which the job must be dead, in a page of shared memory. The runner's watchdog moves it,
+// and the guardian acts on it. Lock-free, so that a stopped or killed writer does not block the reader. The same page
+// has the pid of the job's main process for the runner.
 #pragma once
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@ class SharedDeadline {
   void move_to(Instant valid_until);  // far_future: never
   [[nodiscard]] Instant valid_until() const;
 
-  // Readable when the instant was moved since it was last noted: the guardian's timer has to move as well.
+  // Readable when the deadline was moved since the last note_move(): the guardian must move its timer.
   [[nodiscard]] int moved_fd() const { return m_moved.get(); }
   void note_move() const;
 
@@ -36,7 +36,7 @@ class SharedDeadline {
     std::atomic<std::int64_t> valid_until;
     std::atomic<pid_t> main_process;
   };
-  Page* m_page;  // MAP_SHARED, survives fork in both
+  Page* m_page;  // MAP_SHARED: runner and guardian see the same after fork
   Fd m_moved;
 };
 

@@ -17,16 +17,15 @@ namespace {
 
 constexpr std::array for_the_job{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// PIPE: a reader that went away is an error of write(2). TTOU, TTIN: so is a terminal that is not
-// ours.
-constexpr std::array never_for_us{SIGPIPE, SIGTTOU, SIGTTIN};
+// PIPE: write(2) returns an error when the reader is gone. TTOU, TTIN: so it does when another group has the terminal.
+constexpr std::array never_delivered{SIGPIPE, SIGTTOU, SIGTTIN};
 
 struct Named {
   int number;
   std::string_view name;
 };
 
-// The first name of a number is the one that is shown.
+// signal_name() returns the first name of a number.
 constexpr Named names[] = {
     {SIGHUP, "HUP"},       {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},     {SIGTRAP, "TRAP"},
     {SIGABRT, "ABRT"},     {SIGABRT, "IOT"},      {SIGBUS, "BUS"},   {SIGFPE, "FPE"},     {SIGKILL, "KILL"},
@@ -57,8 +56,8 @@ std::optional<int> parse_number(std::string_view digits)
   return number;
 }
 
-// A terminal that goes away sends HUP to the leader of its session alone. The foreground group gets one when that leader
-// ends (disassociate_ctty in the kernel's tty_jobctrl.c).
+// A terminal that goes away sends HUP to the leader of its session alone. The foreground group gets one when that
+// leader ends (disassociate_ctty in the kernel's tty_jobctrl.c).
 bool went_to_group(int signal) { return signal != SIGHUP || ::getsid(0) != ::getpid(); }
 
 }  // namespace
@@ -88,7 +87,7 @@ void Signals::block()
     }
   }
   sigset_t blocked = taken;
-  for (const int signal : never_for_us) {
+  for (const int signal : never_delivered) {
     ::sigaddset(&blocked, signal);
   }
   ::pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
@@ -119,8 +118,7 @@ void Signals::restore() const
 
 void die_of(int signal)
 {
-  // The job dumped its core, if anybody did. RLIMIT_CORE would not do: it does not bind a
-  // core_pattern that is a pipe.
+  // Only the job dumps its core. RLIMIT_CORE would not prevent a second dump when core_pattern is a pipe.
   ::prctl(PR_SET_DUMPABLE, 0);
   ::signal(signal, SIG_DFL);
   sigset_t only;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as data: blocked before anything else, read from a descriptor, never handled in a handler.
+// Signals as data: blocked first of all and read from a descriptor; there are no handlers.
 //
-// The constructor notes the mask and the dispositions that we inherited; the job gets exactly those back
-// (nohup's ignored HUP stays ignored, an ignored SIGCHLD too). For ourselves SIGCHLD becomes the default:
-// with it ignored, waitpid(2) would lose every exit status.
+// The constructor saves the mask and the dispositions that this process inherited, and the job gets them back: a HUP
+// that nohup(1) ignores stays ignored, and so does SIGCHLD. In this process SIGCHLD gets its default, because
+// waitpid(2) loses every exit status when it is ignored.
 #pragma once
 
 #include "base/fd.h"
@@ -17,13 +17,13 @@
 
 namespace rlock {
 
-// One per process, made in main while there is one thread. Must outlive whatever uses it.
+// One for each process, made in main while there is one thread. Must outlive all its users.
 class Signals {
  public:
   Signals();
 
-  // From here on INT, TERM, HUP, QUIT, USR1, USR2 are read from fd(), except those that were ignored when
-  // we started; PIPE, TTOU and TTIN are blocked for good.
+  // From then on fd() delivers INT, TERM, HUP, QUIT, USR1 and USR2, except those that were ignored at the start. PIPE,
+  // TTOU and TTIN stay blocked.
   void block();
 
   [[nodiscard]] int fd() const { return m_fd.get(); }
@@ -31,13 +31,13 @@ class Signals {
 
   struct Arrived {
     int number;
-    bool from_terminal;  // the kernel sent it to the whole foreground group, the job's processes among it
+    bool from_terminal;  // the kernel sent it to the whole foreground group, so to the job as well
   };
-  std::optional<Arrived> take();  // the next one that waits, if any
+  std::optional<Arrived> take();  // the next pending signal; nullopt: none
 
   [[nodiscard]] bool inherited_ignored(int signal) const { return ::sigismember(&m_inherited_ignored, signal) == 1; }
 
-  // In a child, before exec: what we inherited, again. Async-signal-safe.
+  // Sets the inherited mask and dispositions again. For a child before exec. Async-signal-safe.
   void restore() const;
 
  private:
@@ -46,7 +46,7 @@ class Signals {
   sigset_t m_inherited_ignored;
 };
 
-// Ends this process by that signal, as the job ended by it, without a second core dump. Falls back to exit(128 + signal).
+// Ends this process by the signal that ended the job, without a second core dump. Falls back to exit(128 + signal).
 [[noreturn]] void die_of(int signal);
 
 std::optional<int> signal_number(std::string_view name);  // "TERM", "SIGTERM", "15"; nullopt for others

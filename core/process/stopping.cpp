@@ -6,7 +6,7 @@
 namespace rlock {
 namespace {
 
-// KILL never comes later than the lifeline allows, whatever the reason for stopping.
+// KILL never comes later than the shared deadline allows, whatever the reason for stopping.
 Instant kill_due(const JobSpec& spec, const StopState& state, Instant valid_until)
 {
   return std::min(state.kill_at, valid_until - spec.kill_lead);
@@ -18,14 +18,14 @@ struct StopDecision {
   Instant now;
   Instant valid_until;
 
-  [[nodiscard]] bool unstopped() const { return state.phase == Phase::running || state.phase == Phase::lingering; }
+  [[nodiscard]] bool is_not_stopped() const { return state.phase == Phase::running || state.phase == Phase::lingering; }
 
-  // The first reason stands. What is left of a job that ended by itself is stopped for no other
-  // reason than being left, unless we were to wait for it.
-  void blame(Stopped reason)
+  // The first reason counts. What a job that ended by itself left behind is stopped for no further reason, unless the
+  // guardian was to wait for it.
+  void set_reason(Stopped reason)
   {
     const bool stopped_anyway = state.phase == Phase::lingering && spec.leftovers == Leftovers::stop;
-    if (unstopped() && !stopped_anyway) {
+    if (is_not_stopped() && !stopped_anyway) {
       state.why = reason;
     }
   }
@@ -43,14 +43,14 @@ struct StopDecision {
     return {state, StopAction::finish};
   }
 
-  StopStep stop(Millis kill_after, StopAction act)
+  StopStep stop(Millis kill_after, StopAction action)
   {
     state.kill_at = std::min(state.kill_at, now + kill_after);
     if (kill_due(spec, state, valid_until) <= now) {
       return kill();
     }
     state.phase = Phase::stopping;
-    return {state, act};
+    return {state, action};
   }
 
   StopStep left_behind()
@@ -64,8 +64,8 @@ struct StopDecision {
 
   StopStep operator()(const StopOrder& order)
   {
-    blame(Stopped::order);
-    return stop(order.kill_after, unstopped() ? StopAction::signal : StopAction::nothing);
+    set_reason(Stopped::order);
+    return stop(order.kill_after, is_not_stopped() ? StopAction::signal : StopAction::nothing);
   }
 
   StopStep operator()(const MainEnded& ended)
@@ -73,7 +73,7 @@ struct StopDecision {
     if (ended.others == Others::none) {
       return finish();
     }
-    if (!unstopped()) {
+    if (!is_not_stopped()) {
       return {state};
     }
     if (spec.leftovers == Leftovers::leave) {
@@ -93,24 +93,24 @@ struct StopDecision {
 
   StopStep operator()(const RunnerGone&)
   {
-    blame(Stopped::runner_gone);
+    set_reason(Stopped::runner_gone);
     return kill();
   }
 
   StopStep operator()(const TimePassed&)
   {
-    if (now < next_look(spec, state, valid_until)) {
+    if (now < next_due(spec, state, valid_until)) {
       return {state};
     }
     if (state.phase == Phase::stopping) {
       return kill();
     }
     if (now >= valid_until - spec.signal_lead) {
-      blame(Stopped::lease_end);
+      set_reason(Stopped::lease_end);
       return stop(spec.kill_after, StopAction::signal);
     }
     if (now >= state.time_over) {
-      blame(Stopped::max_runtime);
+      set_reason(Stopped::max_runtime);
       return stop(spec.kill_after, StopAction::signal);
     }
     return left_behind();
@@ -145,7 +145,7 @@ StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent&
   return std::visit(StopDecision{spec, state, now, valid_until}, event);
 }
 
-Instant next_look(const JobSpec& spec, const StopState& state, Instant valid_until)
+Instant next_due(const JobSpec& spec, const StopState& state, Instant valid_until)
 {
   switch (state.phase) {
     case Phase::running:

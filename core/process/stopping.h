@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the guardian stops the job, how, and why: decisions only, so that every unlucky schedule is
-// a row in a table.
+// When the guardian stops the job, how, and why. Pure functions, so that a test can list every order of events.
 #pragma once
 
 #include "base/clock.h"
@@ -11,10 +10,10 @@
 namespace rlock {
 
 enum class Phase {
-  running,    // the main process lives
-  lingering,  // it ended by itself, others of the job are still there
+  running,    // the main process runs
+  lingering,  // the main process ended by itself; other processes of the job are left
   stopping,   // the stop signal was sent
-  killing,    // KILL is being sent until nothing is left
+  killing,    // KILL is being sent until no process is left
   over,
 };
 
@@ -23,14 +22,14 @@ struct StopState {
   Stopped why = Stopped::none;
   bool killed = false;
   Instant time_over = far_future;    // the end of max_runtime
-  Instant left_behind = far_future;  // lingering: when what is still there counts as left behind
-  Instant kill_at = far_future;      // stopping; the lifeline may want it sooner
+  Instant left_behind = far_future;  // lingering: when the other processes count as left behind
+  Instant kill_at = far_future;      // stopping; the shared deadline may require it earlier
 };
 
-// What was about to daemonize or to end when the main process ended needs a moment for it.
+// Processes that are about to daemonize or to end when the main process ends get this time.
 constexpr Millis settling_time{50};
 
-// What a job is given at least before it is to be stopped again.
+// A job does not start when it would have to be stopped earlier than that.
 constexpr Millis shortest_run{10};
 
 struct StopOrder {
@@ -40,7 +39,7 @@ enum class Others { none, some };
 struct MainEnded {
   Others others;
 };
-struct LeaveProcesses {};  // who is left is to be let alone
+struct LeaveProcesses {};  // the other processes may go on without the guardian
 struct TreeEmpty {};       // and the main process is reaped
 struct RunnerGone {};
 struct TimePassed {};
@@ -48,17 +47,17 @@ using StopEvent = std::variant<StopOrder, MainEnded, LeaveProcesses, TreeEmpty, 
 
 enum class StopAction {
   nothing,
-  signal,  // the stop signal, and CONT for what is stopped
+  signal,  // the stop signal, and CONT, because a stopped process would not react
   report_leftovers,
   stop_leftovers,  // both of the above
   report_pipe_holders,
-  kill,  // until nothing is left, then tell: TreeEmpty
+  kill,  // until no process is left; the next event is TreeEmpty
   finish,
 };
 
 struct StopStep {
   StopState state;
-  StopAction act = StopAction::nothing;
+  StopAction action = StopAction::nothing;
 };
 
 // The start gate: whether a job may begin on this lease.
@@ -69,7 +68,7 @@ StopState started(const JobSpec& spec, Instant now);
 StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent& event, Instant now,
                    Instant valid_until);
 
-// When TimePassed will mean something if nothing else happens and the lifeline stays where it is.
-Instant next_look(const JobSpec& spec, const StopState& state, Instant valid_until);
+// When TimePassed will have an effect, if there is no other event and the shared deadline does not move.
+Instant next_due(const JobSpec& spec, const StopState& state, Instant valid_until);
 
 }  // namespace rlock

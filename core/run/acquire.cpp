@@ -10,7 +10,7 @@
 #include "run/environment.h"
 #include "run/identity.h"
 #include "run/keeper.h"
-#include "run/replicas.h"
+#include "run/request_policy.h"
 #include "run/waiting_line.h"
 
 #include <span>
@@ -25,7 +25,7 @@ namespace {
 
 Error in_option(const Error& error, const char* fix) { return {error.fault, "--pid: " + error.text + fix}; }
 
-// Before the lock is taken: a number that comes to mean another process while we wait must not mean it to us.
+// Opened before the wait, because another process may get the number of the watched one while this process waits.
 Result<std::optional<PidFd>> open_watched(const AcquireRequest& request)
 {
   if (!request.watched) {
@@ -35,31 +35,31 @@ Result<std::optional<PidFd>> open_watched(const AcquireRequest& request)
     return Error{ErrorCode::usage,
                  "--pid: that is rlock acquire itself, which ends at once (try --pid $$, not $BASHPID)"};
   }
-  auto held = PidFd::open(request.watched->pid);
-  if (!held) {
-    return in_option(held.error(), held.error().fault == ErrorCode::usage ? " (try --pid $$)" : "");
+  auto watched = PidFd::open(request.watched->pid);
+  if (!watched) {
+    return in_option(watched.error(), watched.error().fault == ErrorCode::usage ? " (try --pid $$)" : "");
   }
-  if (request.watched->on_lost == OnLost::stop && !held->may_be_signalled()) {
+  if (request.watched->on_lost == OnLost::stop && !watched->may_be_signalled()) {
     return Error{ErrorCode::usage, "--pid: no right to signal process " + std::to_string(request.watched->pid) +
                                        " (--on-lost warn does without)"};
   }
-  return std::optional(*std::move(held));
+  return std::optional(*std::move(watched));
 }
 
-// Readable when a signal has come, or when the watched has ended, for then nobody waits for the lock any more.
-Result<Fd> give_up_on(const Signals& signals, const std::optional<PidFd>& watched)
+// Readable when a signal has come, or when the watched process has ended and the lock is not needed any more.
+Result<Fd> stop_descriptor(const Signals& signals, const std::optional<PidFd>& watched)
 {
-  Fd either(::epoll_create1(EPOLL_CLOEXEC));
+  Fd any(::epoll_create1(EPOLL_CLOEXEC));
   for (const int fd : {signals.fd(), watched ? watched->fd() : -1}) {
     epoll_event event{.events = EPOLLIN, .data = {}};
-    if (fd >= 0 && ::epoll_ctl(either.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (fd >= 0 && ::epoll_ctl(any.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
       return Error{ErrorCode::os, "cannot wait for several things: " + std::generic_category().message(errno)};
     }
   }
-  return either;
+  return any;
 }
 
-// Who is shown to operators is who has it: the watched, or the script that calls us, for we are about to end.
+// Operators see the watched process as the holder, or else the caller, because this process is about to end.
 LockSpec spec_of(const AcquireRequest& request, const LockName& name)
 {
   const pid_t holder = request.watched ? request.watched->pid : ::getppid();
@@ -78,7 +78,7 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
           .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
 }
 
-// One for each lock that will do.
+// One for each shard, or the one lock.
 std::vector<LockSpec> specs_of(const AcquireRequest& request)
 {
   if (request.shards.empty()) {
@@ -91,22 +91,15 @@ std::vector<LockSpec> specs_of(const AcquireRequest& request)
   return specs;
 }
 
-// For people: "stock", "stock (5 shards)".
-std::string wanted(const AcquireRequest& request)
+// For messages: "stock", "stock (5 shards)".
+std::string display_name(const AcquireRequest& request)
 {
   const std::string name = printable(request.name.text());
   return request.shards.empty() ? name : name + " (" + std::to_string(request.shards.size()) + " shards)";
 }
 
-WaitPolicy policy_of(const AcquireRequest& request, const Clock& clock)
-{
-  return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
-          .patient = !request.wait || request.wait->count() > 0,
-          .server_timeout = request.server.timeout};
-}
-
-// Another shard may come free although this one is held by the caller.
-bool is_own(const AcquireRequest& request, const Busy& busy)
+// False for shards, because another shard may come free.
+bool would_wait_for_itself(const AcquireRequest& request, const Busy& busy)
 {
   return request.shards.empty() && waits_for_itself(request.mode, busy);
 }
@@ -114,36 +107,33 @@ bool is_own(const AcquireRequest& request, const Busy& busy)
 class AcquireLine final : public WaitingLine {
  public:
   AcquireLine(const AcquireRequest& request, const RunContext& context)
-      : WaitingLine(wanted(request), context.clock, context.log, [] {}), m_request(request)
+      : WaitingLine(display_name(request), context.clock, context.log, [] {}), m_request(request)
   {
   }
-  bool is_hopeless(const Busy& busy) override { return is_own(m_request, busy); }
+  bool is_hopeless(const Busy& busy) override { return would_wait_for_itself(m_request, busy); }
 
  private:
   const AcquireRequest& m_request;
 };
 
-Result<Entry> take(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
-                   const RunContext& context, StopToken stop)
+Result<Entry> enter_lock(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
+                         const RunContext& context, StopToken stop)
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
+  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock);
   AcquireLine line(request, context);
-  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy_of(request, context.clock),
-               context.clock, context.rng, stop, line);
+  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock, context.rng,
+               stop, line);
 }
 
 RunEnd busy(const AcquireRequest& request, const RunContext& context, const Busy& last)
 {
-  const bool own = is_own(request, last);
-  const bool waited = request.wait && request.wait->count() > 0 && !own;
-  context.log.notice(wanted(request) + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                         (last.holder ? ", held by " + describe(*last.holder) : "") +
-                         (own ? std::string(waits_for_itself_text) : ""),
-                     {.event = "busy",
-                      .holder = last.holder ? describe(*last.holder) : "",
-                      .place = place_of(last),
-                      .exit_code = request.busy_code});
-  return ExitWith{request.busy_code};
+  return report_busy({.lock = display_name(request),
+                      .wait = request.wait,
+                      .last = last,
+                      .waits_for_itself = would_wait_for_itself(request, last),
+                      .exit_code = request.busy_code},
+                     context.log);
 }
 
 Result<RunEnd> interrupted(const RunContext& context)
@@ -154,11 +144,11 @@ Result<RunEnd> interrupted(const RunContext& context)
   return Error{ErrorCode::usage, "--pid: the process ended while its lock was waited for"};
 }
 
-// A lock that is ours, until somebody else has it.
-class Acquired {
+// A lock that this process holds until its caller or a keeper does.
+class AcquiredLock {
  public:
-  Acquired(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockSpec& spec,
-           Entered entered)
+  AcquiredLock(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockSpec& spec,
+               Entered entered)
       : m_request(request),
         m_context(context),
         m_store(store),
@@ -168,13 +158,13 @@ class Acquired {
   {
   }
 
-  Result<RunEnd> hand_to(const std::optional<PidFd>& watched, const TellCaller& tell)
+  Result<RunEnd> pass_on(const std::optional<PidFd>& watched, const PrintToken& print_token)
   {
-    return watched ? leave_to_keeper(*watched, tell) : leave_to_itself(tell);
+    return watched ? pass_to_keeper(*watched, print_token) : pass_to_caller(print_token);
   }
 
  private:
-  Result<RunEnd> leave_to_keeper(const PidFd& watched, const TellCaller& tell)
+  Result<RunEnd> pass_to_keeper(const PidFd& watched, const PrintToken& print_token)
   {
     const auto keeper = Keeper::start({.store = m_store,
                                        .spec = m_spec,
@@ -188,23 +178,23 @@ class Acquired {
                                        .signals = m_context.signals});
     if (!keeper) {
       m_store.forget();
-      give_back();
+      release();
       return keeper.error();
     }
-    const auto told = tell(held_lock(), m_taken.grant.fence);
-    if (!told) {
-      return told.error();  // the keeper sees us go
+    const auto printed = print_token(held_lock(), m_taken.grant.fence);
+    if (!printed) {
+      return printed.error();  // the keeper releases the lock when this process ends
     }
-    keeper->caller_knows();
+    keeper->confirm_caller_has_token();
     return RunEnd{ExitWith{0}};
   }
 
-  Result<RunEnd> leave_to_itself(const TellCaller& tell)
+  Result<RunEnd> pass_to_caller(const PrintToken& print_token)
   {
-    const auto told = tell(held_lock(), m_taken.grant.fence);
-    if (!told) {
-      give_back();
-      return told.error();
+    const auto printed = print_token(held_lock(), m_taken.grant.fence);
+    if (!printed) {
+      release();
+      return printed.error();
     }
     return RunEnd{ExitWith{0}};
   }
@@ -216,8 +206,8 @@ class Acquired {
             .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
   }
 
-  // Where the server does not answer, the ttl does it.
-  void give_back()
+  // When the server does not answer the ttl ends the lock.
+  void release()
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
     [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {}, limit);
@@ -233,25 +223,25 @@ class Acquired {
 
 }  // namespace
 
-Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell)
+Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const PrintToken& print_token)
 {
   const auto watched = open_watched(request);
   if (!watched) {
     return watched.error();
   }
   context.signals.block();
-  const auto give_up = give_up_on(context.signals, *watched);
-  if (!give_up) {
-    return give_up.error();
+  const auto stop_fd = stop_descriptor(context.signals, *watched);
+  if (!stop_fd) {
+    return stop_fd.error();
   }
-  const StopToken stop(give_up->get());
+  const StopToken stop(stop_fd->get());
   auto store = open_store(request.server, context.clock, stop);
   if (!store) {
     return store.error().fault == ErrorCode::interrupted ? interrupted(context) : store.error();
   }
 
   const std::vector<LockSpec> specs = specs_of(request);
-  auto outcome = take(**store, specs, request, context, stop);
+  auto outcome = enter_lock(**store, specs, request, context, stop);
   if (!outcome) {
     return outcome.error();
   }
@@ -263,7 +253,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
   }
   auto entered = std::get<Entered>(*std::move(outcome));
   const LockSpec& spec = specs[entered.taken.which];
-  return Acquired(request, context, **store, spec, std::move(entered)).hand_to(*watched, tell);
+  return AcquiredLock(request, context, **store, spec, std::move(entered)).pass_on(*watched, print_token);
 }
 
 }  // namespace rlock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `rlock acquire`: take a lock for somebody else, leave a keeper with it or nobody, and return.
+// `rlock acquire`: acquires a lock for its caller, starts a keeper for the lock if there is a process to watch, and
+// returns.
 #pragma once
 
 #include "base/defaults.h"
@@ -18,35 +19,36 @@
 
 namespace rlock {
 
-// The process for which a lock is kept: the lock ends with it.
+// The keeper releases the lock when this process ends.
 struct WatchedProcess {
   pid_t pid;
-  int lost_signal = SIGTERM;  // what it gets when the lock is lost
+  int lost_signal = SIGTERM;  // sent to it when the lock is lost
   OnLost on_lost = OnLost::stop;
 };
 
 struct AcquireRequest {
   ServerSpec server;
   LockName name;
-  std::vector<LockName> shards = {};  // any free one of these instead of the name; empty: the name
+  std::vector<LockName> shards = {};  // any free one of these instead of the name
   Mode mode = Plain{};
   Millis ttl = default_ttl;
-  std::optional<Millis> wait;  // missing: for ever; zero: not at all
+  std::optional<Millis> wait;  // missing: without end; zero: not at all
   int busy_code = static_cast<int>(ExitCode::busy);
   unsigned sync = 0;  // how many replicas must have the lock
   std::string label;
-  std::optional<WatchedProcess> watched;  // missing: one lease, which nobody renews
-  std::vector<std::string> environment;   // NAME=value, ours: a lock that stands there is re-entered
+  std::optional<WatchedProcess> watched;  // missing: one lease, which is not renewed
+  std::vector<std::string> environment;   // NAME=value, of this process; a lock in RLOCK_HELD is entered again
 };
 
-// Called when the lock is taken and, for a watched, a keeper has it. Whoever cannot be told does not have it: after an
-// Error it is given back.
-using TellCaller = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
+// Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is
+// released, because its caller does not have the token.
+using PrintToken = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
 
-// To be called from main, while the process has one thread. Success and busy, which is on the log, are ends; so is a
-// signal. An Error, besides those of the store and of `tell`: ErrorCode::usage (there is no such watched, or we may not
-// signal it), ErrorCode::os (no keeper could be started). Unless it ends with 0 nothing is held; where we are killed before
-// the caller was told, it is the keeper, or the ttl, that sees to that.
-Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const TellCaller& tell);
+// To be called from main, while the process has one thread. Returns the end of the process after success, after a
+// signal, and when the lock is busy, which is logged. Errors: those of the store and of `print_token`; ErrorCode::usage: there
+// is no such process to watch, or this process may not signal it; ErrorCode::os: no keeper could be started. Unless it
+// ends with 0 no lock is held. When this process is killed before its caller has the token, the keeper releases the
+// lock, or the ttl ends it.
+Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const PrintToken& print_token);
 
 }  // namespace rlock

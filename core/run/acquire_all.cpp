@@ -2,28 +2,123 @@
 #include "run/acquire_all.h"
 
 #include "base/text.h"
+#include "lease/lease_group.h"
+#include "lock/validity.h"
 #include "run/ancestry.h"
+#include "run/outcome.h"
 #include "run/release_all.h"
-#include "run/vigil.h"
 #include "run/waiting_line.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 namespace rlock {
 namespace {
 
-constexpr Millis giving_back{500};  // how long that may take when the server does not answer
+constexpr Millis release_time{500};  // for the release of what was held, when the server does not answer
+constexpr int renewal_attempts = 3;  // before the job begins, each on a fresh connection
 
-// While one lock is waited for: tells the user, and sees to the others.
-class Wait final : public WaitObserver {
+// The locks that are held already. Renews them while another one is waited for.
+class HeldLocks {
  public:
-  Wait(const RunRequest& request, const RunContext& context, Vigil& vigil, std::string wanted,
-       std::function<void()> when_first)
+  HeldLocks(const RunRequest& request, const RunContext& context) : m_request(request), m_context(context)
+  {
+    const bool are_several = request.names.size() > 1;
+    if (are_several) {
+      m_any_wake.emplace();
+      m_any_wake->add(context.signals.stop());
+      m_any_wake->add(m_loss.emplace().token());
+    }
+    m_leases.emplace(LeaseGroupOptions{.watch = {.renews = true, .consequence = "it is given up"},
+                                       .wakes = are_several ? &*m_any_wake : nullptr},
+                     context.clock, context.log);
+  }
+
+  // Readable when a signal came or one of the locks was lost.
+  [[nodiscard]] StopToken stop() const { return m_any_wake ? m_any_wake->token() : m_context.signals.stop(); }
+
+  void add(LockSession& session)
+  {
+    m_sessions.push_back(&session);
+    m_leases->add(session.lease());
+  }
+
+  [[nodiscard]] std::size_t size() const { return m_sessions.size(); }
+  [[nodiscard]] Instant due() const { return m_leases->due(); }  // when watch() must be called
+  void watch() { m_leases->start_watchdogs(); }
+
+  void stop_threads()
+  {
+    m_leases->stop_watchdogs();
+    if (m_loss && m_leases->with_event() != nullptr) {
+      m_loss->request();
+    }
+  }
+
+  // The text of the first known loss; nullopt: there is none.
+  [[nodiscard]] std::optional<std::string> loss()
+  {
+    Lease* const lost = m_leases->with_event();
+    return lost != nullptr ? std::optional{loss_text(*lost->event(), printable(lost->spec().name.text()))}
+                           : std::nullopt;
+  }
+
+  // Stops the threads. Then renews each lease that grew old while other locks were waited for, which proves that the
+  // lock is held and lets a fixed lease count from here. Afterwards every lease is young enough for a job to begin, or
+  // there is a loss. ErrorCode::unfit: the server is too slow for such leases.
+  Result<Done> prepare_for_job()
+  {
+    stop_threads();
+    for (LockSession* session : m_sessions) {
+      Lease& lease = session->lease();
+      const bool is_young = session == m_sessions.back() || m_context.clock.now() < lease.watch_from();
+      if (!is_young && !lease.event()) {
+        renew(lease);
+      }
+      if (lease.event()) {
+        return Done{};
+      }
+    }
+    const Instant now = m_context.clock.now();
+    const bool all_are_young = std::ranges::all_of(m_sessions, [&](const LockSession* session) {
+      return leaves_enough(session->lease().renewed_at(), m_request.ttl, now);
+    });
+    return all_are_young ? Result(Done{}) : too_slow();
+  }
+
+ private:
+  void renew(Lease& lease)
+  {
+    const Instant give_up = lease.valid_until() - stop_leads(m_request).signal;
+    const StopToken stop = m_context.signals.stop();
+    for (int i = 0; i < renewal_attempts && !stop.requested(); ++i) {
+      const Instant now = m_context.clock.now();
+      lease.renew({.deadline = std::min(now + m_request.server.timeout, std::max(give_up, now)), .stop = stop});
+      const bool is_unconfirmed = lease.event() && std::holds_alternative<Unconfirmed>(*lease.event());
+      if (!is_unconfirmed) {
+        return;
+      }
+    }
+  }
+
+  const RunRequest& m_request;
+  const RunContext& m_context;
+  std::optional<AnyStop> m_any_wake;   // these two only for several locks
+  std::optional<StopSource> m_loss;    // requested when a loss is found while no watchdog runs
+  std::optional<LeaseGroup> m_leases;  // uses m_any_wake
+  std::vector<LockSession*> m_sessions;
+};
+
+// While one lock is waited for: shows the wait to the user and has the held locks renewed.
+class Observer final : public WaitObserver {
+ public:
+  Observer(const RunRequest& request, const RunContext& context, HeldLocks& held, std::string display_name,
+           std::function<void()> when_first)
       : m_request(request),
         m_clock(context.clock),
-        m_vigil(vigil),
-        m_line(std::move(wanted), context.clock, context.log, std::move(when_first))
+        m_held(held),
+        m_line(std::move(display_name), context.clock, context.log, std::move(when_first))
   {
   }
 
@@ -32,14 +127,14 @@ class Wait final : public WaitObserver {
   {
     return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.mode, busy);
   }
-  [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_vigil.due()); }
+  [[nodiscard]] Instant due() const override { return std::min(m_line.due(), m_held.due()); }
   void tick() override
   {
     if (m_clock.now() >= m_line.due()) {
       m_line.tick();
     }
-    if (m_clock.now() >= m_vigil.due()) {
-      m_vigil.watch();
+    if (m_clock.now() >= m_held.due()) {
+      m_held.watch();
     }
   }
   void next_in_line() override { m_line.next_in_line(); }
@@ -47,42 +142,43 @@ class Wait final : public WaitObserver {
  private:
   const RunRequest& m_request;
   const Clock& m_clock;
-  Vigil& m_vigil;
+  HeldLocks& m_held;
   WaitingLine m_line;
 };
 
-class Taker {
+class Acquisition {
  public:
-  Taker(const RunRequest& request, const RunContext& context, const WaitPolicy& policy, LockSet& lock_set)
-      : m_request(request), m_context(context), m_policy(policy), m_lock_set(lock_set), m_vigil(request, context)
+  Acquisition(const RunRequest& request, const RunContext& context, const WaitPolicy& policy, LockSet& lock_set)
+      : m_request(request), m_context(context), m_policy(policy), m_lock_set(lock_set), m_held(request, context)
   {
   }
 
   Result<AcquireAllResult> run()
   {
-    Result<AcquireAllResult> taking = take();
-    if (!taking || !std::holds_alternative<AllTaken>(*taking)) {
-      const Millis within = std::min(giving_back, m_request.server.timeout);
-      release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_taken),
+    Result<AcquireAllResult> result = acquire();
+    if (!result || !std::holds_alternative<AllAcquired>(*result)) {
+      const Millis within = std::min(release_time, m_request.server.timeout);
+      release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()),
                   {.give_up = m_context.clock.now() + within});
     }
-    return taking;
+    return result;
   }
 
  private:
-  Result<AcquireAllResult> take()
+  Result<AcquireAllResult> acquire()
   {
     for (LockSession& session : m_lock_set.sessions) {
-      // The job's environment says which of several locks it has: then it is made when that is known.
+      // The environment of the job names the shard, so the job of a shard is prepared after the grant.
       const bool may_prepare = &session == &m_lock_set.sessions.back() && !session.shard();
-      Wait wait(m_request, m_context, m_vigil, session.wanted(), [&] { may_prepare ? get_ready() : void(); });
-      const auto outcome = session.take(m_policy, m_vigil.stop(), wait);
+      Observer observer(m_request, m_context, m_held, session.display_name(),
+                        [&] { may_prepare ? prepare_job() : void(); });
+      const auto outcome = session.acquire(m_policy, m_held.stop(), observer);
       if (!outcome) {
-        const bool was_there = m_taken > 0 && is_passing(outcome.error().fault);
-        return was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
+        const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().fault);
+        return server_was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
-        return AcquireAllResult{LockBusy{.wanted = session.wanted(), .last = timed_out->last}};
+        return AcquireAllResult{LockBusy{.display_name = session.display_name(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
         return AcquireAllResult{*done};
@@ -90,39 +186,38 @@ class Taker {
       if (std::holds_alternative<Interrupted>(*outcome)) {
         return interrupted();
       }
-      m_vigil.add(session);
-      ++m_taken;
+      m_held.add(session);
     }
-    return settle();
+    return finish();
   }
 
-  // The job must be forked from a process with one thread. The store that the last lock is waited for with has none: a quorum,
-  // which has, promises nobody its turn.
-  void get_ready()
+  // The job must be forked from a process with one thread. The store of the lock that is waited for has none: a quorum
+  // store, which has threads, tells no waiter that it is next in line.
+  void prepare_job()
   {
-    m_vigil.rest();
-    m_lock_set.prepared_job.get_ready(m_lock_set.locks());
+    m_held.stop_threads();
+    m_lock_set.prepared_job.prepare(m_lock_set.held_locks());
   }
 
-  Result<AcquireAllResult> settle()
+  Result<AcquireAllResult> finish()
   {
-    const auto settled = m_vigil.settle();
-    if (!settled) {
-      return settled.error();
+    const auto prepared = m_held.prepare_for_job();
+    if (!prepared) {
+      return prepared.error();
     }
-    if (m_vigil.loss()) {
+    if (m_held.loss()) {
       return interrupted();
     }
     for (LockSession& session : m_lock_set.sessions) {
-      session.rest();  // the job is forked next
+      session.stop_threads();  // the job is forked next
     }
-    return AcquireAllResult{AllTaken{}};
+    return AcquireAllResult{AllAcquired{}};
   }
 
-  // By a signal, or because something was lost.
+  // By a signal, or by the loss of a lock.
   AcquireAllResult interrupted()
   {
-    const auto loss = m_vigil.loss();
+    const auto loss = m_held.loss();
     const bool by_signal = m_context.signals.stop().requested();
     return loss && !by_signal ? AcquireAllResult{RetryNeeded{*loss}} : AcquireAllResult{Interrupted{}};
   }
@@ -131,8 +226,7 @@ class Taker {
   const RunContext& m_context;
   const WaitPolicy& m_policy;
   LockSet& m_lock_set;
-  Vigil m_vigil;
-  std::size_t m_taken = 0;
+  HeldLocks m_held;
 };
 
 }  // namespace
@@ -140,7 +234,7 @@ class Taker {
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
                                      LockSet& lock_set)
 {
-  return Taker(request, context, policy, lock_set).run();
+  return Acquisition(request, context, policy, lock_set).run();
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AcquireAllResult all the locks of a job, or none.
+// Acquires all locks of a job, or none.
 #pragma once
 
 #include "run/lock_set.h"
@@ -9,19 +9,23 @@
 
 namespace rlock {
 
-struct AllTaken {};
+struct AllAcquired {};
+// A lock stayed busy for as long as the request allows.
 struct LockBusy {
-  std::string wanted;
+  std::string display_name;
   Busy last;
-};  // for people, which; for as long as we were told to wait
+};
+// Some locks were held, and then one of them was lost or the server went away. All are released; another attempt may
+// succeed.
 struct RetryNeeded {
   std::string why;
-};  // some were ours, and one was lost before all were, or the server went away
-using AcquireAllResult = std::variant<AllTaken, AlreadyDone, LockBusy, RetryNeeded, Interrupted>;
+};
+using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryNeeded, Interrupted>;
 
-// One after the other, in their order; who has the first does not starve for the last, for it keeps what it has. Makes the
-// job ready when nothing but its turn is missing. Whatever else the outcome is than AllTaken, nothing was run and what was
-// taken is released. To be called while the process has one thread, which it has again afterwards.
+// Acquires the locks in their order. The locks that are held are renewed while the next one is waited for, so the
+// holder of the first does not starve for the last. Prepares the job when only the grant of the last lock is missing.
+// After any outcome but AllAcquired the job has not run and all locks are released. To be called while the process has
+// one thread; it has one again afterwards.
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
                                      LockSet& lock_set);
 

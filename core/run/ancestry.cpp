@@ -16,7 +16,7 @@
 namespace rlock {
 namespace {
 
-// 0: there is none, or it cannot be read.
+// 0: there is no parent, or it cannot be read.
 pid_t parent_of(pid_t pid)
 {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

@@ -50,7 +50,7 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   }
 
   unset(inherited, fence_variable);
-  unset(inherited, shard_variable);  // as all but RLOCK_HELD it speaks of the innermost lock
+  unset(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
   set(inherited, "RLOCK_KEY", locks.held.front().name.text());
   set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
   set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
@@ -70,7 +70,7 @@ std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, c
     const std::size_t newline = held.rfind('\n');
     const std::string_view line = newline == std::string_view::npos ? held : held.substr(newline + 1);
     held = held.substr(0, newline == std::string_view::npos ? 0 : newline);
-    const std::size_t space = line.find(' ');  // a token has none, a key may
+    const std::size_t space = line.find(' ');  // a token has no space, a key may have one
     if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
       continue;
     }

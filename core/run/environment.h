@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the job finds in its environment about the locks it runs under, and what we find there ourselves when we run under
-// one.
+// The RLOCK_* variables: sets them for the job, and reads those that an outer rlock set for this process.
 #pragma once
 
 #include "base/clock.h"
@@ -18,28 +17,28 @@ namespace rlock {
 
 struct HeldLock {
   LockName name;
-  Hold hold;  // a job is told the owner; who is to let go of a nested hold by its token is told that one
-  std::optional<std::size_t> shard = std::nullopt;  // its number, if any of several would have done
+  Hold hold;                                        // its token goes into RLOCK_TOKEN and RLOCK_HELD
+  std::optional<std::size_t> shard = std::nullopt;  // the number of the shard; nullopt: the lock is no shard
 };
 
 struct JobLocks {
-  std::vector<HeldLock> held;  // one at least; the first is the one that RLOCK_KEY and RLOCK_TOKEN name
+  std::vector<HeldLock> held;  // at least one; RLOCK_KEY and RLOCK_TOKEN name the first
   Millis lease;
   const std::string server;  // as ServerSpec::shown
 };
 
-// Known only when the lock is ours, and so the last to be set.
+// Known only after the grant, so it is set last, by Job::go.
 constexpr std::string_view fence_variable = "RLOCK_FENCE";
 
-// `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is one, without
-// RLOCK_FENCE, and the locks appended to RLOCK_HELD, where the locks of all ancestors stand, one "TOKEN KEY" a line.
+// Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is a
+// shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 
-// Who holds, or held, this lock among our ancestors, by RLOCK_HELD: the innermost first, each once. Which server that was
-// is not told, and need not be: on any other the owner is unknown.
+// The owners under which ancestors of this process hold, or held, this lock, by RLOCK_HELD: the innermost first, each
+// once. RLOCK_HELD does not name the server. On another server than theirs these owners are unknown.
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
 
-// The same for locks any of which will do.
+// The same for several locks, any one of which is enough.
 std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of);
 
 // The value of `name` in a list of NAME=value; nullopt when it is not there.

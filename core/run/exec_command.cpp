@@ -21,7 +21,7 @@ Error exec_command(const std::vector<std::string>& argv, const std::vector<std::
   }
   std::vector<char*> words;
   for (const std::string& word : argv) {
-    words.push_back(const_cast<char*>(word.c_str()));  // execv takes char*, but writes to none of it
+    words.push_back(const_cast<char*>(word.c_str()));  // execv takes char* but does not write
   }
   words.push_back(nullptr);
   signals.restore();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command in our place, without any lock.
+// Replaces this process by a command that runs without a lock.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +10,7 @@
 
 namespace rlock {
 
-// Returns only if it cannot be executed: not_found, not_executable. `environment`: NAME=value.
+// Returns only when the command cannot be executed: ErrorCode::not_found, not_executable. `environment`: NAME=value.
 Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
                    const Signals& signals);
 

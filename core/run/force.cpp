@@ -7,22 +7,21 @@
 namespace rlock {
 namespace {
 
-constexpr Millis first_pause{20};  // between two looks; doubles up to the longest
+constexpr Millis first_pause{20};  // between two requests; doubles up to the longest
 constexpr Millis longest_pause{200};
-constexpr Millis shortest_silence{
-    5000};  // of a holder that has answered, which says once a second that it stops its job
-constexpr Millis remembered_after_grace{30'000};  // so that a holder that comes back late learns by whom
+constexpr Millis shortest_patience{5000};  // with a holder that has answered: it repeats its answer once a second
+constexpr Millis remembered_after_grace{30'000};  // a holder that comes back later than that does not learn who asked
 
-class Forcing {
+class ForcedRelease {
  public:
-  Forcing(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop)
-      : m_store(store), m_order(order), m_clock(clock), m_stop(stop)
+  ForcedRelease(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop)
+      : m_store(store), m_request(request), m_clock(clock), m_stop(stop)
   {
   }
 
   Result<ForceEnd> run()
   {
-    if (m_order.grace <= Millis{0}) {
+    if (m_request.grace <= Millis{0}) {
       return end_after(send(ForceStep::take));
     }
     const auto asked = send(ForceStep::ask);
@@ -30,8 +29,8 @@ class Forcing {
     if (held == nullptr) {
       return end_after(asked);
     }
-    saw(*held);
-    // A fixed lease without a listener has no process that could answer, as that of `acquire --lease`.
+    note_holder(*held);
+    // A fixed lease without a listener, such as that of `acquire --lease`, has no process that could answer.
     const bool none_answers = held->listening == 0 && held->holder.info && !held->holder.info->automatic;
     return none_answers ? revoke(*held) : await_answer();
   }
@@ -41,38 +40,38 @@ class Forcing {
   {
     m_sent_at = m_clock.now();
     return m_store.force_unlock()->force(step,
-                                         {.name = m_order.name,
-                                          .mode = m_order.mode,
-                                          .owner = m_order.owner,
-                                          .by = m_order.by,
-                                          .stands_for = m_order.grace + remembered_after_grace},
-                                         {.deadline = m_sent_at + m_order.server_timeout, .stop = m_stop});
+                                         {.name = m_request.name,
+                                          .mode = m_request.mode,
+                                          .owner = m_request.owner,
+                                          .by = m_request.by,
+                                          .stands_for = m_request.grace + remembered_after_grace},
+                                         {.deadline = m_sent_at + m_request.server_timeout, .stop = m_stop});
   }
 
-  void saw(const ForceHeld& held)
+  void note_holder(const ForceHeld& held)
   {
     m_holder = held.holder;
     m_ends_at = held.lasts ? m_sent_at + *held.lasts : far_future;
     m_heard_at = m_sent_at;
   }
 
-  // Until the holder has let go, or has been silent for too long.
+  // Until the holder has released, or has been silent for too long.
   Result<ForceEnd> await_answer()
   {
     Instant silent_since = m_sent_at;
-    Millis patience = m_order.grace;
+    Millis patience = m_request.grace;
     for (;;) {
-      const auto found = look(ForceStep::look);
+      const auto found = ask_again(ForceStep::look);
       if (!found || !*found) {
-        return found ? lasts_no_longer() : Result<ForceEnd>(found.error());
+        return found ? end_of_hold() : Result<ForceEnd>(found.error());
       }
       const ForceHeld& held = **found;
       if (held.silent_for) {
         silent_since = std::max(silent_since, m_sent_at - *held.silent_for);
-        patience = std::max(m_order.grace, shortest_silence);
+        patience = std::max(m_request.grace, shortest_patience);
       }
       if (m_clock.now() >= silent_since + patience) {
-        return held.is_rlock ? revoke(held) : take_from_silent();
+        return held.is_rlock ? revoke(held) : remove_from_silent();
       }
     }
   }
@@ -83,32 +82,32 @@ class Forcing {
     const auto revoked = send(ForceStep::revoke);
     if (revoked && !std::holds_alternative<ForceHeld>(*revoked)) {
       m_last = *revoked;
-      return lasts_no_longer();
+      return end_of_hold();
     }
     if (!revoked && !is_passing(revoked.error().fault)) {
       return revoked.error();
     }
-    if (m_order.revoked) {
-      m_order.revoked(revoked ? std::get<ForceHeld>(*revoked) : held);
+    if (m_request.revoked) {
+      m_request.revoked(revoked ? std::get<ForceHeld>(*revoked) : held);
     }
     for (;;) {
-      const auto found = look(ForceStep::revoke);
+      const auto found = ask_again(ForceStep::revoke);
       if (!found || !*found) {
-        return found ? lasts_no_longer() : Result<ForceEnd>(found.error());
+        return found ? end_of_hold() : Result<ForceEnd>(found.error());
       }
     }
   }
 
-  Result<ForceEnd> take_from_silent()
+  Result<ForceEnd> remove_from_silent()
   {
     const auto taken = send(ForceStep::take);
     m_last = taken ? *taken : m_last;
-    return taken ? lasts_no_longer() : Result<ForceEnd>(taken.error());
+    return taken ? end_of_hold() : Result<ForceEnd>(taken.error());
   }
 
-  // After a pause; nullopt: the owner holds it no more. A server that does not answer is asked again for a while: of a
-  // quorum, some may have the lock still when others have it no more.
-  Result<std::optional<ForceHeld>> look(ForceStep step)
+  // After a pause. nullopt: the owner no longer holds the lock. Asks a server that does not answer again for a while,
+  // because in a quorum some servers may still have the lock when others no longer have it.
+  Result<std::optional<ForceHeld>> ask_again(ForceStep step)
   {
     for (;;) {
       if (m_clock.sleep_until(m_clock.now() + m_pause, m_stop) == Wake::stopped) {
@@ -117,7 +116,7 @@ class Forcing {
       m_pause = std::min(2 * m_pause, longest_pause);
       const auto found = send(step);
       if (!found) {
-        const bool is_over = m_clock.now() >= m_heard_at + m_order.grace + m_order.server_timeout;
+        const bool is_over = m_clock.now() >= m_heard_at + m_request.grace + m_request.server_timeout;
         if (is_over || !is_passing(found.error().fault)) {
           return found.error();
         }
@@ -127,14 +126,14 @@ class Forcing {
       m_last = *found;
       const auto* held = std::get_if<ForceHeld>(&*found);
       if (held != nullptr) {
-        saw(*held);
+        note_holder(*held);
       }
       return held != nullptr ? std::optional{*held} : std::nullopt;
     }
   }
 
-  // What became of a lock that was held when it was asked for.
-  Result<ForceEnd> lasts_no_longer() const
+  // How the hold that the first answer found has ended.
+  Result<ForceEnd> end_of_hold() const
   {
     if (const auto* broken = std::get_if<ForceBroken>(&m_last)) {
       return ForceEnd{Broken{.holder = broken->holder, .job_was_over = broken->job_was_over}};
@@ -142,7 +141,7 @@ class Forcing {
     return m_clock.now() >= m_ends_at ? ForceEnd{ForceExpired{*m_holder}} : ForceEnd{ReleasedByHolder{*m_holder}};
   }
 
-  // Of a step with which all is over.
+  // After an answer with which the force-unlock is over.
   static Result<ForceEnd> end_after(const Result<ForceAnswer>& answer)
   {
     if (!answer) {
@@ -158,22 +157,22 @@ class Forcing {
   }
 
   LockStore& m_store;
-  const ForceUnlockRequest& m_order;
+  const ForceUnlockRequest& m_request;
   const Clock& m_clock;
   const StopToken m_stop;
-  Instant m_sent_at{};             // of the last request
-  Instant m_heard_at{};            // when the last that was answered with "held" was sent
+  Instant m_sent_at{};             // when the last request was sent
+  Instant m_heard_at{};            // when the last request was sent that was answered with "held"
   Instant m_ends_at = far_future;  // when the lease ends unless it is renewed
   Millis m_pause = first_pause;
-  std::optional<Holder> m_holder;  // as it was last seen
+  std::optional<Holder> m_holder;  // as last seen
   ForceAnswer m_last = ForceFree{};
 };
 
 }  // namespace
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop)
+Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop)
 {
-  return Forcing(store, order, clock, stop).run();
+  return ForcedRelease(store, request, clock, stop).run();
 }
 
 }  // namespace rlock

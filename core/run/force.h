@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rlock force-unlock` does: tell the holder, give it time, then see to it that the lock ends.
+// `rlock force-unlock`: asks the holder to release, gives it time, and then ends the lock.
 //
-// A holder that says that it stops its job is waited for. One that is silent for the grace is stopped, cut off or dead, and
-// its job may still run: an rlock is refused further renewals, so that the lock ends with its ttl, before which the job is
-// dead. The renewals of a foreign client cannot be refused: its lock is taken away.
+// A holder that answers that it is stopping its job is waited for. A holder that is silent for the grace is stopped,
+// cut off or dead, and its job may still run. When the holder is rlock the server refuses its renewals, so that the
+// lock ends with its ttl and the job is dead before. The renewals of a foreign client cannot be refused, so its lock is
+// removed at once.
 #pragma once
 
 #include "lock/force_unlock.h"
@@ -19,26 +20,29 @@ namespace rlock {
 struct ForceUnlockRequest {
   LockName name;
   Mode mode;
-  Owner owner;     // who is meant: the holder that the operator saw
-  std::string by;  // who wants it, for the holder and the record: "alice@web1 (pid 71)"
-  Millis grace;    // how long the holder may be silent; zero: the lock is taken away at once
+  Owner owner;     // the holder that the operator saw; a lock of another owner is not touched
+  std::string by;  // the operator, for the holder and the event log: "alice@web1 (pid 71)"
+  Millis grace;    // how long the holder may be silent; zero: the lock is removed at once
   Millis server_timeout;
   std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
 };
 
+// The holder stopped its job and released the lock.
 struct ReleasedByHolder {
   Holder holder;
-};  // the holder stopped its job and released
+};
+// The holder did not answer, and its lease ended.
 struct ForceExpired {
   Holder holder;
-};               // it did not answer, and its lease is over
-struct Broken {  // the lock was taken away
+};
+// The lock was removed.
+struct Broken {
   Holder holder;
   bool job_was_over = false;
 };
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged>;
 
-// `store` must offer ForceUnlock.
-Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& order, const Clock& clock, StopToken stop);
+// Used from one thread. `store` must offer ForceUnlock. Errors: those of the store; ErrorCode::interrupted when `stop` is readable.
+Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -15,7 +15,7 @@ std::string host_name()
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-// Asking the user database costs more than all else we do; root needs no asking.
+// A look-up in the user database costs more than everything else at the start, so root is not looked up.
 std::string user_name()
 {
   const uid_t uid = ::geteuid();

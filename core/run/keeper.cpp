@@ -2,7 +2,7 @@
 #include "run/keeper.h"
 
 #include "process/detach.h"
-#include "run/keeping.h"
+#include "run/keeper_loop.h"
 
 #include <array>
 #include <cerrno>
@@ -19,7 +19,7 @@ namespace {
 [[noreturn]] void be_keeper(const KeeperTask& task, Fd socket)
 {
   detach_as_keeper();
-  ::_exit(keep(task, std::move(socket)) ? 0 : 1);
+  ::_exit(run_keeper(task, std::move(socket)) ? 0 : 1);
 }
 
 Error refused(const char* what)
@@ -42,25 +42,25 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return refused("socketpair");
   }
-  Fd ours(ends[0]);
-  Fd theirs(ends[1]);
+  Fd callers_end(ends[0]);
+  Fd keepers_end(ends[1]);
   task.store.rest();
   const pid_t keeper = ::fork();
   if (keeper < 0) {
     return refused("fork");
   }
   if (keeper == 0) {
-    ours.reset();
-    be_keeper(task, std::move(theirs));
+    callers_end.reset();
+    be_keeper(task, std::move(keepers_end));
   }
-  theirs.reset();
-  char word = 0;
-  if (::read(ours.get(), &word, 1) != 1) {
-    return Error{ErrorCode::os, "cannot start the keeper: it found no thread, descriptor or memory to work with"};
+  keepers_end.reset();
+  char byte = 0;
+  if (::read(callers_end.get(), &byte, 1) != 1) {
+    return Error{ErrorCode::os, "cannot start the keeper: there is no thread, descriptor or memory for it"};
   }
-  return Keeper(std::move(ours));
+  return Keeper(std::move(callers_end));
 }
 
-void Keeper::caller_knows() const { say(m_socket.get()); }
+void Keeper::confirm_caller_has_token() const { send_byte(m_socket.get()); }
 
 }  // namespace rlock

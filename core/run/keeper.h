@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that `rlock acquire --pid` leaves behind: it keeps the lock for as long as the process lives that the lock
-// was taken for, its watched, and releases it then.
+// The process that `rlock acquire --pid` leaves behind. It holds the lock for as long as the watched process lives, and
+// releases it when that process ends.
 //
-//   script ── rlock acquire (gone)
-//        ╰─── keeper: a session of its own; a watchdog thread, as the runner has one
+//   script ── rlock acquire (ended)
+//        ╰─── keeper: a session of its own, one watchdog thread
 //
-// When the lock is lost the watched is told by a signal: at once when that is proven, else before `valid_until`, as early as
-// a job is. That is all: the watched is no child of ours, its own children are unknown, and nobody is killed. A keeper
-// that is itself ended by KILL can tell nothing; the lock goes with its ttl.
+// When the lock is lost the keeper sends one signal to the watched process: at once when the loss is proven, else
+// before `valid_until`, as early as a job gets its stop signal. It kills no process, because the watched process is no
+// child of the keeper and its children are unknown. A keeper that is killed sends no signal; the lock ends with its
+// ttl.
 #pragma once
 
 #include "base/fd.h"
@@ -18,31 +19,32 @@
 
 namespace rlock {
 
+// All that it refers to must outlive the keeper.
 struct KeeperTask {
   LockStore& store;
   const LockSpec& spec;
   const Hold& hold;
   Taken& taken;
-  const PidFd& watched;
-  int lost_signal;  // what the watched gets when the lock is lost
+  const PidFd& watched;  // the process
+  int lost_signal;       // sent to it when the lock is lost
   OnLost on_lost;
   Millis server_timeout;
   const Clock& clock;
   Signals& signals;
 };
 
-// For a process that has just been forked to keep a lock.
+// Detaches a process that was just forked from its caller, and names it.
 void detach_as_keeper();
 
-// A keeper that runs and has taken over: the store is its own from now on.
+// A keeper that runs; only it uses the store from then on.
 class Keeper {
  public:
-  // From a process with one thread. ErrorCode::os: there is none, the lock is still ours, and the store must forget its
-  // connection.
+  // Forks; to be called while the process has one thread. ErrorCode::os: there is no keeper, the caller still holds the
+  // lock, and the store must forget its connection.
   static Result<Keeper> start(const KeeperTask& task);
 
-  // Until it is told that the caller has its token, the keeper keeps the lock for us: if we go away it is released.
-  void caller_knows() const;
+  // The caller has its token. Until then the keeper releases the lock when this process ends.
+  void confirm_caller_has_token() const;
 
  private:
   explicit Keeper(Fd socket) : m_socket(std::move(socket)) {}

@@ -3,18 +3,19 @@
 
 #include "base/secrets.h"
 #include "run/identity.h"
-#include "run/orphaned_locks.h"
-#include "run/replicas.h"
+#include "run/request_policy.h"
+#include "run/retry_release.h"
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <unistd.h>
 
 namespace rlock {
 namespace {
 
-HolderInfo who_asks(const RunRequest& request)
+HolderInfo holder_info(const RunRequest& request)
 {
   return {.host = host_name(),
           .pid = ::getpid(),
@@ -26,7 +27,42 @@ HolderInfo who_asks(const RunRequest& request)
           .automatic = request.automatic};
 }
 
-bool kept_earlier(const LockSession& a, const LockSession& b) { return a.kept_at() < b.kept_at(); }
+bool renewed_earlier(const LockSession& a, const LockSession& b)
+{
+  return a.lease().renewed_at() < b.lease().renewed_at();
+}
+
+bool release_orphaned(LockStore& store, const LockSession& session, Instant keep_until,
+                      const RetryReleaseOptions& options, const Clock& clock)
+{
+  const auto release = [&](const CallLimits& limit) {
+    const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until - clock.now()), Millis{0});
+    return store.release(session.spec(), session.hold(), {.keep = keep}, limit);
+  };
+  const auto released = retry_release(clock, options, release, [&] { store.forget(); });
+  return released && !std::holds_alternative<NotHeld>(*released);
+}
+
+// Called in the guardian, a fork of the runner, when the runner was killed and the job is dead. Uses a new connection,
+// because the runner's connections are closed in the guardian. Does not record a success for RunRequest::once.
+// --min-hold counts from `started`. Tries for server.timeout in all. False: a lock was no longer held, or could not be
+// released.
+bool release_for_runner(const RunRequest& request, const RunContext& context, std::span<const LockSession> sessions,
+                        Instant started)
+{
+  const auto store = open_store(request.server, context.clock, StopToken::never());
+  if (!store) {
+    return false;
+  }
+  const RetryReleaseOptions options{.server_timeout = request.server.timeout,
+                                    .give_up = context.clock.now() + request.server.timeout};
+  bool all_released = true;
+  for (std::size_t i = sessions.size(); i-- > 0;) {
+    all_released =
+        release_orphaned(**store, sessions[i], started + request.min_hold, options, context.clock) && all_released;
+  }
+  return all_released;
+}
 
 }  // namespace
 
@@ -36,13 +72,13 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
       })
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
-  const HolderInfo who = who_asks(request);
+  const HolderInfo holder = holder_info(request);
   const Sync sync = sync_of(request.sync, request.ttl, request.server.timeout);
   const auto spec_of = [&](const LockName& name) {
     return LockSpec{.name = name,
                     .mode = request.mode,
                     .ttl = request.ttl,
-                    .who = who,
+                    .who = holder,
                     .once = request.once,
                     .sync = sync,
                     .again = request.again};
@@ -59,7 +95,7 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
   }
 }
 
-std::vector<HeldLock> LockSet::locks() const
+std::vector<HeldLock> LockSet::held_locks() const
 {
   std::vector<HeldLock> locks;
   for (const LockSession& session : sessions) {
@@ -68,25 +104,14 @@ std::vector<HeldLock> LockSet::locks() const
   return locks;
 }
 
-const LockSession& LockSet::first_to_end() const
+const LockSession& LockSet::first_to_expire() const
 {
-  return *std::min_element(sessions.begin(), sessions.end(), kept_earlier);
+  return *std::min_element(sessions.begin(), sessions.end(), renewed_earlier);
 }
 
-std::vector<Instant> LockSet::leases() const
+Instant LockSet::acquired_at() const
 {
-  std::vector<Instant> ends;
-  for (const LockSession& session : sessions) {
-    ends.push_back(session.valid_until());
-  }
-  return ends;
-}
-
-Instant LockSet::watch_from() const { return first_to_end().watch_from(); }
-
-Instant LockSet::taken_at() const
-{
-  return std::max_element(sessions.begin(), sessions.end(), kept_earlier)->kept_at();
+  return std::max_element(sessions.begin(), sessions.end(), renewed_earlier)->lease().renewed_at();
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time for which the locks of a job are ours, or are asked for: the locks, and the job that is to run under them.
+// All locks of one job, and the job that runs under them.
 #pragma once
 
 #include "run/lock_session.h"
@@ -10,22 +10,22 @@
 
 namespace rlock {
 
-// Everything it refers to must outlive it. An owner is for one tenure: what an earlier one could not release is left to
-// its ttl, for an answer that comes late must not let go of what is held now.
+// Used from the main thread. `request` and `context` must outlive it. Each attempt to acquire has a set, and so an
+// owner, of its own: what an earlier attempt could not release is left to its ttl, and its late answers cannot release
+// a lock that is held now.
 struct LockSet {
+  // `path`: of the job's program.
   LockSet(const RunRequest& request, const RunContext& context, const std::string& path);
-  LockSet(const LockSet&) = delete;  // the preparation has a pointer to it
+  LockSet(const LockSet&) = delete;  // the prepared job points to the sessions
   LockSet& operator=(const LockSet&) = delete;
 
-  [[nodiscard]] std::vector<HeldLock> locks() const;
+  [[nodiscard]] std::vector<HeldLock> held_locks() const;
 
-  // When all are taken.
-  [[nodiscard]] const LockSession& first_to_end() const;  // whose lease does
-  [[nodiscard]] std::vector<Instant> leases() const;      // their ends
-  [[nodiscard]] Instant taken_at() const;                 // when the last of them was, and so all
-  [[nodiscard]] Instant watch_from() const;
+  // Once all are held.
+  [[nodiscard]] const LockSession& first_to_expire() const;
+  [[nodiscard]] Instant acquired_at() const;  // when the last of them was
 
-  std::vector<LockSession> sessions;  // in the order of taking
+  std::vector<LockSession> sessions;  // in the order of acquisition
   PreparedJob prepared_job;
 };
 

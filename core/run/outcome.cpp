@@ -16,92 +16,105 @@ RunOutcome with_code(ExitCode code, std::string event, std::string line)
   return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line), .event = std::move(event), .lock = {}};
 }
 
-RunOutcome lost_for(const LeaseEvent& lease_event, const LockOutcome& fate, bool forced)
+RunOutcome lost_by(const LeaseEvent& event, const LockOutcome& lock, bool forced)
 {
-  RunOutcome end = with_code(ExitCode::lost, forced ? "forced" : "lost", loss_text(lease_event, printable(fate.lock)));
-  end.lock = fate.lock;
-  return end;
+  RunOutcome outcome = with_code(ExitCode::lost, forced ? "forced" : "lost", loss_text(event, printable(lock.lock)));
+  outcome.lock = lock.lock;
+  return outcome;
 }
 
-// How surely it was lost: the less the surer.
-int doubt(const LockOutcome& fate)
+bool is_proven(const std::optional<LeaseEvent>& event) { return event && !std::holds_alternative<Unconfirmed>(*event); }
+
+// 0: the loss is proven; greater: less certain.
+int uncertainty(const LockOutcome& lock)
 {
-  if (fate.lease_event && !std::holds_alternative<Unconfirmed>(*fate.lease_event)) {
+  if (is_proven(lock.event)) {
     return 0;
   }
-  return fate.release ? 1 : fate.lease_event ? 2 : 3;
+  return lock.release ? 1 : lock.event ? 2 : 3;
 }
 
-const LockOutcome& worst(const std::vector<LockOutcome>& fates)
+const LockOutcome& most_certain_loss(const std::vector<LockOutcome>& locks)
 {
-  return *std::min_element(fates.begin(), fates.end(), [](const LockOutcome& a, const LockOutcome& b) {
-    return std::pair(doubt(a), a.valid_until) < std::pair(doubt(b), b.valid_until);
+  return *std::min_element(locks.begin(), locks.end(), [](const LockOutcome& a, const LockOutcome& b) {
+    return std::pair(uncertainty(a), a.valid_until) < std::pair(uncertainty(b), b.valid_until);
   });
 }
 
-std::string names_of(const std::vector<LockOutcome>& fates)
+std::string names_of(const std::vector<LockOutcome>& locks)
 {
   std::string names;
-  for (const LockOutcome& fate : fates) {
-    names += (names.empty() ? "" : ", ") + printable(fate.lock);
+  for (const LockOutcome& lock : locks) {
+    names += (names.empty() ? "" : ", ") + printable(lock.lock);
   }
   return names;
 }
 
 // Why renewals failed; empty: they did not.
-const std::string& trouble_of(const LockOutcome& fate)
+const std::string& renewal_trouble(const LockOutcome& lock)
 {
-  const auto* unsure = fate.lease_event ? std::get_if<Unconfirmed>(&*fate.lease_event) : nullptr;
-  return unsure != nullptr ? unsure->why : fate.trouble;
+  const auto* unconfirmed = lock.event ? std::get_if<Unconfirmed>(&*lock.event) : nullptr;
+  return unconfirmed != nullptr ? unconfirmed->why : lock.trouble;
 }
 
-// A lease that was not renewed has expired by the time of the release: that it is gone then is no reason.
-std::string reason_for(const LockOutcome& fate, const NotHeld& found)
+// A lease that was not renewed is expired at the release: then the reason is the trouble, not the expiry.
+std::string reason_of_loss(const LockOutcome& lock, const NotHeld& at_release)
 {
-  if (found.forced) {
-    return "force-unlocked by " + printable(found.forced->by);
+  if (at_release.forced) {
+    return "force-unlocked by " + printable(at_release.forced->by);
   }
-  const std::string& trouble = trouble_of(fate);
-  return trouble.empty() ? found.what : trouble;
+  const std::string& trouble = renewal_trouble(lock);
+  return trouble.empty() ? at_release.what : trouble;
 }
 
-std::optional<RunOutcome> lost(const JobOutcome& after)
+std::optional<RunOutcome> loss(const JobOutcome& job)
 {
-  const LockOutcome& fate = worst(after.locks);
-  if (fate.lease_event && !std::holds_alternative<Unconfirmed>(*fate.lease_event)) {
-    return lost_for(*fate.lease_event, fate, std::holds_alternative<ReleaseRequested>(*fate.lease_event));
+  const LockOutcome& lock = most_certain_loss(job.locks);
+  if (is_proven(lock.event)) {
+    return lost_by(*lock.event, lock, std::holds_alternative<ReleaseRequested>(*lock.event));
   }
-  if (fate.release) {
-    return lost_for(Lost{reason_for(fate, *fate.release)}, fate, fate.release->forced.has_value());
+  if (lock.release) {
+    return lost_by(Lost{reason_of_loss(lock, *lock.release)}, lock, lock.release->forced.has_value());
   }
-  const bool over = after.job && after.job->why == Stopped::lease_end;
-  if (after.automatic && (over || fate.lease_event)) {
-    return lost_for(fate.lease_event.value_or(Unconfirmed{fate.trouble}), fate, false);
+  const bool lease_ended = job.job && job.job->why == Stopped::lease_end;
+  if (job.automatic && (lease_ended || lock.event)) {
+    return lost_by(lock.event.value_or(Unconfirmed{lock.trouble}), lock, false);
   }
   return std::nullopt;
 }
 
-RunOutcome not_stopped(const JobOutcome& after)
+RunOutcome not_stopped(const JobOutcome& job)
 {
-  const bool time_over = after.job && (after.job->why == Stopped::lease_end || after.job->why == Stopped::max_runtime);
+  const bool time_over = job.job && (job.job->why == Stopped::lease_end || job.job->why == Stopped::max_runtime);
   return with_code(time_over ? ExitCode::time_over : ExitCode::os, "not_stopped",
-                   "the job could not be stopped: a process that runs as another user is left; " +
-                       names_of(after.locks) + " stays locked until the ttl is over");
+                   "the job could not be stopped: a process that runs as another user is left; " + names_of(job.locks) +
+                       " stays locked until the ttl is over");
+}
+
+RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
+{
+  if (!WIFSIGNALED(wait_status)) {
+    return {.end = ExitWith{WEXITSTATUS(wait_status)}, .line = {}, .event = {}, .lock = {}};
+  }
+  const int signal = WTERMSIG(wait_status);
+  const bool as_flock = compatibility == Compatibility::flock;
+  return {
+      .end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
 }
 
 }  // namespace
 
 bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
-std::string loss_text(const LeaseEvent& lease_event, const std::string& lock)
+std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
-  if (const auto* wanted = std::get_if<ReleaseRequested>(&lease_event)) {
-    return "the lock " + lock + " was force-unlocked by " + printable(wanted->by);
+  if (const auto* requested = std::get_if<ReleaseRequested>(&event)) {
+    return "the lock " + lock + " was force-unlocked by " + printable(requested->by);
   }
-  if (const auto* gone = std::get_if<Lost>(&lease_event)) {
-    return "the lock " + lock + " was lost: " + gone->why;
+  if (const auto* lost = std::get_if<Lost>(&event)) {
+    return "the lock " + lock + " was lost: " + lost->why;
   }
-  const std::string& why = std::get<Unconfirmed>(lease_event).why;
+  const std::string& why = std::get<Unconfirmed>(event).why;
   return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);
 }
 
@@ -113,33 +126,26 @@ ExitWith failure(ErrorCode fault, Compatibility compatibility)
   return {static_cast<int>(code)};
 }
 
-RunOutcome run_outcome(const JobOutcome& after)
+RunOutcome run_outcome(const JobOutcome& job)
 {
-  if (auto end = lost(after)) {
-    return *std::move(end);
+  if (auto lost = loss(job)) {
+    return *std::move(lost);
   }
-  if (after.still_runs) {
-    return not_stopped(after);
+  if (job.still_runs) {
+    return not_stopped(job);
   }
-  if (!after.job) {
+  if (!job.job) {
     return with_code(ExitCode::os, "guardian_killed",
-                     "the guardian process was killed: the job was stopped and " + names_of(after.locks) + " released");
+                     "the guardian process was killed: the job was stopped and " + names_of(job.locks) + " released");
   }
-  if (after.job->why == Stopped::lease_end) {
+  if (job.job->why == Stopped::lease_end) {
     return with_code(ExitCode::time_over, "time_over",
-                     "the job was stopped: its lease of " + names_of(after.locks) + " was over");
+                     "the job was stopped: its lease of " + names_of(job.locks) + " was over");
   }
-  if (after.job->why == Stopped::max_runtime) {
+  if (job.job->why == Stopped::max_runtime) {
     return with_code(ExitCode::time_over, "time_over", "the job was stopped: its --max-runtime was over");
   }
-  const int status = after.job->wait_status;
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    const bool as_flock = after.compatibility == Compatibility::flock;
-    return {
-        .end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
-  }
-  return {.end = ExitWith{WEXITSTATUS(status)}, .line = {}, .event = {}, .lock = {}};
+  return as_job_ended(job.job->wait_status, job.compatibility);
 }
 
 }  // namespace rlock

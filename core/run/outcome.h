@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rlock ends, from what is known once the job is over: a pure decision.
+// How `rlock run` ends, from what is known once the job is over. Pure functions.
 #pragma once
 
 #include "lease/watchdog.h"
@@ -14,39 +14,39 @@
 namespace rlock {
 
 struct LockOutcome {
-  std::string lock;                       // its name
-  std::optional<LeaseEvent> lease_event;  // of the watchdog
-  std::optional<NotHeld> release;         // what release found when the lock was not ours any more
-  Instant valid_until{};                  // where its lease ended, if nothing else is known
-  std::string trouble = {};               // why it was not renewed, if there is no lease_event yet
+  std::string lock;                 // its name
+  std::optional<LeaseEvent> event;  // while the job ran
+  std::optional<NotHeld> release;   // the answer to the release, when the lock was no longer held
+  Instant valid_until{};            // the end of the lease as this host counts it
+  std::string trouble = {};         // why renewals failed; empty: they did not
 };
 
 struct JobOutcome {
   std::optional<Ended> job;        // missing: the guardian was killed
-  std::vector<LockOutcome> locks;  // one at least
-  bool automatic = true;
+  std::vector<LockOutcome> locks;  // at least one
+  bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
-  bool still_runs = false;  // processes of the job, which may not be signalled
+  bool still_runs = false;  // processes of the job are left that may not be signalled
 };
 
 struct RunOutcome {
   RunEnd end;
-  std::string line;   // why, when it is not the job's own end; empty then
-  std::string event;  // as the log has it
-  std::string lock;   // the one that it is about, if any
+  std::string line;   // the message; empty: rlock ends as the job did
+  std::string event;  // of the message, for the JSON log
+  std::string lock;   // that the message is about; empty: none
 };
 
-// It ended by itself, and well.
+// Whether the job ended by itself with status 0.
 bool succeeded(const Ended& job);
 
 // "the lock stock was lost: expired or deleted"
-std::string loss_text(const LeaseEvent& lease_event, const std::string& lock);
+std::string loss_text(const LeaseEvent& event, const std::string& lock);
 
-// Of a job that did not run.
+// The exit code when the job did not run.
 ExitWith failure(ErrorCode fault, Compatibility compatibility);
 
-// Losing counts most: a job that ended well under a lock that was lost did not end well. Of several locks the line names
-// the one that was surely lost, or whose lease ended first.
-RunOutcome run_outcome(const JobOutcome& after);
+// A lost lock comes before every other result, because a job under a lost lock did not succeed. Of several locks the
+// message names the one whose loss is proven, or whose lease ended first.
+RunOutcome run_outcome(const JobOutcome& job);
 
 }  // namespace rlock

@@ -2,20 +2,21 @@
 #include "run/prepared_job.h"
 
 #include "process/terminal.h"
+#include "run/request_policy.h"
 
 #include <algorithm>
 
 namespace rlock {
 namespace {
 
-constexpr Instant dead{};  // nothing starts on it
+constexpr Instant already_over{};  // no job starts with this deadline
 
 bool are_same(const HeldLock& one, const HeldLock& other)
 {
   return one.name == other.name && one.hold.token() == other.hold.token();
 }
 
-// A lost lock leaves the job alone if asked to; the end of a fixed lease does not.
+// With --on-lost warn a lost lock does not stop the job; the end of a fixed lease does.
 bool warns_only(const RunRequest& request) { return request.on_lost == OnLost::warn && request.automatic; }
 
 }  // namespace
@@ -24,9 +25,8 @@ StopLeads stop_leads(const RunRequest& request)
 {
   const Millis last_resort = std::min(request.ttl / 6, std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
   const Millis kill = last_resort * 3 / 2;
-  return {.signal = std::max(kill, std::min(request.kill_after, request.ttl / 6)),
-          .kill = kill,
-          .last_resort = last_resort};
+  return {
+      .signal = std::max(kill, signal_lead(request.ttl, request.kill_after)), .kill = kill, .last_resort = last_resort};
 }
 
 PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
@@ -35,11 +35,11 @@ PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, s
       m_context(context),
       m_path(std::move(path)),
       m_release_for_runner(std::move(release)),
-      m_shared_deadline(dead)
+      m_shared_deadline(already_over)
 {
 }
 
-Result<Job> PreparedJob::prepare(const std::vector<HeldLock>& locks)
+Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks)
 {
   const StopLeads leads = stop_leads(m_request);
   const JobSpec spec{
@@ -67,13 +67,13 @@ void PreparedJob::discard_killed()
   }
 }
 
-void PreparedJob::get_ready(const std::vector<HeldLock>& locks)
+void PreparedJob::prepare(const std::vector<HeldLock>& locks)
 {
   discard_killed();
   if (m_job || Terminal().is_shared()) {
     return;
   }
-  if (auto job = prepare(locks)) {
+  if (auto job = fork_job(locks)) {
     m_job.emplace(*std::move(job));
     m_prepared_under = locks;
   }
@@ -87,7 +87,7 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
     m_job.reset();
   }
   if (!m_job) {
-    auto job = prepare(locks);
+    auto job = fork_job(locks);
     if (!job) {
       return job.error();
     }

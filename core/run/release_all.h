@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last act of a tenure: the release.
+// Releases the locks of a job.
 #pragma once
 
 #include "run/lock_set.h"
@@ -12,20 +12,23 @@
 namespace rlock {
 
 struct ReleaseAllOptions {
-  Instant give_up;          // when trying ends; everything is tried once at least
+  Instant give_up;          // when trying ends; each lock is tried at least once
   Instant keep_until{};     // the locks stay taken until then, by their ttl
-  bool succeeded = false;   // the job did, which is to be remembered if the request says so
+  bool succeeded = false;   // the job did; recorded on the server when RunRequest::once asks for it
   bool lease_over = false;  // the job was stopped because a lease ended
 };
 
-// To be called when the job is reaped, or never ran. Ends all watchdogs, for a renewal must not follow a release. Then
-// lets go of what is taken, the last taken first; when the server stays away says so, and the ttl does it. A lock that is
-// lost is tried once, for a quarter of a second and without a word. What each lock turned out to be when it was not ours
-// any more, in the order of `taken`. Returns 3 ms later where a waiter got the lock.
-std::vector<std::optional<NotHeld>> release_all(const RunRequest& request, const RunContext& context,
-                                                std::span<LockSession> taken, const ReleaseAllOptions& release_options);
+// For each lock the answer to its release when it was no longer held.
+using ReleaseFindings = std::vector<std::optional<NotHeld>>;
 
-// What became of each lock, for the lease_event. `found` as let_go returns it.
-std::vector<LockOutcome> lock_outcomes(std::span<LockSession> taken, const std::vector<std::optional<NotHeld>>& found);
+// To be called when the job is reaped, or never ran. First stops all watchdogs, because a renewal must not follow a
+// release. Then releases `held`, the last acquired first. Logs a lock that could not be released: the ttl frees it. A
+// lock that is lost is tried once, for a short time and without a message. Returns after a short pause when a waiter
+// got one of the locks.
+ReleaseFindings release_all(const RunRequest& request, const RunContext& context, std::span<LockSession> held,
+                            const ReleaseAllOptions& options);
+
+// For run_outcome(). `findings`: as release_all returned them for `held`.
+std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const ReleaseFindings& findings);
 
 }  // namespace rlock

@@ -19,7 +19,7 @@ struct Address {
   socklen_t length = 0;
 };
 
-// A name that begins with a zero byte is no file. nullopt for a token of somebody else's making that is too long.
+// A name that begins with a zero byte is abstract: no file. nullopt: the token is too long to be one of rlock.
 std::optional<Address> address_of(const Hold& hold)
 {
   const std::string name = '\0' + ("rlock-keeper/" + hold.id);
@@ -37,12 +37,12 @@ Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK
 
 const sockaddr* generic(const Address& address) { return reinterpret_cast<const sockaddr*>(&address.bytes); }
 
-bool is_one_of_us(const Fd& visitor)
+bool is_same_user_or_root(const Fd& connection)
 {
-  ucred who{};
-  socklen_t size = sizeof who;
-  return ::getsockopt(visitor.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-         (who.uid == ::geteuid() || who.uid == 0);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == ::geteuid() || peer.uid == 0);
 }
 
 }  // namespace
@@ -59,15 +59,15 @@ Result<ReleaseSocket> ReleaseSocket::open(const Hold& hold)
   return ReleaseSocket(std::move(socket));
 }
 
-std::optional<Fd> ReleaseSocket::answer() const
+std::optional<Fd> ReleaseSocket::accept() const
 {
   for (;;) {
-    Fd visitor(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!visitor) {
+    Fd connection(::accept4(m_socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection) {
       return std::nullopt;
     }
-    if (is_one_of_us(visitor)) {
-      return visitor;
+    if (is_same_user_or_root(connection)) {
+      return connection;
     }
   }
 }
@@ -76,8 +76,8 @@ Fd announce_release(const Hold& hold)
 {
   const auto address = address_of(hold);
   Fd socket = unix_socket();
-  const bool somebody_is_there = address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
-  return somebody_is_there ? std::move(socket) : Fd();
+  const bool has_keeper = address && socket && ::connect(socket.get(), generic(*address), address->length) == 0;
+  return has_keeper ? std::move(socket) : Fd();
 }
 
 }  // namespace rlock

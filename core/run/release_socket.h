@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a keeper learns that its lock is let go of on purpose, and not lost.
+// Tells a keeper that its lock is being released on purpose, so that the keeper does not report a loss.
 //
-// `rlock release` knocks before it tells the server, and stands there until it has. The keeper looks at its door before
-// it calls a lock lost. Both are the kernel's own state, so nothing can be late or get lost between them, and no
-// server is needed. The door is an abstract unix(7) socket named by the hold: where release is called in another
-// network namespace or on another host, it finds none, and what it leaves on the server must tell.
+// `rlock release` connects to the keeper's socket before it sends the release to the server, and keeps the connection
+// open until the server has answered. The keeper looks for a connection before it reports a loss. The kernel holds the
+// state of both, so no message can be late or lost, and no server is needed. The socket is an abstract unix(7) socket
+// whose name contains the hold. A release from another network namespace or host finds no socket; then the event log on
+// the server tells the keeper.
 #pragma once
 
 #include "base/fd.h"
@@ -15,21 +16,24 @@
 
 namespace rlock {
 
+// The keeper's end. Owns the descriptor.
 class ReleaseSocket {
  public:
   static Result<ReleaseSocket> open(const Hold& hold);  // ErrorCode::os
 
-  [[nodiscard]] int fd() const { return m_socket.get(); }  // readable: somebody may have knocked
+  [[nodiscard]] int fd() const { return m_socket.get(); }  // readable: accept() may have a connection
 
-  // Who has knocked and is of our user, or root: readable (its end) when it has done what it came for.
-  [[nodiscard]] std::optional<Fd> answer() const;
+  // The connection of a process of the same user or of root; nullopt: there is none. The connection becomes readable
+  // when that process has released the lock or has ended.
+  [[nodiscard]] std::optional<Fd> accept() const;
 
  private:
   explicit ReleaseSocket(Fd socket) : m_socket(std::move(socket)) {}
   Fd m_socket;
 };
 
-// To be held until the server has answered. Without a descriptor there is no such keeper here.
+// Connects to the keeper of this hold. The caller keeps the connection open until the server has answered the release.
+// Empty: this host has no such keeper.
 Fd announce_release(const Hold& hold);
 
 }  // namespace rlock

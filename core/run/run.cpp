@@ -9,6 +9,7 @@
 #include "run/ancestry.h"
 #include "run/environment.h"
 #include "run/outcome.h"
+#include "run/request_policy.h"
 #include "run/supervision.h"
 #include "run/waiting_line.h"
 
@@ -17,7 +18,7 @@
 namespace rlock {
 namespace {
 
-constexpr Millis pause{300};  // before all is begun again on a server that did not answer
+constexpr Millis retry_pause{300};  // before the next attempt to acquire all locks, at most
 
 RunEnd fail(const RunRequest& request, const RunContext& context, const Error& error)
 {
@@ -26,41 +27,32 @@ RunEnd fail(const RunRequest& request, const RunContext& context, const Error& e
   return end;
 }
 
-WaitPolicy policy_of(const RunRequest& request, const Clock& clock)
-{
-  return {.until = request.wait ? std::optional{clock.now() + *request.wait} : std::nullopt,
-          .patient = !request.wait || request.wait->count() > 0,
-          .server_timeout = request.server.timeout};
-}
-
-RunEnd died_waiting(const RunContext& context)
+RunEnd end_by_signal(const RunContext& context)
 {
   const auto arrived = context.signals.take();
   return DieOf{arrived ? arrived->number : SIGTERM};
 }
 
-RunEnd busy(const RunRequest& request, const RunContext& context, const LockBusy& one)
+RunEnd busy(const RunRequest& request, const RunContext& context, const LockBusy& lock)
 {
-  const bool is_own =
-      request.compatibility == Compatibility::own && request.shards.empty() && waits_for_itself(request.mode, one.last);
-  const bool waited = request.wait && request.wait->count() > 0 && !is_own;
-  context.log.notice(one.wanted + " is busy" + (waited ? " after " + show(*request.wait) : "") +
-                         (one.last.holder ? ", held by " + describe(*one.last.holder) : "") +
-                         (is_own ? std::string(waits_for_itself_text) : ""),
-                     {.event = "busy",
-                      .holder = one.last.holder ? describe(*one.last.holder) : "",
-                      .place = place_of(one.last),
-                      .exit_code = request.busy_code});
-  return ExitWith{request.busy_code};
+  const bool is_own = request.compatibility == Compatibility::own && request.shards.empty() &&
+                      waits_for_itself(request.mode, lock.last);
+  return report_busy({.lock = lock.display_name,
+                      .wait = request.wait,
+                      .last = lock.last,
+                      .waits_for_itself = is_own,
+                      .exit_code = request.busy_code},
+                     context.log);
 }
 
-// One run, which may take several tenures to begin. The connections of the last stay open until the process ends: a server
-// that sees them closed earlier is busy with that while the next holder waits for its answer. So its Tenure is never
-// destroyed; its threads are stopped.
+// One call of run(), which may take several attempts to acquire.
 class Run {
  public:
   Run(const RunRequest& request, const RunContext& context, std::string path)
-      : m_request(request), m_context(context), m_path(std::move(path)), m_policy(policy_of(request, context.clock))
+      : m_request(request),
+        m_context(context),
+        m_path(std::move(path)),
+        m_policy(wait_policy(request.wait, request.server.timeout, context.clock))
   {
   }
 
@@ -74,75 +66,82 @@ class Run {
   }
 
  private:
-  // nullopt: nothing was run, nothing is held, and there is patience left.
+  // nullopt: the job has not run, no lock is held, and another attempt is due.
   std::optional<RunEnd> try_once()
   {
     auto owned = std::make_unique<LockSet>(m_request, m_context, m_path);
-    LockSet& lock_set = *owned;
-    const auto taking = acquire_all(m_request, m_context, m_policy, lock_set);
-    if (!taking) {
-      return failed(taking.error());
+    const auto result = acquire_all(m_request, m_context, m_policy, *owned);
+    if (!result) {
+      return failed(result.error());
     }
-    if (std::holds_alternative<AllTaken>(*taking)) {
-      tell_taken(lock_set);
-      const RunEnd end = supervise(m_request, m_context, lock_set);
-      for (LockSession& session : lock_set.sessions) {
-        session.rest();  // no thread may run on: what it uses ends with our caller
-      }
-      [[maybe_unused]] const LockSet* const connected_to_the_end = owned.release();
-      return end;
+    if (std::holds_alternative<AllAcquired>(*result)) {
+      return run_job(std::move(owned));
     }
-    if (const auto* one_busy = std::get_if<LockBusy>(&*taking)) {
-      return busy(m_request, m_context, *one_busy);
+    if (const auto* lock_busy = std::get_if<LockBusy>(&*result)) {
+      return busy(m_request, m_context, *lock_busy);
     }
-    if (const auto* done = std::get_if<AlreadyDone>(&*taking)) {
+    if (const auto* done = std::get_if<AlreadyDone>(&*result)) {
       m_context.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
                                " ago: nothing to do",
                            {.event = "already_done"});
-      return ExitWith{0};
+      return ExitWith{static_cast<int>(ExitCode::ok)};
     }
-    if (const auto* given_back = std::get_if<RetryNeeded>(&*taking)) {
-      return begin_again(*given_back);
+    if (const auto* retry = std::get_if<RetryNeeded>(&*result)) {
+      return begin_again(*retry);
     }
-    return died_waiting(m_context);
+    return end_by_signal(m_context);
   }
 
-  void tell_taken(const LockSet& lock_set) const
+  // The set is never destroyed, so that its connections stay open until the process ends. A server that saw them close
+  // earlier would handle that while the next holder waits for its answer.
+  RunEnd run_job(std::unique_ptr<LockSet> owned)
+  {
+    log_acquired(*owned);
+    const RunEnd end = supervise(m_request, m_context, *owned);
+    for (LockSession& session : owned->sessions) {
+      session.stop_threads();  // they use the caller's objects
+    }
+    [[maybe_unused]] const LockSet* const connected_to_the_end = owned.release();
+    return end;
+  }
+
+  void log_acquired(const LockSet& lock_set) const
   {
     if (m_context.log.verbosity() != Verbosity::verbose) {
       return;
     }
     const auto waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began);
     for (const LockSession& session : lock_set.sessions) {
-      m_context.log.detail(printable(session.name().text()) + " is ours after " + show(waited),
+      m_context.log.detail("acquired " + printable(session.name().text()) + " after " + show(waited),
                            {.event = "acquired", .key = session.name().text(), .fence = session.fence()});
     }
     m_context.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
   }
 
-  std::optional<RunEnd> begin_again(const RetryNeeded& given_back)
+  std::optional<RunEnd> begin_again(const RetryNeeded& retry)
   {
     if (!m_policy.patient) {
-      return fail(m_request, m_context, {ErrorCode::unfit, given_back.why});
+      return fail(m_request, m_context, {ErrorCode::unfit, retry.why});
     }
-    m_context.log.notice(given_back.why + "; nothing was run yet: beginning again", {.event = "lost"});
+    m_context.log.notice(retry.why + "; the job has not run yet: trying again", {.event = "lost"});
     m_server_was_there = true;
-    return rest();
+    return pause();
   }
 
   // A server that was never there is not waited for.
   std::optional<RunEnd> failed(const Error& error)
   {
     const bool is_over = m_policy.until && m_context.clock.now() >= *m_policy.until;
-    return m_server_was_there && is_passing(error.fault) && !is_over ? rest() : fail(m_request, m_context, error);
+    return m_server_was_there && is_passing(error.fault) && !is_over ? pause() : fail(m_request, m_context, error);
   }
 
-  // Never the same for two who were refused together.
-  std::optional<RunEnd> rest()
+  // Of random length, because several callers may have failed at the same time.
+  std::optional<RunEnd> pause()
   {
-    const Millis moment = pause / 2 + Millis{static_cast<std::int64_t>(m_context.rng.next() % (pause.count() / 2))};
-    const Wake wake = m_context.clock.sleep_until(m_context.clock.now() + moment, m_context.signals.stop());
-    return wake == Wake::stopped ? std::optional<RunEnd>(died_waiting(m_context)) : std::nullopt;
+    const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);
+    const Millis length = retry_pause / 2 + Millis{static_cast<std::int64_t>(m_context.rng.next() % half)};
+    const Wake wake = m_context.clock.sleep_until(m_context.clock.now() + length, m_context.signals.stop());
+    return wake == Wake::stopped ? std::optional<RunEnd>(end_by_signal(m_context)) : std::nullopt;
   }
 
   const RunRequest& m_request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of `rlock run`: acquire, run, watch, stop, release.
+// `rlock run`: acquires the locks, runs the job, watches the leases, stops the job, releases the locks.
 #pragma once
 
 #include "base/defaults.h"
@@ -19,20 +19,21 @@ namespace rlock {
 
 enum class OnLost { stop, warn };
 
-// flock: those of flock(1). The call is over with the command, while a keeper keeps the lock for its heirs; a command
-// that cannot be executed is 69, one killed by signal n is 128 + n; and a lock of an ancestor's is not re-entered.
+// flock: behaves like flock(1). The call ends with the command, and a keeper holds the lock for the processes that the
+// command left. A command that cannot be executed is 69, one that was killed by signal n is 128 + n. A lock that an
+// ancestor holds is not entered again.
 enum class Compatibility { own, flock };
 
 struct RunRequest {
   ServerSpec server;
-  std::set<LockName> names;      // taken in this order, the same for all, so that nobody waits in a circle
-  std::vector<LockName> shards;  // any free one of these instead, for the one name; empty: the names
+  std::set<LockName> names;      // acquired in this order by all callers, so that no cycle of waiters arises
+  std::vector<LockName> shards;  // any free one of these instead of the name, which is one then
   Mode mode = Plain{};
   Millis ttl = default_ttl;
-  bool automatic = true;       // renewed; else the job is over when the ttl is, exit 124
-  std::optional<Millis> wait;  // missing: for ever; zero: not at all
-  std::optional<Millis> once;  // rlock once: not at all if it has succeeded within that time
-  bool again = false;          // run it whatever has succeeded
+  bool automatic = true;       // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
+  std::optional<Millis> wait;  // missing: without end; zero: not at all
+  std::optional<Millis> once;  // rlock once: no run when the job succeeded within that time
+  bool again = false;          // rlock once: run the job anyway
   Millis min_hold{0};          // the lock stays taken at least this long
   int busy_code = static_cast<int>(ExitCode::busy);
   std::string label;
@@ -41,14 +42,14 @@ struct RunRequest {
   Compatibility compatibility = Compatibility::own;
 
   std::vector<std::string> argv;         // the job
-  std::vector<std::string> environment;  // NAME=value, ours; the job gets RLOCK_* on top
+  std::vector<std::string> environment;  // NAME=value, of this process; the job's has RLOCK_* as well
   int stop_signal = SIGTERM;
   Millis kill_after = default_kill_after;
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
 };
 
-// What the story needs of the world; all must outlive the call.
+// All must outlive the call.
 struct RunContext {
   const Clock& clock;
   Rng& rng;
@@ -56,8 +57,8 @@ struct RunContext {
   const Log& log;
 };
 
-// To be called from main, while the process has one thread. Says on the log why it ends with a code of its own. When it
-// returns nothing of the job is left, and nothing of ours on the server that the ttl does not end.
+// To be called from main, while the process has one thread. Logs why it ends with a code that is not the job's. When it
+// returns no process of the job is left, and on the server nothing that the ttl does not end.
 RunEnd run(const RunRequest& request, RunContext context);
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rlock process ends: with an exit code, or by the signal that killed the job.
+// How the rlock process ends: with an exit code, or by a signal (the one that killed the job).
 #pragma once
 
 #include <variant>

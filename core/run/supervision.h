@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the story during which the locks are ours: start the job, watch all of them, stop, release.
+// The part of `rlock run` while the locks are held: starts the job, watches the leases, stops the job, releases the
+// locks.
 #pragma once
 
 #include "run/lock_set.h"
 
 namespace rlock {
 
-// Nothing is released before the job is dead and reaped, and the watchdogs are stopped before that: a renewal
-// can never follow a release. To lose one lock is to lose all.
+// Releases nothing before the job is dead and reaped. Stops the watchdogs before that, so that no renewal follows a
+// release. The loss of one lock counts as the loss of all.
 RunEnd supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set);
 
 }  // namespace rlock

@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/stderr.h"
 #include "base/text.h"
+#include "run/ancestry.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,21 +15,21 @@
 namespace rlock {
 namespace {
 
-constexpr Millis live_every{1000};
 constexpr Millis first_line_after{1000};
-constexpr Millis lines_every{60'000};
-constexpr std::size_t narrowest = 20;
+constexpr Millis terminal_line_every{1000};
+constexpr Millis log_line_every{60'000};
+constexpr std::size_t narrowest_terminal = 20;  // columns
 
 std::size_t terminal_width()
 {
   winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > narrowest;
+  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > narrowest_terminal;
   return known ? size.ws_col : 80;
 }
 
-void write_live(const std::string& text)
+void write_terminal_line(const std::string& text)
 {
-  write_stderr_at_once("\r\x1b[K" + text);  // the next one replaces what a stopped terminal does not take
+  write_stderr_at_once("\r\x1b[K" + text);  // what a stopped terminal does not take is replaced by the next line
 }
 
 }  // namespace
@@ -38,35 +39,35 @@ WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, s
       m_clock(clock),
       m_log(log),
       m_when_first(std::move(when_first)),
-      m_live(log.verbosity() != Verbosity::quiet && log_style().format == LogFormat::text &&
-             ::isatty(STDERR_FILENO) == 1),
+      m_is_terminal(log.verbosity() != Verbosity::quiet && log_style().format == LogFormat::text &&
+                    ::isatty(STDERR_FILENO) == 1),
       m_due(clock.now() + first_line_after)
 {
 }
 
 WaitingLine::~WaitingLine()
 {
-  if (m_shown && m_live) {
-    write_live("");
+  if (m_shown && m_is_terminal) {
+    write_terminal_line("");
   }
 }
 
 void WaitingLine::refused(const Busy& busy)
 {
   m_busy = busy;
-  m_told_at = m_clock.now();
+  m_busy_at = m_clock.now();
 }
 
 void WaitingLine::tick()
 {
-  m_due = m_clock.now() + (m_live ? live_every : lines_every);
+  m_due = m_clock.now() + (m_is_terminal ? terminal_line_every : log_line_every);
   if (!m_busy) {
     return;
   }
   m_shown = true;
-  if (m_live) {
+  if (m_is_terminal) {
     const std::size_t room = terminal_width() - 1;
-    write_live(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
+    write_terminal_line(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
   } else {
     m_log.notice(
         line(m_lock),
@@ -76,8 +77,8 @@ void WaitingLine::tick()
 
 std::string WaitingLine::line(const std::string& lock) const
 {
-  const auto told = std::chrono::duration_cast<Millis>(m_clock.now() - m_told_at);
-  return describe_wait(lock, *m_busy, wall_clock_ms(), told);
+  const auto age = std::chrono::duration_cast<Millis>(m_clock.now() - m_busy_at);
+  return wait_text(lock, *m_busy, wall_clock_ms(), age);
 }
 
 std::optional<std::uint64_t> place_of(const Busy& busy)
@@ -85,7 +86,7 @@ std::optional<std::uint64_t> place_of(const Busy& busy)
   return busy.ticket != 0 ? std::optional(busy.place + 1) : std::nullopt;
 }
 
-std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told)
+std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age)
 {
   std::string text = "waiting for " + lock;
   if (!busy.unfit.empty()) {
@@ -102,11 +103,30 @@ std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_
   text += ", held " +
           (has_age ? "for " + show_roughly(Millis{std::max<std::int64_t>(0, now_ms - info->since_ms)}) + " " : "");
   text += "by " + describe_who(busy.holder->owner, info);
-  if (busy.ttl && *busy.ttl > since_told) {
-    text += ", ttl " + show_roughly(*busy.ttl - since_told);
+  if (busy.ttl && *busy.ttl > age) {
+    text += ", ttl " + show_roughly(*busy.ttl - age);
   }
   const std::string job = info ? describe_job(*info) : "";
   return text + (job.empty() ? "" : ", ") + job;
+}
+
+std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder)
+{
+  return lock + " is busy" + (waited > Millis{0} ? " after " + show(waited) : "") +
+         (holder ? ", held by " + describe(*holder) : "");
+}
+
+RunEnd report_busy(const BusyReport& report, const Log& log)
+{
+  const std::optional<Holder>& holder = report.last.holder;
+  const Millis waited = report.waits_for_itself ? Millis{0} : report.wait.value_or(Millis{0});
+  log.notice(
+      busy_text(report.lock, waited, holder) + (report.waits_for_itself ? std::string(waits_for_itself_text) : ""),
+      {.event = "busy",
+       .holder = holder ? describe(*holder) : "",
+       .place = place_of(report.last),
+       .exit_code = report.exit_code});
+  return ExitWith{report.exit_code};
 }
 
 }  // namespace rlock

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a waiting user sees on stderr: on a terminal one line that is kept current, elsewhere a line after a second
-// and one a minute, for silence looks like a hang and chatter like a fault.
+// What a user sees of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second
+// and one a minute, because silence looks like a hang. When the time is over: that the lock is busy.
 #pragma once
 
 #include "base/log.h"
 #include "lock/waiting.h"
+#include "run/run_end.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,11 +14,12 @@
 
 namespace rlock {
 
+// Used from the waiting thread. `clock` and `log` must outlive it.
 class WaitingLine : public WaitObserver {
  public:
-  // `when_first` is called when we come to the head of the line.
+  // `lock`: its name for messages. `when_first` is called when the waiter becomes the first in line.
   WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
-  ~WaitingLine() override;  // wipes the live line
+  ~WaitingLine() override;  // erases the line on a terminal
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
 
@@ -33,18 +35,31 @@ class WaitingLine : public WaitObserver {
   const Clock& m_clock;
   const Log& m_log;
   const std::function<void()> m_when_first;
-  const bool m_live;
+  const bool m_is_terminal;
   Instant m_due;
   std::optional<Busy> m_busy;
-  Instant m_told_at{};  // when m_busy was true
+  Instant m_busy_at{};  // when m_busy was true
   bool m_shown = false;
 };
 
-// The caller's place in the queue, 1 for the next; nullopt: the caller is in no queue.
+// The waiter's place in the queue, 1 for the next; nullopt: the waiter is in no queue.
 std::optional<std::uint64_t> place_of(const Busy& busy);
 
-// "waiting for stock, place 5, held for 3m 12s by alice@web1 (pid 71), ttl 21s, running ./job.sh [label]": a line that is cut
-// keeps what is important.
-std::string describe_wait(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis since_told);
+// "waiting for stock, place 5, held for 3m 12s by alice@web1 (pid 71), ttl 21s, running ./job.sh [label]". The
+// important parts come first, because a narrow terminal cuts the line. `age`: of `busy`.
+std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age);
+
+// "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: not at all.
+std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder);
+
+struct BusyReport {
+  std::string lock;  // its name for messages
+  std::optional<Millis> wait;
+  Busy last;
+  bool waits_for_itself;
+  int exit_code;
+};
+// Logs that the lock is busy, and returns the end of the process.
+RunEnd report_busy(const BusyReport& report, const Log& log);
 
 }  // namespace rlock

@@ -153,7 +153,7 @@ TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock o
     const std::string& said = front.is_ours() ? end.err : end.out;
     CAPTURE(said);
     CHECK(std::count(said.begin(), said.end(), '\n') == 2);
-    CHECK(said.find(front.is_ours() ? "k is ours after " : "getting lock took ") != std::string::npos);
+    CHECK(said.find(front.is_ours() ? "acquired k after " : "getting lock took ") != std::string::npos);
     CHECK(said.find(front.is_ours() ? "running true" : "executing true") != std::string::npos);
     CHECK((front.is_ours() ? end.out : end.err) == "");
     const Finished quiet = front.run({}, {"true"});

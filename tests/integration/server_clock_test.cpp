@@ -57,7 +57,7 @@ TEST_CASE("server's clock: a step past the lease is a lost lock, and the line sa
     const Instant stepped = real_clock.now();
     CHECK_MESSAGE(holder.rlock.wait() == Exit{121}, holder.rlock.err());
     CHECK(real_clock.now() - stepped < 3s);  // at the next renewal, a second later, and not when our clock says
-    CHECK_MESSAGE(holder.says("the lock k was lost: expired or deleted: the server's clock went 10s ahead of ours"),
+    CHECK_MESSAGE(holder.says("the lock k was lost: expired or deleted: the server's clock jumped 10s ahead"),
                   holder.rlock.err());
   }
 }
@@ -66,7 +66,7 @@ TEST_CASE("server's clock: a step that the lease outlives is mended by the next 
 {
   Holder holder({});
   holder.server.step_clock(1500ms);
-  wait_until([&] { return holder.says("k is still ours: the server's clock went "); }, "the step is seen");
+  wait_until([&] { return holder.says("k is still held: the server's clock jumped "); }, "the step is seen");
   const Instant seen = real_clock.now();
   wait_until([&] { return real_clock.now() - seen > 4s; }, "more than a lease has passed");
   CHECK(holder.rlock.running());
@@ -78,7 +78,7 @@ TEST_CASE("server's clock: a step back costs nothing, and the lock goes with its
 {
   Holder holder({});
   holder.server.step_clock(-10min);
-  wait_until([&] { return holder.says("k is still ours: the server's clock went 10m back"); }, "the step is seen");
+  wait_until([&] { return holder.says("k is still held: the server's clock jumped 10m back"); }, "the step is seen");
   std::ofstream(holder.go).close();
   CHECK_MESSAGE(holder.rlock.wait() == Exit{0}, holder.rlock.err());
   CHECK(as_int(holder.server.command({"EXISTS", "k"})) == 0);

@@ -59,7 +59,7 @@ const char* name(StopAction act)
 
 std::string show(const StopStep& step)
 {
-  return std::string(name(step.act)) + " -> " + name(step.state.phase) + " " + name(step.state.why);
+  return std::string(name(step.action)) + " -> " + name(step.state.phase) + " " + name(step.state.why);
 }
 
 struct Row {
@@ -208,18 +208,18 @@ TEST_CASE("stopping: when to look next")
 {
   const JobSpec spec = spec_of(Leftovers::stop, 10s);
   const Instant end = t0 + 30s;
-  CHECK(next_look(spec, started(spec, t0), end) == t0 + 10s);
-  CHECK(next_look(spec, in(Phase::running), end) == t0 + 25s);
-  CHECK(next_look(spec, in(Phase::lingering), end) == t0 + settling_time);
-  CHECK(next_look(spec, in(Phase::stopping, Stopped::order, 8s), end) == t0 + 8s);
-  CHECK(next_look(spec, in(Phase::stopping, Stopped::order, 40s), end) == t0 + 29500ms);
-  CHECK(next_look(spec, in(Phase::over), end) == far_future);
+  CHECK(next_due(spec, started(spec, t0), end) == t0 + 10s);
+  CHECK(next_due(spec, in(Phase::running), end) == t0 + 25s);
+  CHECK(next_due(spec, in(Phase::lingering), end) == t0 + settling_time);
+  CHECK(next_due(spec, in(Phase::stopping, Stopped::order, 8s), end) == t0 + 8s);
+  CHECK(next_due(spec, in(Phase::stopping, Stopped::order, 40s), end) == t0 + 29500ms);
+  CHECK(next_due(spec, in(Phase::over), end) == far_future);
 
   SUBCASE("a renewal does not save a job that is being stopped, but gives it its time")
   {
     const StopState state = next_step(spec, in(Phase::running), TimePassed{}, t0 + 28s, end).state;
-    CHECK(next_look(spec, state, end) == t0 + 29500ms);
-    CHECK(next_look(spec, state, end + 60s) == t0 + 30s);
+    CHECK(next_due(spec, state, end) == t0 + 29500ms);
+    CHECK(next_due(spec, state, end + 60s) == t0 + 30s);
   }
 }
 

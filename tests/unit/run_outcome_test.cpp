@@ -20,11 +20,10 @@ std::string shown(const RunEnd& end)
   return "signal " + std::to_string(std::get<DieOf>(end).signal);
 }
 
-JobOutcome after(std::optional<Ended> job, std::optional<LeaseEvent> lease_event = {},
-                 std::optional<NotHeld> release = {}, bool automatic = true)
+JobOutcome after(std::optional<Ended> job, std::optional<LeaseEvent> event = {}, std::optional<NotHeld> release = {},
+                 bool automatic = true)
 {
-  return {
-      .job = job, .locks = {{.lock = "stock", .lease_event = lease_event, .release = release}}, .automatic = automatic};
+  return {.job = job, .locks = {{.lock = "stock", .event = event, .release = release}}, .automatic = automatic};
 }
 
 Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = status, .why = why, .killed = false}; }
@@ -91,7 +90,7 @@ TEST_CASE("outcome: losing counts most, then what we did, then the job's own end
 
 TEST_CASE("outcome: why it was not renewed is told even where the job was stopped before the watchdog said so")
 {
-  LockOutcome fate{.lock = "stock", .lease_event = {}, .release = {}};
+  LockOutcome fate{.lock = "stock", .event = {}, .release = {}};
   fate.trouble = "no renewal for 5s: silence";
   const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {fate}});
   CHECK(shown(end.end) == "121");
@@ -101,13 +100,13 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
 TEST_CASE("outcome: of several locks the one that was lost is named, the surest first")
 {
   const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
-  const LockOutcome fine{.lock = "fine", .lease_event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
+  const LockOutcome fine{.lock = "fine", .event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
   const LockOutcome proven{
-      .lock = "proven", .lease_event = Lost{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome found{.lock = "found", .lease_event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
+      .lock = "proven", .event = Lost{"deleted"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome found{.lock = "found", .event = {}, .release = gone, .valid_until = Instant{Millis{9}}};
   const LockOutcome unsure{
-      .lock = "unsure", .lease_event = Unconfirmed{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
-  const LockOutcome later{.lock = "later", .lease_event = {}, .release = {}, .valid_until = Instant{Millis{2}}};
+      .lock = "unsure", .event = Unconfirmed{"silence"}, .release = {}, .valid_until = Instant{Millis{9}}};
+  const LockOutcome later{.lock = "later", .event = {}, .release = {}, .valid_until = Instant{Millis{2}}};
 
   struct Row {
     std::vector<LockOutcome> locks;

@@ -29,21 +29,21 @@ Busy busy()
 
 TEST_CASE("waiting line: place, age, holder, ttl and job, in this order")
 {
-  CHECK(describe_wait("stock", busy(), now, Millis{0}) ==
+  CHECK(wait_text("stock", busy(), now, Millis{0}) ==
         "waiting for stock, place 5, held for 3m 12s by alice@web1.example.com (pid 4711), ttl 21s, running ./job.sh "
         "--all of it "
         "[nightly]");
-  CHECK(describe_wait("stock", busy(), now, Millis{20'000}).find(", ttl 1s, ") != std::string::npos);
-  CHECK(describe_wait("stock", busy(), now, Millis{21'000}).find("ttl") == std::string::npos);
+  CHECK(wait_text("stock", busy(), now, Millis{20'000}).find(", ttl 1s, ") != std::string::npos);
+  CHECK(wait_text("stock", busy(), now, Millis{21'000}).find("ttl") == std::string::npos);
 }
 
 TEST_CASE("waiting line: parts that are unknown are left out")
 {
   Busy foreign = busy();
   foreign.holder->info.reset();
-  CHECK(describe_wait("k", foreign, now, Millis{0}) == "waiting for k, place 5, held by u:1, ttl 21s");
+  CHECK(wait_text("k", foreign, now, Millis{0}) == "waiting for k, place 5, held by u:1, ttl 21s");
   foreign.ticket = 0;
-  CHECK(describe_wait("k", foreign, now, Millis{0}) == "waiting for k, held by u:1, ttl 21s");
+  CHECK(wait_text("k", foreign, now, Millis{0}) == "waiting for k, held by u:1, ttl 21s");
   foreign.holder.reset();
-  CHECK(describe_wait("k", foreign, now, Millis{0}) == "waiting for k");
+  CHECK(wait_text("k", foreign, now, Millis{0}) == "waiting for k");
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lease/lease.h"
+
+#include "lock/validity.h"
+
+#include <algorithm>
+
+namespace rlock {
+namespace {
+
+constexpr Millis unwatched_time{200};
+
+}  // namespace
+
+Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log)
+    : m_store(store), m_lock(std::move(lock)), m_kill_margin(kill_margin), m_clock(clock), m_log(log)
+{
+}
+
+Instant Lease::valid_until() const { return rlock::valid_until(renewed_at(), spec().ttl); }
+
+Instant Lease::watch_from() const { return renewed_at() + std::min<Millis>(unwatched_time, spec().ttl / 6); }
+
+void Lease::start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved)
+{
+  m_renews = options.renews;
+  m_watchdog = std::make_unique<Watchdog>(m_store,
+                                          WatchdogOptions{.spec = spec(),
+                                                          .owner = m_lock.owner,
+                                                          .renews = options.renews,
+                                                          .acquired_at = renewed_at(),
+                                                          .kill_margin = m_kill_margin,
+                                                          .listener = std::move(m_lock.listener),
+                                                          .on_moved = std::move(on_moved),
+                                                          .consequence = options.consequence},
+                                          m_clock, m_log);
+}
+
+void Lease::stop_watchdog()
+{
+  if (!m_watchdog) {
+    return;
+  }
+  m_watchdog->stop();
+  m_event = m_watchdog->event();
+  m_trouble = m_watchdog->trouble();
+  m_lock.listener = m_watchdog->take_listener();
+  if (m_renews) {
+    m_lock.granted_at = m_watchdog->last_kept();
+  }
+  m_watchdog.reset();
+}
+
+const std::optional<LeaseEvent>& Lease::event()
+{
+  if (m_watchdog && !m_event) {
+    m_event = m_watchdog->event();
+  }
+  return m_event;
+}
+
+void Lease::renew(const CallLimits& limit)
+{
+  const Instant sent_at = m_clock.now();
+  const auto renewal = m_store.renew(spec(), m_lock.owner, limit);
+  if (!renewal) {
+    m_store.forget();
+    m_event = Unconfirmed{"it could not be renewed: " + renewal.error().text};
+    return;
+  }
+  m_event = lease_event_of(*renewal);
+  if (!m_event) {
+    m_lock.granted_at = sent_at;
+  }
+}
+
+}  // namespace rlock

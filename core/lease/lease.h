@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lease of one granted lock: when it was last renewed, whether the lock was lost, and the watchdog that renews it.
+#pragma once
+
+#include "lease/watchdog.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rlock {
+
+// What a watchdog does with a lease.
+struct WatchOptions {
+  bool renews;                   // false: a fixed lease, which is only checked
+  std::string_view consequence;  // of failed renewals, for the log: "the job will be stopped"
+};
+
+struct GrantedLock {
+  LockSpec spec;
+  Owner owner;
+  Instant granted_at;                  // when the granted request was sent
+  std::unique_ptr<Listener> listener;  // the waiter's; null: the watchdog opens one
+};
+
+// Used from the main thread.
+class Lease {
+ public:
+  // `kill_margin`: the time that the job needs to die before the lease ends. `store`, `clock` and `log` must outlive
+  // the lease. While is_watched() only the watchdog's thread may use the store.
+  Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log);
+
+  [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
+  [[nodiscard]] Instant renewed_at() const { return m_lock.granted_at; }  // as of the last stop_watchdog()
+  [[nodiscard]] Instant valid_until() const;                              // counted from renewed_at()
+  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
+  [[nodiscard]] Instant watch_from() const;
+
+  // `on_moved` is called by the watchdog's thread with each new end of the lease. Throws std::system_error when there
+  // is no thread or descriptor.
+  void start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved);
+  void stop_watchdog();  // returns when its thread has ended
+  [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
+
+  // Renews the lease once, from the calling thread. A failure sets the event. Not while is_watched().
+  void renew(const CallLimits& limit);
+
+  [[nodiscard]] const std::optional<LeaseEvent>& event();
+  void discard_event() { m_event.reset(); }
+  // Readable when there is an event that event() has not returned yet; -1: there will be none.
+  [[nodiscard]] int event_fd() const { return m_watchdog && !m_event ? m_watchdog->fd() : -1; }
+  // Readable when the lock was lost after ReleaseRequested, while the job was being stopped; -1: not watched.
+  [[nodiscard]] int lost_fd() const { return m_watchdog && m_event ? m_watchdog->lost_fd() : -1; }
+  // Why renewals failed when the watchdog was stopped; empty: they did not.
+  [[nodiscard]] const std::string& trouble() const { return m_trouble; }
+
+ private:
+  LockStore& m_store;
+  GrantedLock m_lock;  // granted_at is the last renewal
+  const Millis m_kill_margin;
+  const Clock& m_clock;
+  const Log& m_log;
+  std::unique_ptr<Watchdog> m_watchdog;
+  bool m_renews = false;  // the watchdog does
+  std::optional<LeaseEvent> m_event;
+  std::string m_trouble;
+};
+
+}  // namespace rlock

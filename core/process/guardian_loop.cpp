@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/guardian_loop.h"
+
+#include "base/log.h"
+#include "process/detach.h"
+#include "process/guardian_messages.h"
+
+#include <csignal>
+#include <iterator>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+// The kernel reports the death of a process to its parent only. A daemon's children are looked at in this period.
+constexpr int poll_period_ms = 250;
+
+Fd open_child_exits()
+{
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGCHLD);
+  return Fd(::signalfd(-1, &only, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+}  // namespace
+
+EventSources::EventSources() : child_exits(open_child_exits()) {}
+
+Instant last_resort_due(const GuardianTask& task)
+{
+  const Instant valid_until = task.shared_deadline.valid_until();
+  return valid_until == far_future ? far_future : valid_until - task.spec.last_resort_lead;
+}
+
+GuardianLoop::GuardianLoop(const GuardianTask& task, EventSources& sources, LastResort& last_resort, pid_t job)
+    : m_task(task),
+      m_sources(sources),
+      m_last_resort(last_resort),
+      m_process_tree(job, task.grouping),
+      m_state(started(task.spec, m_clock.now()))
+{
+}
+
+void GuardianLoop::run()
+{
+  while (m_state.phase != Phase::over) {
+    wait();
+    handle_child_exits();  // first: a job that ended by itself was not stopped by a command that came meanwhile
+    handle_command();
+    advance(TimePassed{});
+  }
+}
+
+void GuardianLoop::wait()
+{
+  const Instant valid_until = m_task.shared_deadline.valid_until();
+  m_sources.alarm.set(next_due(m_task.spec, m_state, valid_until));
+  m_last_resort.set_due(last_resort_due(m_task));
+  pollfd sources[] = {{m_task.socket.get(), POLLIN, 0},
+                      {m_sources.child_exits.get(), POLLIN, 0},
+                      {m_sources.alarm.fd(), POLLIN, 0},
+                      {m_task.shared_deadline.moved_fd(), POLLIN, 0}};
+  ::poll(sources, std::size(sources), m_main_ended ? poll_period_ms : -1);
+  if (sources[3].revents != 0) {
+    m_task.shared_deadline.note_move();
+  }
+}
+
+void GuardianLoop::handle_child_exits()
+{
+  signalfd_siginfo exit{};
+  const bool has_exit = ::read(m_sources.child_exits.get(), &exit, sizeof exit) == sizeof exit;
+  if (!has_exit && !m_main_ended) {
+    return;
+  }
+  m_process_tree.reap();
+  const auto pause = m_process_tree.take_pause();
+  if (pause && m_task.grouping == Grouping::shared) {
+    send(Paused{*pause});
+  }
+  if (m_process_tree.main_status()) {
+    handle_main_exit();
+  }
+}
+
+void GuardianLoop::handle_main_exit()
+{
+  if (m_main_ended) {
+    if (m_process_tree.is_empty()) {
+      advance(TreeEmpty{});
+    }
+    return;
+  }
+  m_main_ended = true;
+  advance(MainEnded{m_process_tree.is_empty() ? Others::none : Others::some});
+}
+
+void GuardianLoop::handle_command()
+{
+  const auto received = receive_message<Command>(m_task.socket.get());
+  if (std::holds_alternative<PeerGone>(received)) {
+    m_runner_is_gone = m_state.phase != Phase::over;
+    advance(RunnerGone{});
+    return;
+  }
+  if (const auto* command = std::get_if<Command>(&received)) {
+    if (const auto* order = std::get_if<StopOrder>(command)) {
+      advance(*order);
+    } else if (const auto* leave = std::get_if<LeaveProcesses>(command)) {
+      advance(*leave);
+    } else if (const auto* forward = std::get_if<ForwardSignal>(command)) {
+      report_not_signalled(m_process_tree.forward(forward->signal));
+    }
+  }
+}
+
+void GuardianLoop::advance(const StopEvent& event)
+{
+  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.shared_deadline.valid_until());
+  m_state = step.state;
+  perform(step.action);
+}
+
+void GuardianLoop::perform(StopAction action)
+{
+  switch (action) {
+    case StopAction::nothing: return;
+    case StopAction::report_pipe_holders:
+      redirect_streams();  // so that a reader of the job's output does not wait for the guardian
+      send(PipeHoldersLeft{m_process_tree.main_status().value_or(0)});
+      return;
+    case StopAction::report_leftovers:
+    case StopAction::stop_leftovers:
+      send(LeftBehind{static_cast<unsigned>(m_process_tree.alive().size())});
+      if (action == StopAction::report_leftovers) {
+        return;
+      }
+      [[fallthrough]];
+    case StopAction::signal: report_not_signalled(m_process_tree.stop(m_task.spec.stop_signal)); return;
+    case StopAction::kill:
+      m_still_run = m_process_tree.kill_all();
+      report_not_signalled(m_still_run);
+      advance(TreeEmpty{});
+      return;
+    case StopAction::finish:
+      m_last_resort.disarm();
+      send(Ended{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
+      return;
+  }
+}
+
+// By a message to the runner; on the log when the runner is gone.
+void GuardianLoop::report_not_signalled(const std::vector<pid_t>& refused)
+{
+  for (const pid_t pid : refused) {
+    if (!m_reported.insert(pid).second) {
+      continue;
+    }
+    if (m_runner_is_gone) {
+      Log(Verbosity::normal).error(not_signalled_text(pid), {.event = "not_signalled"});
+    } else {
+      send(NotSignalled{pid});
+    }
+  }
+}
+
+void GuardianLoop::send(const JobEvent& event) const { send_message(m_task.socket.get(), event); }
+
+}  // namespace rlock

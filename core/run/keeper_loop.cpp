@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/keeper_loop.h"
+
+#include "base/alarm.h"
+#include "base/text.h"
+#include "lease/watchdog.h"
+#include "lock/validity.h"
+#include "run/outcome.h"
+#include "run/release_socket.h"
+#include "run/request_policy.h"
+#include "run/retry_release.h"
+#include "run/syslog.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rlock {
+namespace {
+
+constexpr Millis longest_release_pause{10'000};
+constexpr Millis time_to_check_release{1000};  // of a lost lock, before the watched process is signalled
+
+bool is_readable(int fd) { return StopToken(fd).requested(); }
+
+// Why the keeper ends.
+enum class Reason {
+  process_ended,      // the watched process
+  caller_gone,        // `rlock acquire` ended before it had the token
+  release_announced,  // `rlock release` has connected
+  told_to_end,        // by a signal, with --on-lost warn
+  release_requested,  // an operator, or a client with the right to do so, asks for the lock
+  lost,               // proven
+  unconfirmed,        // the lease could not be renewed in time
+};
+
+class KeeperLoop {
+ public:
+  KeeperLoop(const KeeperTask& task, ReleaseSocket release_socket, Fd caller)
+      : m_task(task),
+        m_release_socket(std::move(release_socket)),
+        m_caller(std::move(caller)),
+        m_log(Verbosity::quiet),
+        m_valid_until(valid_until(task.taken.sent_at, task.spec.ttl)),
+        m_alarm(alarm_at(m_valid_until - signal_lead(task.spec.ttl))),
+        m_watchdog(task.store,
+                   {.spec = task.spec,
+                    .owner = task.hold.owner,
+                    .renews = true,
+                    .acquired_at = task.taken.sent_at,
+                    .kill_margin = signal_lead(task.spec.ttl),
+                    .listener = std::move(task.taken.listener),
+                    .on_moved = [this](Instant until) { move_end(until); }},
+                   task.clock, m_log)
+  {
+  }
+
+  void run() { end_for(await_reason()); }
+
+ private:
+  static Alarm alarm_at(Instant due)
+  {
+    Alarm alarm;
+    if (alarm.fd() < 0) {
+      throw std::system_error(errno, std::generic_category(), "timerfd");
+    }
+    alarm.set(due);
+    return alarm;
+  }
+
+  // Called by the watchdog's thread. Only that thread uses both members until it is stopped.
+  void move_end(Instant until)
+  {
+    m_valid_until = until;
+    m_alarm.set(until - signal_lead(m_task.spec.ttl));
+  }
+
+  Reason await_reason()
+  {
+    std::optional<Reason> reason;
+    while (!reason) {
+      std::array<pollfd, 6> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_release_socket.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_watchdog.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
+      ::poll(waits.data(), waits.size(), -1);
+      reason = find_reason();
+    }
+    return *reason;
+  }
+
+  // Reads a loss before it looks for an announced release, and reports the loss only when there is none. `rlock
+  // release` connects before the lock is released, so a keeper that sees such a loss sees the connection as well.
+  std::optional<Reason> find_reason()
+  {
+    const auto lost = loss();
+    if (m_task.watched.has_ended()) {
+      return Reason::process_ended;
+    }
+    if (auto connection = m_release_socket.accept()) {
+      m_releaser = *std::move(connection);
+      return Reason::release_announced;
+    }
+    if (lost) {
+      return lost;
+    }
+    if (m_caller && is_readable(m_caller.get()) && !caller_has_token()) {
+      return Reason::caller_gone;
+    }
+    return is_told_to_end() ? std::optional{Reason::told_to_end} : std::nullopt;
+  }
+
+  std::optional<Reason> loss()
+  {
+    if (const auto event = m_watchdog.event()) {
+      return std::holds_alternative<Lost>(*event)               ? Reason::lost
+             : std::holds_alternative<ReleaseRequested>(*event) ? Reason::release_requested
+                                                                : Reason::unconfirmed;
+    }
+    return is_readable(m_alarm.fd()) ? std::optional{Reason::unconfirmed} : std::nullopt;
+  }
+
+  bool caller_has_token()
+  {
+    char byte = 0;
+    const bool has_token = ::read(m_caller.get(), &byte, 1) == 1;
+    m_caller.reset();
+    return has_token;
+  }
+
+  // A service manager that stops a service sends TERM to all of its processes, also to the watched one. So with
+  // --on-lost stop the keeper passes the signal on and holds the lock until the watched process has ended.
+  bool is_told_to_end()
+  {
+    bool is_told = false;
+    while (const auto signal = m_task.signals.take()) {
+      is_told = is_told || signal->number == SIGTERM || signal->number == SIGINT;
+    }
+    if (is_told && m_task.on_lost == OnLost::stop) {
+      signal_watched();
+      return false;
+    }
+    return is_told;
+  }
+
+  void end_for(Reason reason)
+  {
+    switch (reason) {
+      case Reason::process_ended:
+      case Reason::caller_gone:
+      case Reason::told_to_end: return release();
+      case Reason::release_announced:
+        await_end_of(m_releaser.get(), far_future);
+        return release();  // in case `rlock release` was killed before it could
+      case Reason::release_requested:
+        signal_watched();
+        release_if_ended_in_time();
+        return report_loss();
+      case Reason::lost:
+        if (was_released()) {
+          return;
+        }
+        signal_watched_if_asked();
+        return report_loss();
+      case Reason::unconfirmed:
+        signal_watched_if_asked();
+        release_if_ended_in_time();
+        return report_loss();
+    }
+  }
+
+  void signal_watched() { m_task.watched.signal(m_task.lost_signal); }
+
+  void signal_watched_if_asked()
+  {
+    if (m_task.on_lost == OnLost::stop) {
+      signal_watched();
+    }
+  }
+
+  // Without an event the alarm was first.
+  void report_loss()
+  {
+    m_watchdog.stop();
+    const LeaseEvent event = m_watchdog.event().value_or(Unconfirmed{m_watchdog.trouble()});
+    write_to_syslog(loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
+                    std::to_string(m_task.spec.who.pid));
+  }
+
+  // Whether the descriptor became readable, or the watched process ended, by then.
+  bool await_end_of(int fd, Instant until)
+  {
+    while (!is_readable(fd) && m_task.clock.now() < until) {
+      std::array<pollfd, 2> waits{pollfd{.fd = fd, .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0}};
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), until));
+      if (m_task.watched.has_ended()) {
+        return true;
+      }
+    }
+    return is_readable(fd);
+  }
+
+  // The lock may still be held. Once the watched process has ended no process works under it.
+  void release_if_ended_in_time()
+  {
+    m_watchdog.stop();
+    if (await_end_of(m_task.watched.fd(), m_valid_until)) {
+      release();
+    }
+  }
+
+  // A release by the token from elsewhere is in the event log, and repeating it succeeds. Called only for a lock that
+  // is proven to be lost, because otherwise this request would release the lock.
+  bool was_released()
+  {
+    m_watchdog.stop();
+    const auto released =
+        m_task.store.release(m_task.spec, m_task.hold, {},
+                             {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
+    return released && !std::holds_alternative<NotHeld>(*released);
+  }
+
+  // Tries until the lease ends, because the lock ends by itself then.
+  void release()
+  {
+    m_watchdog.stop();
+    const Instant give_up = std::max(m_valid_until, m_task.clock.now() + m_task.server_timeout);
+    [[maybe_unused]] const auto released = retry_release(
+        m_task.clock,
+        {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
+        [&](const CallLimits& limit) { return m_task.store.release(m_task.spec, m_task.hold, {}, limit); },
+        [&] { m_task.store.forget(); });
+  }
+
+  const KeeperTask& m_task;
+  ReleaseSocket m_release_socket;
+  Fd m_caller;    // until the caller has its token
+  Fd m_releaser;  // the connection of `rlock release`
+  const Log m_log;
+  Instant m_valid_until;  // the watchdog's until it is stopped, as is the alarm
+  Alarm m_alarm;
+  Watchdog m_watchdog;
+};
+
+}  // namespace
+
+void send_byte(int socket)
+{
+  const char byte = 1;
+  [[maybe_unused]] const auto sent = ::send(socket, &byte, 1, MSG_NOSIGNAL);
+}
+
+bool run_keeper(const KeeperTask& task, Fd caller)
+{
+  try {
+    auto release_socket = ReleaseSocket::open(task.hold);
+    if (!release_socket) {
+      return false;
+    }
+    const int socket = caller.get();
+    KeeperLoop loop(task, *std::move(release_socket), std::move(caller));
+    send_byte(socket);
+    loop.run();
+    return true;
+  } catch (const std::exception&) {  // no thread, no descriptor, no memory
+    return false;
+  }
+}
+
+}  // namespace rlock

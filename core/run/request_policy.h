@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rlock run` and `rlock acquire` derive from their options in the same way.
+#pragma once
+
+#include "base/defaults.h"
+#include "lock/store.h"
+#include "lock/waiting.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace rlock {
+
+// `wait`: missing: without end; zero: one attempt.
+inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock)
+{
+  return {.until = wait ? std::optional{clock.now() + *wait} : std::nullopt,
+          .patient = !wait || *wait > Millis{0},
+          .server_timeout = server_timeout};
+}
+
+// How long --sync waits for the replicas. The job must start with most of its lease left, and WAIT must answer before
+// the connection times out.
+inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
+{
+  return {.replicas = replicas, .within = std::min(server_timeout / 2, ttl / 4)};
+}
+
+// How long before the end of an unconfirmed lease the stop signal is sent.
+inline Millis signal_lead(Millis ttl, Millis kill_after = default_kill_after) { return std::min(kill_after, ttl / 6); }
+
+}  // namespace rlock

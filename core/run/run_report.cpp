@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_report.h"
+
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "process/process_tree.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace rlock {
+namespace {
+
+ErrorCode error_code_of_exec(int error)
+{
+  switch (error) {
+    case ENOENT: return ErrorCode::not_found;
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE: return ErrorCode::os;
+    default: return ErrorCode::not_executable;
+  }
+}
+
+// 0: the job does not have this lock.
+std::uint64_t fence_of(const LockSet& lock_set, const std::string& lock)
+{
+  const auto found = std::ranges::find_if(lock_set.sessions,
+                                          [&](const LockSession& session) { return session.name().text() == lock; });
+  return found == lock_set.sessions.end() ? 0 : found->fence();
+}
+
+// nullopt: rlock dies of a signal.
+std::optional<int> code_of(const RunEnd& end)
+{
+  const auto* exit = std::get_if<ExitWith>(&end);
+  return exit != nullptr ? std::optional(exit->code) : std::nullopt;
+}
+
+// "; noticed at 2026-11-21 12:00:00 UTC"
+std::string noticed_at(std::int64_t lost_at_ms)
+{
+  const auto timestamp = readable_utc(lost_at_ms == 0 ? wall_clock_ms() : lost_at_ms);
+  return timestamp ? "; noticed at " + *timestamp : "";
+}
+
+}  // namespace
+
+RunEnd report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed)
+{
+  const ExitWith end = failure(error_code_of_exec(failed.error), request.compatibility);
+  context.log.error("cannot execute " + printable(request.argv.front()) + ": " + std::strerror(failed.error),
+                    {.event = "failed", .exit_code = end.code});
+  return end;
+}
+
+RunEnd report_not_started(const RunContext& context, const LockSession& first_to_expire)
+{
+  constexpr ExitWith end{static_cast<int>(ExitCode::lost)};
+  context.log.error("the lease of " + printable(first_to_expire.name().text()) +
+                        " ran out before the job could start (give a longer --ttl or --lease)",
+                    {.event = "lost", .exit_code = end.code});
+  return end;
+}
+
+void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left)
+{
+  const std::string count = std::to_string(left.count) + (left.count == 1 ? " process" : " processes");
+  switch (request.leftovers) {
+    case Leftovers::stop:
+      context.log.notice("the job left " + count + " behind: stopping (--leftovers wait or leave)",
+                         {.event = "left_behind"});
+      break;
+    case Leftovers::wait:
+      context.log.detail("the job left " + count + " behind: waiting", {.event = "left_behind"});
+      break;
+    case Leftovers::leave:
+    case Leftovers::until_pipe_closes: break;
+  }
+}
+
+void report_not_signalled(const RunContext& context, pid_t pid)
+{
+  context.log.error(not_signalled_text(pid), {.event = "not_signalled"});
+}
+
+std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
+{
+  const bool is_loss = outcome.event == "lost" || outcome.event == "forced";
+  return outcome.line + (is_loss ? noticed_at(lost_at_ms) : "");
+}
+
+RunEnd report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+                      std::int64_t lost_at_ms)
+{
+  if (!outcome.line.empty()) {
+    context.log.error(outcome_line(outcome, lost_at_ms), {.event = outcome.event,
+                                                          .key = outcome.lock,
+                                                          .fence = fence_of(lock_set, outcome.lock),
+                                                          .exit_code = code_of(outcome.end)});
+  }
+  return outcome.end;
+}
+
+}  // namespace rlock

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of `rlock run` about its job, and the end of rlock that belongs to each.
+#pragma once
+
+#include "run/lock_set.h"
+#include "run/outcome.h"
+
+#include <cstdint>
+#include <string>
+
+namespace rlock {
+
+// The job never ran.
+RunEnd report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed);
+RunEnd report_not_started(const RunContext& context, const LockSession& first_to_expire);
+
+void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
+void report_not_signalled(const RunContext& context, pid_t pid);
+
+// The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.
+std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
+
+// Logs the outcome unless rlock ends as its job did.
+RunEnd report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+                      std::int64_t lost_at_ms);
+
+}  // namespace rlock

@@ -27,7 +27,7 @@ void occupy_standard_descriptors()
 
 RunEnd failed(const Error& error)
 {
-  const ExitCode code = exit_code_of(error.fault);
+  const ExitCode code = exit_code_of(error.code);
   Log(Verbosity::normal).error(error.text, {.event = "failed", .exit_code = static_cast<int>(code)});
   return ended(code);
 }

@@ -319,7 +319,7 @@ SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, con
 
 Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw)
 {
-  if (error.fault != ErrorCode::usage) {
+  if (error.code != ErrorCode::usage) {
     return error;
   }
   const SplitArgv used = argv_of(settings, app, raw);

@@ -21,51 +21,51 @@ constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::m
 constexpr std::string_view default_url = "redis://127.0.0.1:6379";
 
 // The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
-Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, ErrorCode fault)
+Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, ErrorCode code)
 {
   Result<Endpoint> endpoint = parse_server(url);
   if (!endpoint) {
-    return Error{fault, source + ": " + endpoint.error().text};
+    return Error{code, source + ": " + endpoint.error().text};
   }
   return endpoint;
 }
 
 // Independent masters, each of which has one vote.
-Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, ErrorCode fault)
+Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, ErrorCode code)
 {
   for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
     if (one->is_private()) {
-      return Error{fault, source +
-                              ": local: is one server for one host and no part of a quorum (give redis:// or "
-                              "unix:// URLs)"};
+      return Error{code, source +
+                             ": local: is one server for one host and no part of a quorum (give redis:// or "
+                             "unix:// URLs)"};
     }
     if (one->is_cluster()) {
-      return Error{fault, source +
-                              ": a cluster is no part of a quorum (give all its nodes in one URL, "
-                              "redis+cluster://host:7000,host:7001)"};
+      return Error{code, source +
+                             ": a cluster is no part of a quorum (give all its nodes in one URL, "
+                             "redis+cluster://host:7000,host:7001)"};
     }
     const auto same = std::find_if(std::next(one), endpoints.end(),
                                    [&](const Endpoint& other) { return one->is_same_server(other); });
     if (same != endpoints.end()) {
-      return Error{fault, source + ": " + one->shown() + " and " + same->shown() +
-                              " are the same server, which cannot vote twice"};
+      return Error{code, source + ": " + one->shown() + " and " + same->shown() +
+                             " are the same server, which cannot vote twice"};
     }
   }
   return Done{};
 }
 
 Result<std::vector<Endpoint>> endpoints_from(const std::vector<std::string>& urls, const std::string& source,
-                                             ErrorCode fault)
+                                             ErrorCode code)
 {
   std::vector<Endpoint> endpoints;
   for (const std::string& url : urls) {
-    auto endpoint = endpoint_from(url, source, fault);
+    auto endpoint = endpoint_from(url, source, code);
     if (!endpoint) {
       return endpoint.error();
     }
     endpoints.push_back(*std::move(endpoint));
   }
-  const auto fit = can_be_a_quorum(endpoints, source, fault);
+  const auto fit = can_be_a_quorum(endpoints, source, code);
   return fit ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(fit.error());
 }
 

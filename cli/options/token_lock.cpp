@@ -112,7 +112,7 @@ Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const st
 Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
 {
   const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
-  if (!state && state.error().fault != ErrorCode::config) {
+  if (!state && state.error().code != ErrorCode::config) {
     return state.error();
   }
   return LockSpec{

@@ -120,7 +120,7 @@ std::string shown(const RawAcquire& raw, const AcquireRequest& request, const He
 // What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
 void print_failure(const Result<RunEnd>& end)
 {
-  int code = end ? 0 : static_cast<int>(exit_code_of(end.error().fault));
+  int code = end ? 0 : static_cast<int>(exit_code_of(end.error().code));
   if (end) {
     const auto* death = std::get_if<DieOf>(&*end);
     code = death != nullptr ? 128 + death->signal : std::get<ExitWith>(*end).code;

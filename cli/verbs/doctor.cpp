@@ -124,7 +124,7 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
     }
     const auto findings = check_server(*facts, *ttl);
     tell(findings, facts->server, raw, several);
-    end = worse(end, facts->failure         ? exit_code_of(facts->failure->fault)
+    end = worse(end, facts->failure         ? exit_code_of(facts->failure->code)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
     all.push_back(*facts);

@@ -129,7 +129,7 @@ class Trails {
   {
     const auto state = m_opened.store->inspect(name, m_opened.limit());
     if (!state) {
-      return state.error().fault == ErrorCode::config ? Result(false) : Result<bool>(state.error());
+      return state.error().code == ErrorCode::config ? Result(false) : Result<bool>(state.error());
     }
     return std::any_of(state->holders.begin(), state->holders.end(),
                        [&](const Holder& holder) { return holder.owner == owner; });
@@ -160,7 +160,7 @@ Result<RunEnd> follow(Trails& trails, const RawEvents& raw, const std::optional<
     const bool is_search = look % looks_between_searches == 0;
     const auto found = is_search && pattern ? trails.search(*pattern) : Result(Done{});
     const auto told = found ? tell(is_search ? trails.news_and_expired() : trails.news(), raw) : found;
-    if (!told && !is_passing(told.error().fault)) {
+    if (!told && !is_passing(told.error().code)) {
       return told.error();
     }
     if (!told && !is_away) {

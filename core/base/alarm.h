@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instant to be woken at, as a descriptor for poll(2). Due in time after a suspend too, unlike a timeout of poll(2).
+// A timer as a descriptor for poll(2). Unlike a timeout of poll(2) it is on time after a suspend.
 #pragma once
 
 #include "base/clock.h"
@@ -9,17 +9,17 @@
 
 namespace rlock {
 
-// For timers on CLOCK_BOOTTIME. Never zero, which would disarm them.
+// For timers on CLOCK_BOOTTIME. Never zero, because zero disarms a timer.
 timespec to_timespec(Instant when);
 
 class Alarm {
  public:
   Alarm();
 
-  // Readable once it is due; -1 when there was no descriptor to be had.
+  // Readable once the alarm is due; -1: there was no free descriptor.
   [[nodiscard]] int fd() const { return m_timer.get(); }
 
-  // Setting it anew also takes back that it was due. far_future: never. One thread at a time may set it.
+  // The descriptor is not readable any more until `due`. far_future: never. One thread at a time may call.
   void set(Instant due);
 
  private:

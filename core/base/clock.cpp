@@ -18,8 +18,8 @@ Instant BootClock::now() const
   return Instant{std::chrono::seconds{ts.tv_sec} + std::chrono::nanoseconds{ts.tv_nsec}};
 }
 
-// poll's own timeout stands still in suspend, so the instant is looked at again each time it returns; a
-// wait is late by one wake-up after a resume, never early.
+// The timeout of poll(2) stops while the machine is suspended, so the loop compares the time after each return. After a
+// resume a wait may be late, never early.
 Wake BootClock::sleep_until(Instant when, const StopToken& stop) const
 {
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as leases need it: CLOCK_BOOTTIME, which goes on while the machine is suspended, as the server's
-// clock does (clock_gettime(2)). steady_clock would stand still and call a dead lease fresh.
+// The clock for leases: CLOCK_BOOTTIME, which goes on while the machine is suspended, as the server's clock does
+// (clock_gettime(2)). steady_clock stops then, so that an expired lease would look valid.
 #pragma once
 
 #include <chrono>
@@ -27,12 +27,12 @@ constexpr Instant far_future = Instant::max();
 class StopToken;
 enum class Wake { due, stopped };
 
-// Thread-safe. Tests bring their own.
+// Thread-safe. Tests pass clocks of their own.
 class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant now() const = 0;
-  // Until the instant has come or `stop` is readable, whichever is first.
+  // Returns at `when` or when `stop` is requested, whichever is first.
   virtual Wake sleep_until(Instant when, const StopToken& stop) const = 0;
 };
 
@@ -42,14 +42,14 @@ class BootClock final : public Clock {
   Wake sleep_until(Instant when, const StopToken& stop) const override;
 };
 
-// The timeout to hand to poll(2): never negative, rounded up so that a wait is not over before its time,
-// -1 for far_future.
+// The timeout for poll(2) in ms, rounded up so that a wait does not end early; 0 when the deadline has passed, -1 for
+// far_future.
 int poll_timeout(Instant now, Instant deadline);
 
-// poll(2) until then, to the microsecond. What the poll says of its descriptors stands in them.
+// poll(2) until the deadline, to the microsecond. The results are in `waits`.
 void poll_until(std::span<pollfd> waits, Instant now, Instant deadline);
 
-// Wall-clock time of day for people and records, in milliseconds since 1970. Never for a decision.
+// The wall clock in milliseconds since 1970. For people and records; no decision may depend on it.
 std::int64_t wall_clock_ms();
 
 }  // namespace rlock

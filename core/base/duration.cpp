@@ -12,7 +12,7 @@ struct Unit {
   std::string_view name;
   std::int64_t ms;
 };
-// Of two that begin alike the longer one stands first, because the first match is taken.
+// Of two units that begin alike the longer one comes first, because the first match is taken.
 constexpr std::array units{Unit{"ms", 1},
                            Unit{"sec", 1000},
                            Unit{"s", 1000},
@@ -82,7 +82,7 @@ std::variant<Millis, DurationFlaw> read_duration(std::string_view text)
     const auto thousandths = take_thousandths(text);
     const auto unit = bare ? std::optional<Unit>{Unit{"s", 1000}} : take_unit(text);
     if (!thousandths || !unit || unit->ms >= last_unit || (bare && !text.empty())) {
-      return DurationFlaw::malformed;  // "1s1m" and "1s1s" are slips of the hand
+      return DurationFlaw::malformed;  // "1s1m" and "1s1s" are typing errors
     }
     last_unit = unit->ms;
     std::int64_t scaled = 0;
@@ -123,7 +123,7 @@ std::string show_roughly(Millis duration)
   std::int64_t rest = duration.count();
   int shown = 0;
   for (const Unit& unit : biggest_first) {
-    const bool fine = unit.ms == 1 && shown > 0;  // nobody reads "3s 17ms"
+    const bool fine = unit.ms == 1 && shown > 0;  // not "3s 17ms"
     if (shown < 2 && !fine && rest >= unit.ms) {
       text += (shown > 0 ? " " : "") + std::to_string(rest / unit.ms) + std::string(unit.name);
       rest %= unit.ms;

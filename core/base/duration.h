@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w, 1m30s; also min, sec, hour(s), day(s),
-// week(s).
+// Durations as people type and read them: 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w, 1m30s; also min, sec, hour(s),
+// day(s), week(s). Pure functions.
 #pragma once
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@ namespace rlock {
 
 enum class DurationFlaw { malformed, too_long };  // too_long: over ten years
 
-// Negative durations are malformed. Zero is a duration; whether it is a good one is for the caller to say.
+// Negative durations are malformed. Zero is a duration; the caller decides whether it is allowed.
 std::variant<Millis, DurationFlaw> read_duration(std::string_view text);
 
 // nullopt for both flaws.

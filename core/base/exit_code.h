@@ -61,9 +61,9 @@ constexpr std::string_view meaning_of(ExitCode code)
   return {};
 }
 
-constexpr ExitCode exit_code_of(ErrorCode fault)
+constexpr ExitCode exit_code_of(ErrorCode code)
 {
-  switch (fault) {
+  switch (code) {
     case ErrorCode::usage: return ExitCode::usage;
     case ErrorCode::config: return ExitCode::config;
     case ErrorCode::unreachable:

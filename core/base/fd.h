@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor that closes itself. Move-only. Every descriptor rlock opens is CLOEXEC: whatever has
-// that flag is ours, and none of it reaches the job.
+// A file descriptor that closes itself. Move-only. Every descriptor that rlock opens is CLOEXEC, so none of them
+// reaches the job, and a descriptor with that flag was opened by rlock.
 #pragma once
 
 #include <utility>

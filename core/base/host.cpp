@@ -18,7 +18,7 @@ namespace {
 
 bool has_pidfds() { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))).get() >= 0; }
 
-// Asks for what is set already.
+// Sets the value that is set already.
 bool has_death_signal()
 {
   int signal = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this host lets rlock guard a job: which of the kernel's ways are open to us.
+// Whether this host lets rlock guard a job: which of the kernel features that rlock needs are there.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace rlock {
 
 struct HostFacts {
   std::vector<std::string> missing;   // each with the reason: "pidfd_open (Operation not permitted)"
-  bool child_signal_ignored = false;  // SIGCHLD, by who started us
+  bool child_signal_ignored = false;  // SIGCHLD, by the caller of rlock
 };
 
-// Some system calls about this process; changes nothing. What was inherited of SIGCHLD only main can tell.
+// Makes some system calls about this process that change nothing. Only main knows what the caller did with SIGCHLD.
 HostFacts host_facts(bool child_signal_ignored);
 
 }  // namespace rlock

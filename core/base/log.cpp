@@ -41,7 +41,7 @@ class Backlog {
   void add(std::string line)
   {
     const std::lock_guard guard(m_mutex);
-    if (m_process != ::getpid()) {  // forked: the parent writes its own
+    if (m_process != ::getpid()) {  // forked: the parent writes its lines itself
       m_process = ::getpid();
       m_lines.clear();
       m_bytes = 0;

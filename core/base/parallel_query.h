@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question to several targets at the same time. `parallel_query` asks each target on a thread of its own that ends with
-// the query. A caller that has threads of its own, as the quorum has, lets them put their replies into a PendingReplies.
+// One question to several targets at the same time. `parallel_query` asks each target on a thread of its own that ends
+// with the query. A caller that has threads of its own, as the quorum has, lets them put their replies into a
+// PendingReplies.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/signal_blocked_thread.h"
-#include "base/stop.h"
 
 #include <algorithm>
 #include <array>
@@ -123,10 +124,11 @@ class JoinedThreads {
   std::vector<std::thread> m_threads;
 };
 
-// Asks `question(target, limits)` about each target, all within `limit`, and returns the replies in the order of the targets.
-// `wait(pending)` returns when the caller has enough replies; the limits of the questions that are still open are stopped
-// then, unless they are at their deadline anyway. All threads have ended when the function returns, so the process may fork.
-// Where the system has no thread left, the calling thread asks. Throws std::system_error when there is no free descriptor.
+// Asks `question(target, limits)` about each target, all within `limit`, and returns the replies in the order of the
+// targets. `wait(pending)` returns when the caller has enough replies; the limits of the questions that are still open
+// are stopped then, unless they are at their deadline anyway. All threads have ended when the function returns, so the
+// process may fork. Where the system has no thread left, the calling thread asks. Throws std::system_error when there
+// is no free descriptor.
 template <typename Target, typename Question, typename Wait>
 auto parallel_query(const std::vector<Target>& targets, const Clock& clock, const CallLimits& limit,
                     const Question& question, const Wait& wait)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A password in a file, which may change while we run.
+// A password in a file, which may change while rlock runs.
 #pragma once
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 
 namespace rlock {
 
-// The first line. ErrorCode::config when there is none; the text names --password-file and the path.
+// Returns the first line. ErrorCode::config when there is none: the text names --password-file and the path.
 Result<std::string> read_password_file(const std::string& path);
 
 }  // namespace rlock

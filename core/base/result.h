@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function gives back when it can fail: the value, or an Error that says why.
+// The result of a function that can fail: a value, or an Error that says why.
 //
-// Outcomes that are part of the plan (busy, not ours) are values of their own types; an Error means that
-// the plan itself could not be carried out.
+// Expected outcomes (a lock is busy, a lock has another holder) are values of their own types. An Error means that the
+// question could not be answered.
 #pragma once
 
 #include <string>
@@ -11,28 +11,28 @@
 
 namespace rlock {
 
-// Why something failed, as far as the caller has to tell cases apart. `exit_code.h` maps each to a code.
+// Why something failed, as far as callers tell cases apart. exit_code.h maps each to an exit code.
 enum class ErrorCode {
-  usage,        // the command line says something that cannot be meant
-  config,       // the environment or a file says it, or the key holds something that is no such lock
-  unreachable,  // nobody answered: the request may or may not have happened
-  unfit,        // it answered that it cannot now (loading, read-only, out of memory): nothing happened
+  usage,        // the command line is invalid
+  config,       // the environment or a file is invalid, or the key holds something that is no such lock
+  unreachable,  // no answer: the request may or may not have happened
+  unfit,        // the server answered that it cannot now (loading, read-only, out of memory): nothing happened
   refused,      // authentication or ACL
   os,           // fork, memory, a system call
-  internal,     // ours
-  interrupted,  // our own Stop became readable
+  internal,     // a defect of rlock, or a server that behaves like no Redis
+  interrupted,  // the caller's StopToken was requested
   not_found,    // no such command
   not_executable,
 };
 
-// Whether it may be another time, with nothing changed by us.
-constexpr bool is_passing(ErrorCode fault) { return fault == ErrorCode::unreachable || fault == ErrorCode::unfit; }
+// Whether the same request may succeed later.
+constexpr bool is_passing(ErrorCode code) { return code == ErrorCode::unreachable || code == ErrorCode::unfit; }
 
 struct Error {
-  ErrorCode fault;
-  std::string text;        // lower case, names the thing and the fix, no newline, never a secret
-  int script_line = 0;     // refused, in a script: where, counted from 1
-  bool was_there = false;  // unreachable: it had spoken to us before it was gone
+  ErrorCode code;
+  std::string text;        // lower case, names the subject and the fix, no newline, never a secret
+  int script_line = 0;     // refused inside a script: the line, counted from 1
+  bool was_there = false;  // unreachable: the server had answered on this connection before
 };
 
 struct Done {};  // success without a value

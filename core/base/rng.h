@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chance, brought in by constructor so that tests can repeat it.
+// Random numbers. Passed to constructors, so that tests can repeat them.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ class Rng {
   virtual std::uint64_t next() = 0;  // 64 random bits
 };
 
-// getrandom(2): two processes forked at the same instant never draw the same numbers.
+// getrandom(2), so that two processes that are forked at the same instant never draw the same numbers.
 class SystemRng final : public Rng {
  public:
   std::uint64_t next() override;
 };
 
-// One of 0 … limit - 1; the limit is not 0.
+// A number from 0 to limit - 1; the limit is not 0.
 inline std::uint64_t below(Rng& rng, std::uint64_t limit) { return rng.next() % limit; }
 
 // A random (version 4) UUID in lower case, RFC 9562.

@@ -5,7 +5,7 @@
 
 namespace rlock {
 
-void step_aside()
+void use_batch_scheduling()
 {
   if (::sched_getscheduler(0) == SCHED_OTHER) {
     const sched_param no_priority{};
@@ -13,6 +13,6 @@ void step_aside()
   }
 }
 
-void give_way() { ::sched_yield(); }
+void yield_core() { ::sched_yield(); }
 
 }  // namespace rlock

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a process whose work is done but for its end, while others wait for what it leaves.
+// How a process that has done its work leaves its core to the processes that wait for it.
 #pragma once
 
 namespace rlock {
 
-// From here on, being woken interrupts nobody (SCHED_BATCH, sched(7)): whom the lock goes to is often on this very
-// core. Measured: less time from job to job, a tenth of a ms or two. Whoever was given a policy of its own keeps it.
-void step_aside();
+// From now on this process does not preempt another one when it wakes up (SCHED_BATCH, sched(7)), because the next
+// holder often runs on the same core. A process with a scheduling policy of its own keeps that policy.
+void use_batch_scheduling();
 
-// Who else is waiting for this core comes first, once.
-void give_way();
+// Lets the other processes that wait for this core run first, once (sched_yield(2)).
+void yield_core();
 
 }  // namespace rlock

@@ -32,13 +32,13 @@ bool is_secret_name(std::string_view name)
 
 bool is_secret_option(std::string_view name) { return name.starts_with('-') && is_secret_name(name); }
 
-// The bytes of the name that the text begins with.
+// The size of the name that the text begins with.
 std::size_t name_size(std::string_view text)
 {
   return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_name_char) - text.begin());
 }
 
-// The bytes of the sign after a name that makes both an assignment: "=", "+=", ":="; 0: there is none.
+// The size of the assignment sign that the text begins with: "=", "+=", ":="; 0: there is none.
 std::size_t assignment_size(std::string_view after_name)
 {
   if (after_name.starts_with('=')) {
@@ -47,8 +47,9 @@ std::size_t assignment_size(std::string_view after_name)
   return after_name.starts_with("+=") || after_name.starts_with(":=") ? 2 : 0;
 }
 
-// Where the credentials of a URL end, with the '@' behind them; 0: it has none. `rest` follows "://". A password may have
-// an unescaped '/', '?' or '#' in it: what stands before that is a host and a port, or it is a user and a password.
+// The offset of the '@' after the credentials of a URL; 0: the URL has none. `rest` follows "://". A password may
+// contain an unescaped '/', '?' or '#': the text before that character is either a host and a port, or a part of the
+// credentials.
 std::size_t credentials_end(std::string_view rest)
 {
   rest = rest.substr(0, rest.find_first_of(" \t\r\n\"'"));
@@ -80,7 +81,7 @@ std::string without_credentials(std::string_view text)
   }
 }
 
-// Reads a command line as a shell does, as far as that is needed to find where a value ends.
+// Reads a command line as a shell does, as far as needed to find the end of a value.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : m_text(text) {}
@@ -132,7 +133,7 @@ class Scanner {
     }
   }
 
-  // An option may be taken for a value, so its own value is masked as well.
+  // The value may itself be a secret option, whose value is then masked as well.
   void mask_next_words()
   {
     for (bool is_option = true; is_option;) {
@@ -154,7 +155,7 @@ class Scanner {
     m_out.append(m_at > start ? masked : "");
   }
 
-  // Where the quote closes.
+  // The offset of the closing quote.
   [[nodiscard]] std::size_t quote_end(char quote, std::size_t from = npos) const
   {
     std::size_t at = from == npos ? m_at : from;
@@ -195,7 +196,8 @@ class Scanner {
   std::string m_out;
 };
 
-// The value of an assignment that a word begins with is the rest of the word, whatever is in it. "--env=TOKEN=V" is one, too.
+// The value of an assignment at the start of a word is the rest of the word, whatever characters it has. Also in
+// "--env=TOKEN=V".
 std::string masked_word(std::string_view word)
 {
   for (std::size_t at = 0; at < word.size() && !is_blank(word[at]);) {
@@ -210,7 +212,7 @@ std::string masked_word(std::string_view word)
   return without_secrets(word);
 }
 
-// -c, -lc, --command: what follows is a script.
+// -c, -lc, --command: the next word is a script.
 bool announces_script(std::string_view word)
 {
   return word == "--command" || (word.size() > 1 && word[0] == '-' && word[1] != '-' && word.ends_with('c'));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks secrets in command lines before these are stored, shown or logged. Pure functions, any thread may call them.
 //
-// A secret is the user and password of a URL, and the value of every option or assignment whose name contains "password",
-// "passwd", "secret", "token", "api-key" or "apikey", in any case: --x=V, --x V, X=V.
+// A secret is the user and password of a URL, and the value of every option or assignment whose name contains
+// "password", "passwd", "secret", "token", "api-key" or "apikey", in any case: --x=V, --x V, X=V.
 #pragma once
 
 #include <span>
@@ -13,7 +13,8 @@ namespace rlock {
 
 inline constexpr std::string_view masked = "***";
 
-// The words of a command joined by blanks, each secret replaced by `masked`. The word after -c is read as a shell reads it.
+// The words of a command joined by blanks, each secret replaced by `masked`. The word after -c is read as a shell reads
+// it.
 std::string shown_command(std::span<const std::string> words);
 
 // The same for a command line whose word boundaries are lost, and for the text of a script: words end at blanks outside

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that no signal reaches: each is for the one that waits for it.
+// A thread in which all signals are blocked, so that they reach the thread that waits for them.
 #pragma once
 
 #include <csignal>
@@ -10,7 +10,7 @@
 
 namespace rlock {
 
-// Throws std::system_error when there can be no thread.
+// Throws std::system_error when the system has no thread left.
 template <typename Body>
 std::thread signal_blocked_thread(Body body)
 {

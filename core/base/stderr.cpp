@@ -20,9 +20,9 @@ bool is_writable()
   return ::poll(&output, 1, 0) == 1;
 }
 
-// A pipe or terminal opened again has a description, and so an O_NONBLOCK, of its own. Where that is refused (another
-// user's terminal, no /proc, no descriptor left) poll(2) has to do: then another writer may still fill the pipe between
-// the question and the write.
+// A pipe or terminal that is opened again has an open file description, and so an O_NONBLOCK, of its own. Where the
+// system refuses that (another user's terminal, no /proc, no free descriptor), poll(2) is used: then another writer may
+// fill the pipe between poll(2) and write(2).
 ssize_t write_to_pipe_or_device(std::string_view text)
 {
   const Fd own(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -48,7 +48,7 @@ ssize_t write_some(std::string_view text)
   if (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode)) {
     return write_to_pipe_or_device(text);
   }
-  return ::write(STDERR_FILENO, text.data(), text.size());  // a file: its description knows where it ends
+  return ::write(STDERR_FILENO, text.data(), text.size());  // a file: the shared description has the offset
 }
 
 }  // namespace

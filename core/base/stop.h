@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Stop what you are doing": a descriptor that becomes readable and stays so.
+// A request to stop: a descriptor that becomes readable and stays readable.
 //
-// A signalfd, an eventfd or a socket can be a Stop, so every wait in rlock is one poll over what it waits
-// for and this. Stop does not own the descriptor; whoever made it keeps it open for longer.
+// A signalfd, an eventfd or a socket can be a StopToken, so every wait in rlock is one poll(2) on its subject and on
+// the token. A token does not own the descriptor; its creator keeps the descriptor open for longer than the token.
 #pragma once
 
 #include "base/clock.h"
 #include "base/fd.h"
-
-#include <algorithm>
 
 namespace rlock {
 
@@ -24,7 +22,7 @@ class StopToken {
   int m_fd;
 };
 
-// Asks another thread to stop. Thread-safe.
+// Asks the users of its tokens to stop. Thread-safe. Throws std::system_error when there is no free descriptor.
 class StopSource {
  public:
   StopSource();
@@ -35,34 +33,17 @@ class StopSource {
   Fd m_event;
 };
 
-// Several Stops as one: readable as long as any of them is. Not thread-safe. Throws std::system_error when there is no
-// descriptor or memory for it.
+// Several tokens as one: requested as long as any of them is. Not thread-safe. Throws std::system_error when there is
+// no free descriptor or memory.
 class AnyStop {
  public:
   AnyStop();
-  void add(StopToken stop);  // kept open by the caller until it is removed
+  void add(StopToken stop);  // the caller keeps it open until it is removed
   void remove(StopToken stop);
   [[nodiscard]] StopToken token() const { return StopToken(m_set.get()); }
 
  private:
   Fd m_set;
-};
-
-// How long something may take: no longer than `deadline`, and not at all once `stop` is readable.
-struct CallLimits {
-  Instant deadline;
-  StopToken stop;
-};
-
-// For work of any number of requests: each has `timeout` for its answer, and all together no longer than `whole`.
-struct PerAnswer {
-  const Clock& clock;
-  Millis timeout;
-  CallLimits whole;
-  [[nodiscard]] CallLimits next() const
-  {
-    return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop};
-  }
 };
 
 }  // namespace rlock

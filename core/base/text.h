@@ -8,18 +8,18 @@
 
 namespace rlock {
 
-// The bytes of the character that the text begins with; 0: the bytes are no valid UTF-8 (Unicode 15, table 3-7) or the text
-// is empty. The only definition of valid UTF-8.
+// The size of the character that the text begins with; 0: the bytes are no valid UTF-8 (Unicode 15, table 3-7) or the
+// text is empty. The only definition of valid UTF-8.
 std::size_t utf8_length(std::string_view text);
 
 // Whether the text begins with a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F).
 bool begins_with_control(std::string_view text);
 
-// Control characters as \n, \t or \xNN, bytes that are no valid UTF-8 as \xNN, a backslash doubled, so that a lock's name
-// cannot move the cursor or forge a log line.
+// Writes control characters as \n, \t or \xNN, bytes that are no valid UTF-8 as \xNN, and doubles a backslash, so that
+// the name of a lock cannot move the cursor or forge a log line.
 std::string printable(std::string_view text);
 
-// As printable(), but a backslash stays one: for a line that may have printable text in it already.
+// Like printable(), but does not double a backslash: for a line that may contain printable() text already.
 std::string without_controls(std::string_view text);
 
 // The first `most` bytes, or fewer: a character of several bytes is not divided.
@@ -31,7 +31,7 @@ std::string shortened(std::string_view text, std::size_t most);
 // A control character as JSON writes it: "\\u009b".
 std::string json_escape(std::string_view control);
 
-// As JSON writes it, in its quotes: control characters as \u00NN, invalid UTF-8 as U+FFFD.
+// A JSON string with its quotes: control characters as \u00NN, invalid UTF-8 as U+FFFD.
 std::string json_text(std::string_view text);
 
 bool is_control(char c);  // C0 or DEL

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments of the wall clock as text, in UTC. nullopt for what is no moment of our era (0 is "nobody wrote it").
+// Times of the wall clock as text, in UTC. nullopt for times before 1970 or after the year 9999, and for 0 ("not
+// recorded").
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@ HostPort address_in(const Reply& node)
   return complete ? HostPort{node.elements[0].text, static_cast<std::uint16_t>(node.elements[1].integer)} : HostPort{};
 }
 
-// Each range of slots: the first slot, the last one, the owner, the replicas. The cluster leaves out nodes that are down.
+// Each range of slots: the first slot, the last one, the owner, the replicas. The cluster leaves out nodes that are
+// down.
 std::vector<SlotOwner> owners_in(const Reply& slots)
 {
   std::vector<SlotOwner> owners;

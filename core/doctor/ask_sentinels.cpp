@@ -43,7 +43,7 @@ SentinelView ask(const Endpoint& group, const HostPort& at, const CallLimits& li
     view.answered = named ? error_from_reply(named->text, view.where) : named.error();
     return view;
   }
-  view.master = named_in(*named);
+  view.master = master_address_in(*named);
   if (view.master) {
     view.can_fail_over = check_quorum_reply(
         sentinel->call(std::array<std::string_view, 3>{"SENTINEL", "CKQUORUM", name}, limit), view.where);

@@ -24,8 +24,8 @@ struct BenchResult {
   double pairs_per_second = 0;            // acquire and release, of all connections together
 };
 
-// Uses a thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted, unless the
-// server can no longer be reached.
+// Uses a thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted,
+// unless the server can no longer be reached.
 Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a server. A check is a row in the table of its rules_*.cpp file: a name, when it applies, and a rule, which is a
-// pure function of the facts. Private to doctor.
+// The checks of a server. A check is a row in the table of its rules_*.cpp file: a name, when it applies, and a rule,
+// which is a pure function of the facts. Private to doctor.
 #pragma once
 
 #include "doctor/facts.h"

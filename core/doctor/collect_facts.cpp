@@ -108,7 +108,7 @@ std::optional<T> value_or_missing(Result<T> result)
 // A user that cannot log in is refused everything.
 bool is_shut_out(const Facts& facts)
 {
-  return !facts.info && !facts.probe && facts.probe.error().fault == ErrorCode::refused;
+  return !facts.info && !facts.probe && facts.probe.error().code == ErrorCode::refused;
 }
 
 bool is_on_this_host(const Endpoint& endpoint)
@@ -125,7 +125,7 @@ Anonymous try_to_delete(Transport& anonymous, const LockName& name, const CallLi
   if (reply) {
     return Anonymous::may_delete;
   }
-  return reply.error().fault == ErrorCode::refused ? Anonymous::refused : Anonymous::unknown;
+  return reply.error().code == ErrorCode::refused ? Anonymous::refused : Anonymous::unknown;
 }
 
 // Of the only server that the URL names; empty: it names sentinels, or the nodes of a cluster.
@@ -150,7 +150,7 @@ void ask_the_server(Facts& facts, ServerQueries& server, Transport& transport, c
                     const Clock& clock, Rng& rng)
 {
   const auto first = server.clock_sample();
-  const bool refused = !first && first.error().fault == ErrorCode::refused;
+  const bool refused = !first && first.error().code == ErrorCode::refused;
   if (!first && !refused) {
     facts.failure = first.error();
     return;
@@ -175,9 +175,9 @@ void ask_a_node(Facts& facts, const Endpoint& endpoint, const CollectOptions& op
 {
   for (const HostPort& at : endpoint.nodes) {
     Direct direct(server_at(endpoint, at), clock);
-    auto told = doctor::ask_cluster(direct, "", options.timeout, clock);
-    if (told.info) {
-      facts.cluster = std::move(told);
+    auto answer = doctor::ask_cluster(direct, "", options.timeout, clock);
+    if (answer.info) {
+      facts.cluster = std::move(answer);
       return;
     }
   }

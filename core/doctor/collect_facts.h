@@ -18,8 +18,8 @@ struct CollectOptions {
 // The same endpoint for a client without a name and a password.
 Endpoint without_password(Endpoint endpoint);
 
-// Takes about a second, because of the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the same
-// without a password.
+// Takes about a second, because of the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the
+// same without a password.
 Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
                     const Clock& clock, Rng& rng);
 

@@ -11,8 +11,8 @@ namespace rlock {
 // A random name. `prefix` is where this user may take locks.
 Result<LockName> random_lock_name(std::string_view prefix, std::string_view purpose, Rng& rng);
 
-// Leaves nothing behind, also after an Error, unless the server can no longer be reached. An Error says which step failed.
-// `timeout` bounds each request.
+// Leaves nothing behind, also after an Error, unless the server can no longer be reached. An Error says which step
+// failed. `timeout` bounds each request.
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
 

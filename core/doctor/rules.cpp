@@ -26,7 +26,7 @@ doctor::Diagnosis reach(const Facts& facts)
     return doctor::ok("it answers at " + facts.server);
   }
   const Error& why = *facts.failure;
-  switch (why.fault) {
+  switch (why.code) {
     case ErrorCode::unreachable:
       return doctor::fail(why.text, "see that it runs, and that the URL and the network are right");
     case ErrorCode::refused: return doctor::fail(why.text, "give this user's name and password");

@@ -36,8 +36,8 @@ bool is_bound_to_loopback(std::string_view address)
   return is_loopback(address.substr(address.starts_with('-') ? 1 : 0));  // '-': the address may be missing
 }
 
-// An empty `bind` means every address. Protected mode refuses other hosts as long as there is no password; before Redis 7 it
-// does so only where `bind` is empty.
+// An empty `bind` means every address. Protected mode refuses other hosts as long as there is no password; before Redis
+// 7 it does so only where `bind` is empty.
 bool other_hosts_reach(const Fields& config, const Fields& info)
 {
   if (config.number("port").value_or(0) == 0 && config.number("tls-port").value_or(0) == 0) {
@@ -94,8 +94,8 @@ Diagnosis round_trip(const Facts& facts, Millis ttl)
   return median > ttl / 100 || times.back() > ttl / 10 ? warn(found, advice) : ok(found);
 }
 
-// The rate of the server's clock decides when a lease ends. Fencing numbers, and the times that people read, come from its time
-// of day.
+// The rate of the server's clock decides when a lease ends. Fencing numbers, and the times that people read, come from
+// its time of day.
 Diagnosis clock(const Facts& facts, Millis)
 {
   if (facts.clock_samples.size() < 2) {
@@ -128,7 +128,7 @@ Diagnosis lock(const Facts& facts, Millis)
     return ok("a trial lock was taken, refused to another owner, renewed and released");
   }
   const Error& why = facts.probe.error();
-  return fail(why.text, why.fault == ErrorCode::refused
+  return fail(why.text, why.code == ErrorCode::refused
                             ? "rlock acl -k GLOB prints the rules; --prefix says where this user may lock"
                             : "no lock can be taken there before this is mended");
 }

@@ -21,7 +21,7 @@ const CertificateLife* untrusted(const Facts& facts)
 {
   const auto& all = facts.certificates;
   const auto at = std::find_if(all.begin(), all.end(), [](const CertificateLife& each) {
-    return !each.left && each.left.error().fault == ErrorCode::unfit;
+    return !each.left && each.left.error().code == ErrorCode::unfit;
   });
   return at == all.end() ? nullptr : &*at;
 }
@@ -106,7 +106,7 @@ Diagnosis fail_over(const Facts& facts, Millis)
     }
     if (view.can_fail_over) {
       ++able;
-    } else if (view.can_fail_over.error().fault == ErrorCode::refused) {
+    } else if (view.can_fail_over.error().code == ErrorCode::refused) {
       return not_permitted("SENTINEL CKQUORUM");
     } else {
       return fail(
@@ -127,7 +127,7 @@ Diagnosis master(const Facts& facts, Millis)
       continue;
     }
     const Error& why = named.is_master.error();
-    if (why.fault == ErrorCode::refused) {
+    if (why.code == ErrorCode::refused) {
       return not_permitted("log in there");
     }
     return fail(why.text, "look at that server: the sentinels name it, so locks are requested there");

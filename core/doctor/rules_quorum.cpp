@@ -72,7 +72,8 @@ Diagnosis distinct(Servers servers)
   return all_tell(servers, "run_id") ? doctor::ok("no server is named twice") : info_not_permitted();
 }
 
-// A replica has the replication history of its master. A server that is named twice has it too, but `distinct` says that.
+// A replica has the replication history of its master. A server that is named twice has it too, but `distinct` says
+// that.
 Diagnosis unrelated(Servers servers)
 {
   std::vector<Facts> each;

@@ -25,7 +25,7 @@ std::string reason_of(const Error& error)
 {
   std::string text = error.text;
   const std::size_t begin = text.find(" (");
-  if (error.fault == ErrorCode::unreachable && begin != std::string::npos) {
+  if (error.code == ErrorCode::unreachable && begin != std::string::npos) {
     text.erase(begin, text.find(')', begin) - begin + 1);
   }
   return text;
@@ -171,7 +171,7 @@ std::optional<LeaseEvent> Watchdog::handle_answer(Renewal renewal, Instant sent_
 // An attempt that had less time than usual does not replace the reason: its own reason is the lack of time.
 void Watchdog::note_failure(const Error& error, Instant sent_at, Instant deadline)
 {
-  if (error.fault == ErrorCode::interrupted) {
+  if (error.code == ErrorCode::interrupted) {
     return;
   }
   if (!m_failing_since) {
@@ -188,7 +188,7 @@ void Watchdog::log_failure(const Error& error, Instant failing_since)
 {
   const Instant now = m_clock.now();
   const std::string line = "cannot renew " + printable(m_options.spec.name.text()) + ": " + reason_of(error);
-  if (m_failure_logged || (is_passing(error.fault) && now - failing_since < notice_after)) {
+  if (m_failure_logged || (is_passing(error.code) && now - failing_since < notice_after)) {
     log_detail(line);
     return;
   }

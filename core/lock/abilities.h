@@ -3,8 +3,8 @@
 // to the store and follows the store's rules for threads, limits and errors.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/result.h"
-#include "base/stop.h"
 #include "lock/data_age.h"
 #include "lock/event_log.h"
 #include "lock/force_unlock.h"

@@ -2,8 +2,8 @@
 // Taking a lock from its holder: the steps of `rlock force-unlock` that a server carries out. Optional for an engine.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/result.h"
-#include "base/stop.h"
 #include "lock/lock_state.h"
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // Hears the messages that a store sends to one owner about its locks: hand-over, release requests, releases.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/stop.h"
 
 #include <cstddef>
 #include <optional>

@@ -23,7 +23,7 @@ void take_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis 
 
 Result<Nesting> failed(const Error& error)
 {
-  return error.fault == ErrorCode::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
+  return error.code == ErrorCode::interrupted ? Result<Nesting>(Interrupted{}) : Result<Nesting>(error);
 }
 
 template <typename Outcome>

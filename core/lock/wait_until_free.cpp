@@ -54,7 +54,7 @@ struct Watching {
   Result<LockState> look()
   {
     auto state = store.inspect(name, limit());
-    if (!state && is_passing(state.error().fault) && server_was_there) {
+    if (!state && is_passing(state.error().code) && server_was_there) {
       state = store.inspect(name, limit());
     }
     server_was_there = server_was_there || state;
@@ -111,7 +111,7 @@ Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::
     if (stop.requested()) {
       return WaitResult::interrupted;
     }
-    if (!state && (!is_passing(state.error().fault) || !watching.server_was_there)) {
+    if (!state && (!is_passing(state.error().code) || !watching.server_was_there)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {

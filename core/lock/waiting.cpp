@@ -179,14 +179,13 @@ class WaitLoop {
 
   Step failed(LockCandidate& place, const Error& error)
   {
-    place.to_leave = place.to_leave || error.fault == ErrorCode::unreachable || error.fault == ErrorCode::interrupted;
-    if (error.fault == ErrorCode::interrupted) {
+    place.to_leave = place.to_leave || error.code == ErrorCode::unreachable || error.code == ErrorCode::interrupted;
+    if (error.code == ErrorCode::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
     m_server_was_there = m_server_was_there || error.was_there;
     const bool cut_while_resting = m_server_was_there && m_failures == 0;
-    if (!is_passing(error.fault) || !m_server_was_there || !m_policy.patient ||
-        (time_is_over() && !cut_while_resting)) {
+    if (!is_passing(error.code) || !m_server_was_there || !m_policy.patient || (time_is_over() && !cut_while_resting)) {
       return error;
     }
     m_store.forget();
@@ -293,7 +292,7 @@ class WaitLoop {
     const Instant by = m_clock.now() + std::min(release_options, m_policy.server_timeout);
     const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
     for (std::size_t i = 0; i < leaving.size(); ++i) {
-      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().fault != ErrorCode::unfit;
+      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().code != ErrorCode::unfit;
       if (answers[i]) {
         leaving[i]->left(m_clock.now());
       }

@@ -16,14 +16,14 @@
 namespace rlock {
 namespace {
 
-// The reader would buffer whatever it is sent; no answer to a lock client is near this.
+// A limit, because the reader of hiredis buffers without one. Answers to a lock client are far smaller.
 constexpr std::size_t max_unfinished = std::size_t{64} << 20;
 
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
 
-// nullopt for the types that only RESP3 has; newer readers know them, Reply does not.
+// nullopt for the types of RESP3, which newer versions of hiredis return and Reply does not have.
 std::optional<Reply> to_reply(const redisReply& from)
 {
   Reply reply;
@@ -92,7 +92,7 @@ void Decoder::feed(std::string_view bytes)
 {
   m_unfinished += bytes.size();
   redisReaderFeed(m_reader.get(), bytes.data(),
-                  bytes.size());  // what goes wrong here, next() tells
+                  bytes.size());  // next() reports an error
 }
 
 Result<std::optional<Reply>> Decoder::next()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESP2 to bytes and back. The one place that knows hiredis. Private to wire.
+// Encodes and decodes RESP2. The only user of hiredis. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -18,15 +18,15 @@ namespace rlock {
 
 std::string encode(std::span<const std::string_view> argv);
 
-// Bytes in, replies out. After an Error it is useless.
+// Turns bytes into replies. Useless after an Error.
 class Decoder {
  public:
   Decoder();
 
   void feed(std::string_view bytes);
 
-  // The next whole reply; nullopt when more bytes are needed. Errors are ErrorCode::unreachable and
-  // lack their subject: "answered with more than 64 MiB".
+  // The next whole reply; nullopt: more bytes are needed. Errors are ErrorCode::unreachable, and their text lacks the
+  // subject: "answered with more than 64 MiB".
   Result<std::optional<Reply>> next();
 
  private:

@@ -17,20 +17,19 @@
 namespace rlock {
 namespace {
 
-// How an attempt to connect ended, as an errno: 0 connected, ETIMEDOUT by the limit, ECANCELED by
-// the stop.
+// How an attempt to connect ended, as an errno: 0: connected, ETIMEDOUT: by the deadline, ECANCELED: by the stop.
 struct Attempt {
   Fd socket;
   int error = 0;
 };
 
-// A keepalive finds out that the server's host is gone while nobody asks it anything.
+// A keepalive notices that the server's host is gone while no request is under way.
 void tune_tcp(int fd)
 {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  // A peer that vanished without a word is found after idle + count * interval = 25 s.
+  // A host that is gone is noticed after idle + count * interval seconds.
   const int idle = 10;
   const int interval = 5;
   const int count = 3;
@@ -46,7 +45,7 @@ int outcome_of_connect(int fd)
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-// A unix socket whose backlog is full says EAGAIN, and poll(2) cannot wait for room there.
+// While the backlog of a unix socket is full, connect(2) fails with EAGAIN, and poll(2) cannot wait for room.
 int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause{5};
@@ -77,7 +76,7 @@ Attempt connect_to(const Address& address, const Clock& clock, const CallLimits&
     tune_tcp(socket.get());
   }
   int error = connect_when_there_is_room(socket.get(), address, clock, limit);
-  if (error == EINPROGRESS || error == EINTR) {  // interrupted or not, it goes on by itself
+  if (error == EINPROGRESS || error == EINTR) {  // interrupted or not, connect(2) goes on by itself
     switch (wait_for(socket.get(), POLLOUT, clock, limit)) {
       case Waited::ready: error = outcome_of_connect(socket.get()); break;
       case Waited::late: error = ETIMEDOUT; break;
@@ -102,7 +101,7 @@ Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock
   return attempt;
 }
 
-Error unreached(const Endpoint& endpoint, int error, const std::string& after)
+Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after)
 {
   const std::string text = "cannot reach " + endpoint.shown() + ": ";
   switch (error) {
@@ -128,13 +127,13 @@ Result<std::vector<Address>> addresses_of(const Endpoint& endpoint, const Clock&
     return resolve(endpoint.host, endpoint.port, clock, limit);
   }
   if (endpoint.kind != Endpoint::Kind::unix_socket) {
-    return Error{ErrorCode::internal, "no server to connect to but a way to one"};
+    return Error{ErrorCode::internal, "this endpoint only leads to a server"};
   }
   if (endpoint.kind == Endpoint::Kind::sentinel) {
     return Error{ErrorCode::internal, "sentinels have to be asked before their master is connected to"};
   }
   if (!fits_socket_address(endpoint.path)) {
-    return Error{ErrorCode::config, "a unix socket's path can have 107 bytes at most"};
+    return Error{ErrorCode::config, socket_path_too_long()};
   }
   const sockaddr_un unix_address = socket_address(endpoint.path);
   Address address{.length = sizeof unix_address};
@@ -150,12 +149,12 @@ Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& 
   const auto addresses = addresses_of(endpoint, clock, limit);
   if (!addresses) {
     const Error& why = addresses.error();
-    return why.fault == ErrorCode::interrupted ? why
-                                               : Error{why.fault, "cannot reach " + endpoint.shown() + ": " + why.text};
+    return why.code == ErrorCode::interrupted ? why
+                                              : Error{why.code, "cannot reach " + endpoint.shown() + ": " + why.text};
   }
   Attempt attempt = connect_to_any(*addresses, clock, limit);
   if (attempt.error != 0) {
-    return unreached(endpoint, attempt.error, elapsed(clock, start, limit));
+    return cannot_reach(endpoint, attempt.error, elapsed(clock, start, limit));
   }
   return std::move(attempt.socket);
 }

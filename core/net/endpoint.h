@@ -12,9 +12,9 @@ namespace rlock {
 
 // PEM files, read anew for each connection.
 struct TlsFiles {
-  std::string authorities;  // whom we trust; empty: those whom the system trusts
-  std::string certificate;  // of ours, with its chain; empty: none
-  std::string key;          // of that certificate; empty: it is in the same file
+  std::string authorities;  // trusted CA certificates; empty: those that the system trusts
+  std::string certificate;  // of the client, with its chain; empty: none
+  std::string key;          // of that certificate; empty: in the same file
 };
 
 struct HostPort {
@@ -24,10 +24,10 @@ struct HostPort {
 };
 std::string show(const HostPort& at);  // as a URL has it: "[::1]:6379"
 
-// Who knows where a server is. User, password and TLS are theirs, not the server's.
+// The sentinels of a master. User, password and TLS are for the sentinels, not for the master.
 struct Sentinels {
   std::vector<HostPort> hosts;  // at least one
-  std::string master;           // the name by which they know it
+  std::string master;           // the name of the master
   std::string user;
   std::string password;
   std::optional<TlsFiles> tls;
@@ -44,10 +44,10 @@ struct Endpoint {
   std::vector<HostPort> nodes;     // cluster: some of them, one at least
   std::string user;                // percent-decoded; empty: the default user
   std::string password;            // percent-decoded; empty: none
-  std::string password_file;       // where it was read, and is again when the server refuses it
+  std::string password_file;       // the file of the password, which is read again when the server refuses it
   unsigned db = 0;
   std::optional<TlsFiles> tls;  // rediss://, rediss+cluster://; rediss+sentinel://: for the master
-  bool must_be_master = false;  // tcp: who says that it is a replica is not what was meant
+  bool must_be_master = false;  // tcp: a replica is refused
   Sentinels sentinels;          // sentinel: instead of host and port
 
   // The URL without user and password: the only form that is ever printed or handed to the job.

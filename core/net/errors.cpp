@@ -13,14 +13,14 @@ namespace {
 
 struct Rule {
   std::string_view start;  // of the server's text, whole words
-  ErrorCode fault;
+  ErrorCode code;
   std::string_view advice;
 };
 
 constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
 constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
 
-constexpr std::string_view is_a_node = "it is one node of a cluster: use -S ";
+constexpr std::string_view is_a_node = "it is a node of a cluster: use -S ";
 
 constexpr Rule rules[] = {
     {"LOADING", ErrorCode::unfit, "wait until it has loaded its data"},
@@ -58,8 +58,8 @@ bool begins_with_words(std::string_view text, std::string_view words)
 
 bool is_code_letter(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Redis 6.2 puts an error inside a script behind its place, `...: @user_script: 1: -CODE text`, and
-// a denial there has no code at all. Only such a text is searched: others may quote a key.
+// Redis 6.2 puts the line before the error of a script, `...: @user_script: 1: -CODE text`, and a denial there has no
+// code. Only such texts are searched, because others may quote a key.
 std::string_view unwrapped(std::string_view text)
 {
   if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
@@ -79,23 +79,23 @@ std::string_view unwrapped(std::string_view text)
   return text;
 }
 
-// `@user_script:12` in it, after the name of the function on Redis 6.2; 0: there is none.
+// The number in `@user_script:12`, which follows the name of the function on Redis 6.2; 0: there is none.
 int script_line(std::string_view text)
 {
-  constexpr std::string_view place = "@user_script:";
-  const auto at = text.rfind(place);
+  constexpr std::string_view marker = "@user_script:";
+  const auto at = text.rfind(marker);
   if (at == std::string_view::npos) {
     return 0;
   }
-  text.remove_prefix(at + place.size());
-  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));  // 6.2 once more has a blank there
+  text.remove_prefix(at + marker.size());
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ')));  // Redis 6.2 has a blank there
   int line = 0;
   std::from_chars(text.data(), text.data() + text.size(), line);
   return line;
 }
 
-// The first sentence, without the script's place and without the arguments, an owner's id among
-// them, that some texts quote.
+// The first sentence, without the line in the script and without the arguments that some texts quote: an owner's id may
+// be among them.
 std::string shortened(std::string_view text)
 {
   constexpr std::size_t max_size = 160;
@@ -112,7 +112,7 @@ std::string shortened(std::string_view text)
   return printable(text) + (cut ? "..." : "");
 }
 
-// The node's own address, where it has one.
+// The URL of the cluster by the address of this node.
 std::string completion(const Rule& rule, std::string_view where)
 {
   if (rule.advice != is_a_node) {
@@ -129,17 +129,17 @@ Error error_from_reply(std::string_view text, std::string_view where)
 {
   const int line = script_line(text);
   text = unwrapped(text);
-  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // what a request of many words meets
+  if (begins_with_words(text, "ERR Protocol error: unauthenticated")) {  // the answer to a request of many words
     text = "NOAUTH Authentication required";
   }
   const auto* const rule = std::find_if(std::begin(rules), std::end(rules),
                                         [text](const Rule& each) { return begins_with_words(text, each.start); });
-  const std::string said = std::string(where) + " says: " + shortened(text);
+  const std::string message = std::string(where) + " says: " + shortened(text);
   if (rule == std::end(rules)) {
-    return {ErrorCode::internal, said};
+    return {ErrorCode::internal, message};
   }
-  return {rule->fault, said + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
-          rule->fault == ErrorCode::refused ? line : 0};
+  return {rule->code, message + " (" + std::string(rule->advice) + completion(*rule, where) + ")",
+          rule->code == ErrorCode::refused ? line : 0};
 }
 
 bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }

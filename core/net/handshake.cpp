@@ -54,11 +54,11 @@ bool is_unknown_command(const Reply& reply)
   return reply.is_error() && reply.text.starts_with("ERR unknown command");
 }
 
-// The server's own words are not shown here: some quote the request, and the password is in it.
+// The text of the server is not shown, because some texts quote the request with its password.
 Error login_failed(const Reply& reply, const std::string& where)
 {
   Error error = error_from_reply(reply.text, where);
-  if (error.fault == ErrorCode::unfit) {
+  if (error.code == ErrorCode::unfit) {
     return error;
   }
   return {ErrorCode::refused, where +
@@ -69,7 +69,7 @@ Error login_failed(const Reply& reply, const std::string& where)
 Error select_failed(const Reply& reply, const Endpoint& endpoint)
 {
   Error error = error_from_reply(reply.text, endpoint.shown());
-  const bool no_such_db = error.fault == ErrorCode::config || error.fault == ErrorCode::internal;
+  const bool no_such_db = error.code == ErrorCode::config || error.code == ErrorCode::internal;
   if (!no_such_db) {
     return error;
   }
@@ -79,7 +79,7 @@ Error select_failed(const Reply& reply, const Endpoint& endpoint)
                                  " (0 is always there; its `databases` setting has their number)"};
 }
 
-// HELLO tells it, to a user without any rights too; before Redis 6 there is ROLE.
+// HELLO tells the role, also to a user without any rights. Before Redis 6 there is only ROLE.
 std::string_view role_in(const Reply& hello)
 {
   for (std::size_t i = 0; i + 1 < hello.elements.size(); i += 2) {
@@ -90,7 +90,7 @@ std::string_view role_in(const Reply& hello)
   return {};
 }
 
-Result<Done> be_a_master(Connection& connection, const Reply& hello, const CallLimits& limit)
+Result<Done> check_master(Connection& connection, const Reply& hello, const CallLimits& limit)
 {
   std::string role(role_in(hello));
   if (role.empty()) {
@@ -110,7 +110,7 @@ Result<Done> be_a_master(Connection& connection, const Reply& hello, const CallL
   return Error{ErrorCode::unfit, connection.where() + " says that it is a " + printable(role) + " and no master"};
 }
 
-Result<Done> introduce_ourselves(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
+Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
   const bool logs_in = !endpoint.user.empty() || !endpoint.password.empty();
   const std::string db = std::to_string(endpoint.db);
@@ -137,10 +137,10 @@ Result<Done> introduce_ourselves(Connection& connection, const Endpoint& endpoin
   if (endpoint.db != 0 && replies->back().is_error()) {
     return select_failed(replies->back(), endpoint);
   }
-  return endpoint.must_be_master ? be_a_master(connection, replies->front(), limit) : Done{};
+  return endpoint.must_be_master ? check_master(connection, replies->front(), limit) : Done{};
 }
 
-// Passwords are rotated while jobs run.
+// The password may be changed while jobs run.
 std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 {
   if (endpoint.password_file.empty()) {
@@ -159,12 +159,12 @@ std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 
 Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
-  const auto met = introduce_ourselves(connection, endpoint, limit);
-  if (met || met.error().fault != ErrorCode::refused) {
-    return met;
+  const auto done = log_in(connection, endpoint, limit);
+  if (done || done.error().code != ErrorCode::refused) {
+    return done;
   }
   const auto changed = with_new_password(endpoint);
-  return changed ? introduce_ourselves(connection, *changed, limit) : met;
+  return changed ? log_in(connection, *changed, limit) : done;
 }
 
 }  // namespace rlock

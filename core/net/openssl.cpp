@@ -11,7 +11,7 @@
 namespace rlock {
 namespace {
 
-// That of the headers, for the types are theirs.
+// The version of the headers, because the types come from them.
 #define RLOCK_TEXT_OF(number) #number
 #define RLOCK_LIBRARY(version) "libssl.so." RLOCK_TEXT_OF(version)
 constexpr const char* library = RLOCK_LIBRARY(OPENSSL_SHLIB_VERSION);
@@ -24,7 +24,7 @@ std::optional<OpenSsl> load()
   }
   OpenSsl loaded{};
   bool complete = true;
-  // What libcrypto has is found too: libssl needs it, and dlsym looks there.
+  // dlsym also finds the functions of libcrypto, because libssl depends on it.
 #define RLOCK_LOAD(name)                                                     \
   loaded.name = reinterpret_cast<decltype(&::name)>(::dlsym(handle, #name)); \
   complete = complete && loaded.name != nullptr;

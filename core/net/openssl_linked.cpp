@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of openssl.cpp where the program is linked statically and can load nothing.
+// Instead of openssl.cpp where the program is linked statically and cannot load a library.
 #include "net/openssl.h"
 
 namespace rlock {

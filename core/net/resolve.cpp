@@ -43,27 +43,27 @@ Lookup look_up(const std::string& host, std::uint16_t port, int flags)
   return found;
 }
 
-// Shared by the one who asks and the thread that looks; whoever is last clears it away.
-struct Desk {
+// Shared by the caller and the lookup thread, and freed by the last of them.
+struct PendingLookup {
   StopSource done;
   std::mutex mutex;
   Lookup lookup;  // guarded by mutex
 };
 
-// The thread is left alone when the time is over: nothing can end a getaddrinfo early.
-Result<std::shared_ptr<Desk>> look_up_aside(const std::string& host, std::uint16_t port)
+// The thread is detached, because nothing can end a getaddrinfo early. PendingLookup keeps its result.
+Result<std::shared_ptr<PendingLookup>> start_lookup(const std::string& host, std::uint16_t port)
 {
   try {
-    auto desk = std::make_shared<Desk>();
-    std::thread([desk, host, port] {
+    auto pending = std::make_shared<PendingLookup>();
+    std::thread([pending, host, port] {
       Lookup lookup = look_up(host, port, 0);
       {
-        const std::lock_guard guard(desk->mutex);
-        desk->lookup = std::move(lookup);
+        const std::lock_guard guard(pending->mutex);
+        pending->lookup = std::move(lookup);
       }
-      desk->done.request();
+      pending->done.request();
     }).detach();
-    return desk;
+    return pending;
   } catch (const std::system_error& error) {
     return Error{ErrorCode::os, "cannot look up a host: " + os_text(error.code().value())};
   }
@@ -91,22 +91,22 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   }
 
   const Instant start = clock.now();
-  const auto desk = look_up_aside(host, port);
-  if (!desk) {
-    return desk.error();
+  const auto pending = start_lookup(host, port);
+  if (!pending) {
+    return pending.error();
   }
-  switch (wait_for((*desk)->done.token().fd(), POLLIN, clock, limit)) {
+  switch (wait_for((*pending)->done.token().fd(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
     case Waited::late:
       return Error{ErrorCode::unreachable,
                    "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
     case Waited::ready: break;
   }
-  const std::lock_guard guard((*desk)->mutex);
-  if ((*desk)->lookup.code != 0) {
-    return unresolved((*desk)->lookup);
+  const std::lock_guard guard((*pending)->mutex);
+  if ((*pending)->lookup.code != 0) {
+    return unresolved((*pending)->lookup);
   }
-  return std::move((*desk)->lookup.addresses);
+  return std::move((*pending)->lookup.addresses);
 }
 
 }  // namespace rlock

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's addresses within a Limit, of which getaddrinfo(3) knows nothing. Private to wire.
+// The addresses of a host, with a deadline, which getaddrinfo(3) does not have. Private to net.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/result.h"
-#include "base/stop.h"
 
 #include <cstdint>
 #include <string>
@@ -21,8 +21,7 @@ struct Address {
   [[nodiscard]] int family() const { return bytes.ss_family; }
 };
 
-// At least one address, in the order to try them. Errors say what is wrong with the name, not whose
-// it is: "no such host".
+// At least one address, in the order in which to try them. The text of an Error lacks the host: "no such host".
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
                                      const CallLimits& limit);
 

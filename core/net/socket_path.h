@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path as the address of a unix socket. Private to wire.
+// A path as the address of a unix socket. Private to net and server.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include <sys/socket.h>
@@ -10,8 +12,15 @@
 
 namespace rlock {
 
-// With its final zero byte, which some servers' getsockname needs.
-inline bool fits_socket_address(std::string_view path) { return path.size() < sizeof(sockaddr_un::sun_path); }
+// In bytes. Less by one than the address has, because the getsockname of some servers needs a final zero byte.
+constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
+
+inline bool fits_socket_address(std::string_view path) { return path.size() <= longest_socket_path; }
+
+inline std::string socket_path_too_long()
+{
+  return "the path of a unix socket can have " + std::to_string(longest_socket_path) + " bytes at most";
+}
 
 // `path` must fit.
 inline sockaddr_un socket_address(std::string_view path)

@@ -15,7 +15,7 @@
 namespace rlock {
 namespace {
 
-// OpenSSL would ask for it on the terminal, in the middle of somebody's job.
+// Otherwise OpenSSL would ask for the passphrase on the terminal of the job.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 bool is_address(const std::string& host)
@@ -31,7 +31,7 @@ int size_of(std::string_view bytes)
   return static_cast<int>(std::min(bytes.size(), most));
 }
 
-// The reasons of OpenSSL for what the server said are 1000 and the number of the alert (RFC 8446, 6).
+// The reason codes of OpenSSL for an alert of the server are 1000 plus the number of the alert (RFC 8446, 6).
 constexpr int alert_reason = 1000;
 constexpr int handshake_failure = alert_reason + 40;
 constexpr int bad_certificate_alert = alert_reason + 42;
@@ -63,7 +63,7 @@ Result<Tls> Tls::open(const Endpoint& endpoint)
   (*library)->SSL_CTX_ctrl(context.get(), SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   (*library)->SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   (*library)->SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  for (const auto& done : {tls.trust(context.get(), files), tls.introduce(context.get(), files)}) {
+  for (const auto& done : {tls.trust(context.get(), files), tls.use_client_certificate(context.get(), files)}) {
     if (!done) {
       return done.error();
     }
@@ -78,7 +78,7 @@ Result<Done> Tls::trust(SSL_CTX* context, const TlsFiles& files) const
 {
   m_library->ERR_clear_error();
   if (files.authorities.empty()) {
-    m_library->SSL_CTX_set_default_verify_paths(context);  // none there: then no certificate is good
+    m_library->SSL_CTX_set_default_verify_paths(context);  // if there are none, no certificate is valid
     return Done{};
   }
   return m_library->SSL_CTX_load_verify_file(context, files.authorities.c_str()) == 1
@@ -86,7 +86,7 @@ Result<Done> Tls::trust(SSL_CTX* context, const TlsFiles& files) const
              : bad_file("--cacert", files.authorities);
 }
 
-Result<Done> Tls::introduce(SSL_CTX* context, const TlsFiles& files) const
+Result<Done> Tls::use_client_certificate(SSL_CTX* context, const TlsFiles& files) const
 {
   if (files.certificate.empty()) {
     return Done{};
@@ -103,7 +103,7 @@ Result<Done> Tls::introduce(SSL_CTX* context, const TlsFiles& files) const
   return Done{};
 }
 
-// To be sure of whom we talk to takes both: a chain that we trust, and in it the name that was asked for.
+// Authenticates the server: its certificate must have a trusted chain and the name that the user gave.
 Result<Done> Tls::start(SSL_CTX* context)
 {
   m_session.reset(m_library->SSL_new(context));
@@ -126,7 +126,7 @@ Result<Done> Tls::start(SSL_CTX* context)
   return named ? Result<Done>(Done{}) : failed();
 }
 
-Result<bool> Tls::shake_hands()
+Result<bool> Tls::handshake()
 {
   m_library->ERR_clear_error();
   const int done = m_library->SSL_do_handshake(m_session.get());
@@ -143,13 +143,13 @@ std::optional<std::chrono::days> Tls::certificate_left() const
 {
   const X509* const certificate = m_library->SSL_get0_peer_certificate(m_session.get());
   int days = 0, seconds = 0;
-  const bool told =
+  const bool known =
       certificate != nullptr &&
       m_library->ASN1_TIME_diff(&days, &seconds, nullptr, m_library->X509_get0_notAfter(certificate)) == 1;
-  return told ? std::optional(std::chrono::days(days)) : std::nullopt;
+  return known ? std::optional(std::chrono::days(days)) : std::nullopt;
 }
 
-Result<Done> Tls::seal(std::string_view plain)
+Result<Done> Tls::encrypt(std::string_view plain)
 {
   while (!plain.empty()) {
     m_library->ERR_clear_error();
@@ -171,9 +171,9 @@ std::string Tls::to_send()
   return bytes;
 }
 
-void Tls::take_in(std::string_view received) { m_library->BIO_write(m_received, received.data(), size_of(received)); }
+void Tls::add_received(std::string_view bytes) { m_library->BIO_write(m_received, bytes.data(), size_of(bytes)); }
 
-Result<std::string> Tls::unseal()
+Result<std::string> Tls::decrypt()
 {
   std::string plain;
   std::array<char, 16384> bytes;  // NOLINT(*-member-init): SSL_read fills it
@@ -185,7 +185,7 @@ Result<std::string> Tls::unseal()
       continue;
     }
     const int why = m_library->SSL_get_error(m_session.get(), count);
-    // After a polite end the socket ends too, and who reads it says so.
+    // After close_notify the socket ends too, and the reader of the socket reports that.
     if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_ZERO_RETURN || !plain.empty()) {
       return plain;
     }
@@ -201,15 +201,15 @@ Error Tls::failed() const
   }
   const int code = ERR_GET_REASON(m_library->ERR_peek_error());
   if (code == certificate_required) {
-    return {ErrorCode::refused, m_where + " wants a certificate of ours (give --cert and --tls-key)"};
+    return {ErrorCode::refused, m_where + " wants a client certificate (give --cert and --tls-key)"};
   }
   if (code >= bad_certificate_alert && code <= access_denied) {
-    return {ErrorCode::refused, m_where + " does not accept our certificate: " + reason() +
+    return {ErrorCode::refused, m_where + " does not accept the client certificate: " + reason() +
                                     " (--cert must be one that the server's CA has signed)"};
   }
   if (code == handshake_failure) {
     return {ErrorCode::refused, m_where +
-                                    " refused the TLS handshake (if it wants a certificate of ours: "
+                                    " refused the TLS handshake (if it wants a client certificate: "
                                     "--cert and --tls-key)"};
   }
   return {ErrorCode::unfit, "TLS with " + m_where + " failed: " + reason()};
@@ -231,8 +231,8 @@ Error Tls::bad_certificate(long why) const
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return {ErrorCode::unfit, text + "is signed by nobody we trust (name the file of its CA with --cacert)"};
-    default: return {ErrorCode::unfit, text + "is no good: " + m_library->X509_verify_cert_error_string(why)};
+      return {ErrorCode::unfit, text + "is not signed by a trusted CA (name the file of its CA with --cacert)"};
+    default: return {ErrorCode::unfit, text + "is invalid: " + m_library->X509_verify_cert_error_string(why)};
   }
 }
 

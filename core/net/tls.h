@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS without a socket: what to send and what came, as bytes. So nothing here waits, nothing can
-// raise SIGPIPE, and what has been decrypted never hides from who polls the socket. Private to wire.
+// TLS without a socket: the caller sends and receives the bytes. So nothing here waits or raises SIGPIPE, and no
+// decrypted bytes are left in a buffer while the caller polls the socket. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -15,25 +15,25 @@
 
 namespace rlock {
 
-// Not thread-safe; may move between threads. After an Error it is useless.
+// Not thread-safe; may move between threads. Useless after an Error.
 class Tls {
  public:
-  // Reads the files that the endpoint names, anew each time: what was renewed meanwhile counts.
-  // ErrorCode::config when one of them is no good, or there is no OpenSSL.
+  // Reads the files that the endpoint names each time, because they may have been renewed. ErrorCode::config: a file is
+  // invalid, or there is no OpenSSL.
   static Result<Tls> open(const Endpoint& endpoint);
 
-  // Goes as far as it can; true when it is done. The server is then the one that was meant.
-  //   unfit    its certificate is no good, or TLS is not what it speaks as we do
-  //   refused  it does not accept our certificate, or wants one
-  Result<bool> shake_hands();
+  // Continues the handshake with the bytes received so far. True: it is complete, and the server is authenticated.
+  //   unfit    the server's certificate is invalid, or the server and rlock have no TLS version or cipher in common
+  //   refused  the server does not accept the client certificate, or wants one
+  Result<bool> handshake();
 
-  // Until the server's certificate expires, by this host's clock; known when the hands are shaken.
+  // Until the server's certificate expires, by this host's clock; known after the handshake.
   [[nodiscard]] std::optional<std::chrono::days> certificate_left() const;
 
-  Result<Done> seal(std::string_view plain);  // to_send has it then
-  std::string to_send();                      // empty: nothing
-  void take_in(std::string_view received);
-  Result<std::string> unseal();  // empty: more has to come
+  Result<Done> encrypt(std::string_view plain);  // to_send() returns the result
+  std::string to_send();                         // empty: nothing to send
+  void add_received(std::string_view bytes);
+  Result<std::string> decrypt();  // of the received bytes; empty: more are needed
 
  private:
   struct Free {
@@ -45,7 +45,7 @@ class Tls {
 
   Tls(const OpenSsl* library, const Endpoint& endpoint);
   Result<Done> trust(SSL_CTX* context, const TlsFiles& files) const;
-  Result<Done> introduce(SSL_CTX* context, const TlsFiles& files) const;
+  Result<Done> use_client_certificate(SSL_CTX* context, const TlsFiles& files) const;
   Result<Done> start(SSL_CTX* context);
   [[nodiscard]] Error failed() const;
   [[nodiscard]] Error bad_certificate(long why) const;
@@ -56,7 +56,7 @@ class Tls {
   std::string m_host;
   std::string m_where;
   std::unique_ptr<SSL, Free> m_session;
-  BIO* m_received = nullptr;  // both are the session's
+  BIO* m_received = nullptr;  // both are owned by the session
   BIO* m_to_send = nullptr;
 };
 

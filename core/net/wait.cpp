@@ -20,7 +20,7 @@ Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limi
                      {.fd = limit.stop.fd(), .events = POLLIN, .revents = 0}};
     const int ready = ::poll(wait, 2, poll_timeout(now, limit.deadline));
     if (ready < 0) {
-      continue;  // EINTR: a signal is nobody's answer
+      continue;  // EINTR
     }
     if (wait[0].revents != 0) {
       return Waited::ready;
@@ -36,7 +36,7 @@ Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limi
 
 Error interrupted() { return {ErrorCode::interrupted, "interrupted"}; }
 
-Error cut_off(const std::string& where)
+Error connection_lost(const std::string& where)
 {
   return {ErrorCode::unreachable, "lost the connection to " + where + " between two requests that belong together"};
 }

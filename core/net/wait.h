@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One wait for one descriptor, within a Limit, and the words for what came of it. Private to wire.
+// Waits for one descriptor, and the errors and texts that follow from a wait. Private to net and server.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/result.h"
-#include "base/stop.h"
 
 #include <string>
 
@@ -11,17 +11,17 @@ namespace rlock {
 
 enum class Waited { ready, late, stopped };
 
-// Ready goes before stopped: an answer that has come is worth more than the wish to wait no longer.
-// A deadline that has passed still gets one look.
+// Ready goes before stopped, so that an answer that has arrived is not lost. After the deadline there is still one
+// look.
 Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit);
 
 Error interrupted();
-Error cut_off(const std::string& where);  // for Transport::follow_up
+Error connection_lost(const std::string& where);  // for Transport::follow_up
 
-// The time since `start`, no longer than the limit gave, as people round it: "5s", "50ms".
+// The time since `start`, at most until the deadline, rounded for people: "5s", "50ms".
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);
 
-// The system's text for an errno, in lower case as all of ours.
+// The system's text for an errno, in lower case like all messages of rlock.
 std::string os_text(int error);
 
 }  // namespace rlock

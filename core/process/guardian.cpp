@@ -143,8 +143,8 @@ void run_guardian(GuardianTask task)
   ::setpgid(0, 0);  // out of the runner's group
 
   guard_job(task, group, inherited);
-  step_aside();
-  give_way();  // to the runner
+  use_batch_scheduling();
+  yield_core();  // to the runner
   ::_exit(0);
 }
 

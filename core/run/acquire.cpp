@@ -23,7 +23,7 @@
 namespace rlock {
 namespace {
 
-Error in_option(const Error& error, const char* fix) { return {error.fault, "--pid: " + error.text + fix}; }
+Error in_option(const Error& error, const char* fix) { return {error.code, "--pid: " + error.text + fix}; }
 
 // Opened before the wait, because another process may get the number of the watched one while this process waits.
 Result<std::optional<PidFd>> open_watched(const AcquireRequest& request)
@@ -37,7 +37,7 @@ Result<std::optional<PidFd>> open_watched(const AcquireRequest& request)
   }
   auto watched = PidFd::open(request.watched->pid);
   if (!watched) {
-    return in_option(watched.error(), watched.error().fault == ErrorCode::usage ? " (try --pid $$)" : "");
+    return in_option(watched.error(), watched.error().code == ErrorCode::usage ? " (try --pid $$)" : "");
   }
   if (request.watched->on_lost == OnLost::stop && !watched->may_be_signalled()) {
     return Error{ErrorCode::usage, "--pid: no right to signal process " + std::to_string(request.watched->pid) +
@@ -237,7 +237,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
   const StopToken stop(stop_fd->get());
   auto store = open_store(request.server, context.clock, stop);
   if (!store) {
-    return store.error().fault == ErrorCode::interrupted ? interrupted(context) : store.error();
+    return store.error().code == ErrorCode::interrupted ? interrupted(context) : store.error();
   }
 
   const std::vector<LockSpec> specs = specs_of(request);

@@ -174,7 +174,7 @@ class Acquisition {
                         [&] { may_prepare ? prepare_job() : void(); });
       const auto outcome = session.acquire(m_policy, m_held.stop(), observer);
       if (!outcome) {
-        const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().fault);
+        const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().code);
         return server_was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {

@@ -84,7 +84,7 @@ class ForcedRelease {
       m_last = *revoked;
       return end_of_hold();
     }
-    if (!revoked && !is_passing(revoked.error().fault)) {
+    if (!revoked && !is_passing(revoked.error().code)) {
       return revoked.error();
     }
     if (m_request.revoked) {
@@ -117,7 +117,7 @@ class ForcedRelease {
       const auto found = send(step);
       if (!found) {
         const bool is_over = m_clock.now() >= m_heard_at + m_request.grace + m_request.server_timeout;
-        if (is_over || !is_passing(found.error().fault)) {
+        if (is_over || !is_passing(found.error().code)) {
           return found.error();
         }
         m_store.forget();

@@ -32,7 +32,7 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
 {
   auto store = open_store(m_request.server, m_context.clock, stop);
   if (!store) {
-    return store.error().fault == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
+    return store.error().code == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
   }
   if (m_request.once && (*store)->once_memory() == nullptr) {
     return not_offered("once", m_request.server.shown());

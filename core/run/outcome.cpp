@@ -118,11 +118,11 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock)
   return "the lock " + lock + " was lost: " + (why.empty() ? "it could not be renewed in time" : why);
 }
 
-ExitWith failure(ErrorCode fault, Compatibility compatibility)
+ExitWith failure(ErrorCode error, Compatibility compatibility)
 {
-  const bool no_command = fault == ErrorCode::not_found || fault == ErrorCode::not_executable;
+  const bool no_command = error == ErrorCode::not_found || error == ErrorCode::not_executable;
   const ExitCode code =
-      compatibility == Compatibility::flock && no_command ? ExitCode::unavailable : exit_code_of(fault);
+      compatibility == Compatibility::flock && no_command ? ExitCode::unavailable : exit_code_of(error);
   return {static_cast<int>(code)};
 }
 

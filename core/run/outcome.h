@@ -43,7 +43,7 @@ bool succeeded(const Ended& job);
 std::string loss_text(const LeaseEvent& event, const std::string& lock);
 
 // The exit code when the job did not run.
-ExitWith failure(ErrorCode fault, Compatibility compatibility);
+ExitWith failure(ErrorCode error, Compatibility compatibility);
 
 // A lost lock comes before every other result, because a job under a lost lock did not succeed. Of several locks the
 // message names the one whose loss is proven, or whose lease ended first.

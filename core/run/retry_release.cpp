@@ -27,7 +27,7 @@ Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& opt
     if (!failure || now + each <= options.give_up) {
       failure = released.error();
     }
-    if (!is_passing(released.error().fault)) {
+    if (!is_passing(released.error().code)) {
       return *failure;
     }
     forget_connection();

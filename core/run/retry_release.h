@@ -2,9 +2,9 @@
 // Releases a lock on a server that may not answer at once.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "base/stop.h"
 #include "lock/store.h"
 
 #include <functional>

@@ -22,7 +22,7 @@ constexpr Millis retry_pause{300};  // before the next attempt to acquire all lo
 
 RunEnd fail(const RunRequest& request, const RunContext& context, const Error& error)
 {
-  const ExitWith end = failure(error.fault, request.compatibility);
+  const ExitWith end = failure(error.code, request.compatibility);
   context.log.error(error.text, {.event = "failed", .exit_code = end.code});
   return end;
 }
@@ -132,7 +132,7 @@ class Run {
   std::optional<RunEnd> failed(const Error& error)
   {
     const bool is_over = m_policy.until && m_context.clock.now() >= *m_policy.until;
-    return m_server_was_there && is_passing(error.fault) && !is_over ? pause() : fail(m_request, m_context, error);
+    return m_server_was_there && is_passing(error.code) && !is_over ? pause() : fail(m_request, m_context, error);
   }
 
   // Of random length, because several callers may have failed at the same time.

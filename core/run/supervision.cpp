@@ -79,7 +79,7 @@ class Supervision {
       if (!job) {
         release();
         m_context.log.error(job.error().text, {.event = "failed"});
-        return failure(job.error().fault, m_request.compatibility);
+        return failure(job.error().code, m_request.compatibility);
       }
       m_gate_killed = false;
       while (!m_never_ran && !m_over && !m_gate_killed) {

@@ -48,7 +48,7 @@ struct Batch {
   HostPort node;
   std::vector<std::size_t> which;
   Connection* connection = nullptr;  // nullptr: the node could not be reached
-  Result<Done> fine = Done{};
+  Result<Done> state = Done{};
 };
 
 Result<std::vector<Batch>> batches_by_node(ClusterNodes& nodes, std::span<const Request> requests,
@@ -73,7 +73,7 @@ void send(Batch& batch, Connection& connection, std::span<const Request> request
 {
   batch.connection = &connection;
   for (const std::size_t i : batch.which) {
-    batch.fine = batch.fine ? connection.send(argv_of(requests[i]), limit) : batch.fine;
+    batch.state = batch.state ? connection.send(argv_of(requests[i]), limit) : batch.state;
   }
 }
 
@@ -86,8 +86,8 @@ Result<Reply> checked(Result<Reply> reply, const HostPort& node, const ClusterNo
   return reply;
 }
 
-// By request; missing: to be called alone, because its node could not be reached or has redirected it. After a failed request
-// the replies to the further ones are unknown: all of them are Errors.
+// By request; missing: to be called alone, because its node could not be reached or has redirected it. After a failed
+// request the replies to the further ones are unknown: all of them are Errors.
 void receive(Batch& batch, ClusterNodes& nodes, std::vector<std::optional<Result<Reply>>>& answers,
              const CallLimits& limit)
 {
@@ -95,14 +95,14 @@ void receive(Batch& batch, ClusterNodes& nodes, std::vector<std::optional<Result
     return;
   }
   for (const std::size_t i : batch.which) {
-    auto reply = batch.fine ? batch.connection->answer(limit) : Result<Reply>(batch.fine.error());
+    auto reply = batch.state ? batch.connection->answer(limit) : Result<Reply>(batch.state.error());
     if (reply && (redirection_in(*reply, batch.node) || is_try_again(*reply))) {
       continue;
     }
-    batch.fine = reply ? batch.fine : Result<Done>(reply.error());
+    batch.state = reply ? batch.state : Result<Done>(reply.error());
     answers[i] = checked(std::move(reply), batch.node, nodes);
   }
-  if (!batch.fine) {
+  if (!batch.state) {
     nodes.distrust(batch.node);
   }
 }
@@ -132,7 +132,7 @@ class Subscriber {
       }
       const auto receiver = receiver_at(*node);
       if (!receiver) {
-        const bool may_be_replaced = is_passing(receiver.error().fault) && unreachable.insert(*node).second;
+        const bool may_be_replaced = is_passing(receiver.error().code) && unreachable.insert(*node).second;
         m_nodes.distrust(*node);
         if (may_be_replaced) {
           continue;
@@ -185,7 +185,7 @@ class Subscriber {
     if (!connection) {
       return connection.error();
     }
-    m_receivers.all.emplace_back(*std::move(connection), Hearing::sharded);
+    m_receivers.all.emplace_back(*std::move(connection), ChannelKind::sharded);
     return m_receivers.by_node[node] = m_receivers.all.size() - 1;
   }
 
@@ -233,7 +233,7 @@ Result<Reply> Cluster::call(std::string_view route_key, std::span<const std::str
 Result<Reply> Cluster::follow_up(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
 {
   Connection* const connection = m_last ? m_nodes.connection_if_open(*m_last) : nullptr;
-  return connection != nullptr ? final_reply(connection->call(argv, limit), *m_last) : cut_off(m_nodes.shown());
+  return connection != nullptr ? final_reply(connection->call(argv, limit), *m_last) : connection_lost(m_nodes.shown());
 }
 
 std::vector<Result<Reply>> Cluster::call_each(std::span<const Request> requests, const CallLimits& limit)

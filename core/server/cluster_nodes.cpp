@@ -60,7 +60,7 @@ Result<Connection*> ClusterNodes::connection_to(const HostPort& node, const Call
 Result<Connection*> ClusterNodes::reach(HostPort& node, std::string_view key, const CallLimits& limit)
 {
   const auto connection = connection_to(node, half_of(limit, m_clock));
-  if (connection || !is_passing(connection.error().fault)) {
+  if (connection || !is_passing(connection.error().code)) {
     return connection;
   }
   distrust(node);
@@ -147,13 +147,13 @@ Result<Done> ClusterNodes::fetch_map(const CallLimits& limit)
       return Done{};
     }
     last = map.error();
-    if (!is_passing(last->fault)) {
+    if (!is_passing(last->code)) {
       return *last;
     }
     distrust(node);
   }
   const bool several = nodes.size() > 1;
-  return Error{last->fault, (several ? "no node of " + shown() + " answers, the last one: " : "") + last->text};
+  return Error{last->code, (several ? "no node of " + shown() + " answers, the last one: " : "") + last->text};
 }
 
 Result<SlotMap> ClusterNodes::ask_for_map(const HostPort& node, const CallLimits& limit)

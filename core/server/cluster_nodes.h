@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that was asked. The slot map is
-// fetched on the first use, corrected by redirections, and fetched from another node after a failure.
+// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that was asked. The slot
+// map is fetched on the first use, corrected by redirections, and fetched from another node after a failure.
 #pragma once
 
 #include "net/connection.h"
@@ -21,8 +21,8 @@ class ClusterNodes {
   // `cluster` is of Kind::cluster; `clock` must outlive it.
   ClusterNodes(Endpoint cluster, const Clock& clock);
 
-  // The master of the key's slot as far as it is known; else any node, which redirects the request. An empty key: any node.
-  // ErrorCode::config: this is no cluster.
+  // The master of the key's slot as far as it is known; else any node, which redirects the request. An empty key: any
+  // node. ErrorCode::config: this is no cluster.
   Result<HostPort> owner_of(std::string_view key, const CallLimits& limit);
 
   // An open connection to the node. It stays valid until the node is distrusted or forget() is called.

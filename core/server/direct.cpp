@@ -18,7 +18,7 @@ Result<Reply> Direct::call(std::string_view, std::span<const std::string_view> a
 
 Result<Reply> Direct::follow_up(std::string_view, std::span<const std::string_view> argv, const CallLimits& limit)
 {
-  return m_connection ? exchange(argv, limit) : cut_off(m_server.shown());
+  return m_connection ? exchange(argv, limit) : connection_lost(m_server.shown());
 }
 
 Result<Reply> Direct::exchange(std::span<const std::string_view> argv, const CallLimits& limit)
@@ -32,17 +32,17 @@ Result<Reply> Direct::exchange(std::span<const std::string_view> argv, const Cal
 
 std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
-  Result<Done> fine = connect(limit);
+  Result<Done> state = connect(limit);
   for (const Request& request : requests) {
     const std::vector<std::string_view> argv(request.words.begin(), request.words.end());
-    fine = fine ? m_connection->send(argv, limit) : fine;
+    state = state ? m_connection->send(argv, limit) : state;
   }
   std::vector<Result<Reply>> answers;
   while (answers.size() < requests.size()) {
-    answers.push_back(fine ? checked(m_connection->answer(limit)) : Result<Reply>(fine.error()));
-    fine = fine && !answers.back() ? Result<Done>(answers.back().error()) : fine;
+    answers.push_back(state ? checked(m_connection->answer(limit)) : Result<Reply>(state.error()));
+    state = state && !answers.back() ? Result<Done>(answers.back().error()) : state;
   }
-  if (!fine) {
+  if (!state) {
     forget();
   }
   return answers;
@@ -71,8 +71,8 @@ Result<Done> Direct::connect_to(Endpoint endpoint, const CallLimits& limit)
   return Done{};
 }
 
-// The caller drops the connection after an Error: the server's name may lead to another server by now, for example from a
-// replica to the master.
+// The caller drops the connection after an Error: the server's name may lead to another server by now, for example from
+// a replica to the master.
 Result<Reply> Direct::checked(Result<Reply> reply) const
 {
   if (reply && reply->is_error() && !is_unknown_script(reply->text)) {

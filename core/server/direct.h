@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport over one connection to one server: connects at the first call and again after a failure. Local and Sentinel are
-// Directs that look for their server before each connection.
+// A Transport over one connection to one server: connects at the first call and again after a failure. Local and
+// Sentinel are Directs that look for their server before each connection.
 #pragma once
 
 #include "net/connection.h"

@@ -15,10 +15,10 @@
 namespace rlock {
 namespace {
 
-constexpr Millis soon{250};
+constexpr Millis check_timeout{250};  // of still_names, at most
 constexpr Millis least_patience{50};
 
-// 0 where it is not told, to a user without the right to SENTINEL MASTER for one.
+// 0: the sentinel does not tell it, for example because the user may not call SENTINEL MASTER.
 std::uint64_t epoch_in(const Reply& fields)
 {
   std::uint64_t epoch = 0;
@@ -31,9 +31,9 @@ std::uint64_t epoch_in(const Reply& fields)
   return epoch;
 }
 
-Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
+Error sentinel_error(const Error& error, const std::string& where)
 {
-  if (error.fault == ErrorCode::refused) {
+  if (error.code == ErrorCode::refused) {
     return {ErrorCode::refused,
             "the sentinel " + where +
                 " wants another user or password (sentinel_username= and "
@@ -42,7 +42,7 @@ Error no_answer_of_a_sentinel(const Error& error, const std::string& where)
   return error;
 }
 
-// The newest knowledge, and among equals the most common; nullptr: none knows.
+// The answer with the greatest epoch, and among equal ones the most common; nullptr: no sentinel knows the master.
 SentinelReply* best_of(std::vector<Result<SentinelReply>>& answers)
 {
   SentinelReply* best = nullptr;
@@ -71,13 +71,14 @@ bool has_value(const Replies<Result<SentinelReply>>& replies)
 
 Discovery::Discovery(const Endpoint& endpoint, const Clock& clock) : m_endpoint(endpoint), m_clock(&clock) {}
 
-// What get-master-addr-by-name says is ahead of SENTINEL MASTER while a fail-over comes to its end.
+// Both commands are sent, because at the end of a fail-over GET-MASTER-ADDR-BY-NAME knows the new master before
+// SENTINEL MASTER.
 Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit) const
 {
   const std::string& name = m_endpoint.sentinels.master;
   auto sentinel = Connection::open(sentinel_at(m_endpoint, at), *m_clock, limit);
   if (!sentinel) {
-    return no_answer_of_a_sentinel(sentinel.error(), show(at));
+    return sentinel_error(sentinel.error(), show(at));
   }
   std::array<Reply, 2> replies;
   for (const std::string_view question : {"GET-MASTER-ADDR-BY-NAME", "MASTER"}) {
@@ -96,9 +97,10 @@ Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit
   if (replies[0].is_error()) {
     const bool is_none = replies[0].text.starts_with("ERR unknown command");
     return is_none ? Error{ErrorCode::config, sentinel->where() + " is no sentinel (their port is 26379 as a rule)"}
-                   : no_answer_of_a_sentinel(error_from_reply(replies[0].text, sentinel->where()), show(at));
+                   : sentinel_error(error_from_reply(replies[0].text, sentinel->where()), show(at));
   }
-  return SentinelReply{.sentinel = *std::move(sentinel), .master = named_in(replies[0]), .epoch = epoch_in(replies[1])};
+  return SentinelReply{
+      .sentinel = *std::move(sentinel), .master = master_address_in(replies[0]), .epoch = epoch_in(replies[1])};
 }
 
 // One good answer is enough; the other sentinels get twice the time that this one took.
@@ -127,13 +129,13 @@ try {
   if (SentinelReply* const best = best_of(answers)) {
     return FoundMaster{.endpoint = server_at(m_endpoint, *best->master), .sentinel = std::move(best->sentinel)};
   }
-  return limit.stop.requested() ? interrupted() : nobody_knows(answers);
+  return limit.stop.requested() ? interrupted() : no_master_known(answers);
 } catch (const std::system_error& refused) {
   return Error{ErrorCode::os, "cannot ask several sentinels at once: " + refused.code().message()};
 }
 
-// What needs somebody's hand goes before what may pass.
-Error Discovery::nobody_knows(const Answers& answers) const
+// An error that the user must correct goes before one that may pass.
+Error Discovery::no_master_known(const Answers& answers) const
 {
   const std::string where = m_endpoint.shown();
   const Error* worst = nullptr;
@@ -143,25 +145,24 @@ Error Discovery::nobody_knows(const Answers& answers) const
                                      " (its name is the one in their `sentinel monitor`)"};
     }
     const Error& error = answer.error();
-    if (worst == nullptr || (is_passing(worst->fault) && !is_passing(error.fault))) {
+    if (worst == nullptr || (is_passing(worst->code) && !is_passing(error.code))) {
       worst = &error;
     }
   }
-  return is_passing(worst->fault)
-             ? Error{worst->fault, "no sentinel of " + where + " answers; the first: " + worst->text}
-             : *worst;
+  return is_passing(worst->code) ? Error{worst->code, "no sentinel of " + where + " answers; the first: " + worst->text}
+                                 : *worst;
 }
 
 bool Discovery::still_names(const Endpoint& master, const CallLimits& limit)
 {
   const auto& hosts = m_endpoint.sentinels.hosts;
   const Instant now = m_clock->now();
-  const Instant by = std::min(now + soon, now + (limit.deadline - now) / 4);
-  const auto said = ask(hosts[m_next], {.deadline = by, .stop = limit.stop});
-  if (!said) {
+  const Instant by = std::min(now + check_timeout, now + (limit.deadline - now) / 4);
+  const auto answer = ask(hosts[m_next], {.deadline = by, .stop = limit.stop});
+  if (!answer) {
     m_next = (m_next + 1) % hosts.size();
   }
-  return !said || !said->master || *said->master == HostPort{master.host, master.port};
+  return !answer || !answer->master || *answer->master == HostPort{master.host, master.port};
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who the master is, by what its sentinels say. Private to wire.
+// Finds the master of a group by its sentinels. Private to server.
 #pragma once
 
 #include "net/connection.h"
@@ -10,33 +10,33 @@
 
 namespace rlock {
 
-// What one sentinel said.
+// The answer of one sentinel.
 struct SentinelReply {
   Connection sentinel;
   std::optional<HostPort> master;  // missing: it knows no master of that name
-  std::uint64_t epoch = 0;         // of its knowledge: grows with each fail-over
+  std::uint64_t epoch = 0;         // config-epoch: grows with each fail-over
 };
 
 struct FoundMaster {
   Endpoint endpoint;
-  Connection sentinel;  // that named it
+  Connection sentinel;  // the sentinel that named the master
 };
 
-// Not thread-safe; may move between threads. Several sentinels are asked at once, each on a thread that has ended when the
-// question is answered.
+// Not thread-safe; may move between threads. Several sentinels are asked at once by parallel_query.
 class Discovery {
  public:
   // `endpoint` is of Kind::sentinel; `clock` must outlive it.
   Discovery(const Endpoint& endpoint, const Clock& clock);
 
-  // All are asked, and whose knowledge is newest is believed: one that was away during a fail-over still names the old master
-  // for a while, and so does that one itself. Who takes much longer than the first to answer is not waited for.
-  //   unreachable  none of them answers
-  //   config       none of them knows a master of that name; or they are no sentinels
+  // Asks all sentinels and takes the answer with the greatest epoch: a sentinel that was away during a fail-over names
+  // the old master for a while, and the old master says that it is one. Sentinels that take much longer than the first
+  // one are not waited for.
+  //   unreachable  no sentinel answers
+  //   config       no sentinel knows a master of that name; or the servers are no sentinels
   //   refused, interrupted, os
   Result<FoundMaster> find(const CallLimits& limit);
 
-  // Asks one of them. False: it names another master than this one. Without an answer soon nothing is known: true.
+  // Asks one sentinel. False: it names another master. True as well when there is no answer soon.
   bool still_names(const Endpoint& master, const CallLimits& limit);
 
  private:
@@ -44,11 +44,11 @@ class Discovery {
 
   Result<SentinelReply> ask(const HostPort& at, const CallLimits& limit) const;
   Answers ask_all(const CallLimits& limit) const;
-  [[nodiscard]] Error nobody_knows(const Answers& answers) const;
+  [[nodiscard]] Error no_master_known(const Answers& answers) const;
 
   Endpoint m_endpoint;
   const Clock* m_clock;
-  std::size_t m_next = 0;  // whom to ask when one is enough
+  std::size_t m_next = 0;  // the sentinel that still_names asks
 };
 
 }  // namespace rlock

@@ -6,7 +6,7 @@
 
 namespace rlock {
 
-std::optional<HostPort> named_in(const Reply& reply)
+std::optional<HostPort> master_address_in(const Reply& reply)
 {
   if (reply.elements.size() != 2) {
     return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the servers behind an endpoint that leads to several.
+// The single servers behind an endpoint that leads to several.
 #pragma once
 
 #include "net/reply.h"
@@ -9,13 +9,13 @@
 
 namespace rlock {
 
-// Whom a sentinel names, by its answer {host, port}; nullopt: it knows nobody of that name.
-std::optional<HostPort> named_in(const Reply& reply);
+// The address in the answer {host, port} of a sentinel; nullopt: the sentinel knows no master of that name.
+std::optional<HostPort> master_address_in(const Reply& reply);
 
-// `group` is of Kind::sentinel; who is called as its sentinels want it.
+// One sentinel of `group`, which is of Kind::sentinel, with the user, password and TLS of the sentinels.
 Endpoint sentinel_at(const Endpoint& group, const HostPort& at);
 
-// A node of a cluster; or the master whom sentinels name, who has to say himself that he is one.
+// A node of a cluster; or the master that sentinels name, which must say that it is a master.
 Endpoint server_at(const Endpoint& group, const HostPort& at);
 
 }  // namespace rlock

@@ -5,8 +5,8 @@
 
 namespace rlock {
 
-Local::Local(LocalPlace place, const Clock& clock)
-    : Direct({.kind = Endpoint::Kind::local}, clock), m_place(std::move(place))
+Local::Local(LocalSpec spec, const Clock& clock)
+    : Direct({.kind = Endpoint::Kind::local}, clock), m_spec(std::move(spec))
 {
 }
 
@@ -15,13 +15,13 @@ Result<Done> Local::connect(const CallLimits& limit)
   if (is_connected()) {
     return Done{};
   }
-  auto endpoint = local_server(m_place, clock(), limit);
+  auto endpoint = local_server(m_spec, clock(), limit);
   return endpoint ? connect_to(*std::move(endpoint), limit) : Result<Done>(endpoint.error());
 }
 
 Result<Subscription> Local::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
-  const auto endpoint = local_server(m_place, clock(), limit);
+  const auto endpoint = local_server(m_spec, clock(), limit);
   return endpoint ? Subscription::open(*endpoint, channels, clock(), limit) : Result<Subscription>(endpoint.error());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to the private server of `local:`. Before each connection it looks for that server and starts it if it does not
-// run. After a crash the server comes back with the locks of its append-only file.
+// A Transport to the private server of `local:`. Before each connection it looks for that server and starts it if it
+// does not run. After a crash the server comes back with the locks of its append-only file.
 #pragma once
 
 #include "server/direct.h"
@@ -11,14 +11,14 @@ namespace rlock {
 class Local final : public Direct {
  public:
   // `clock` must outlive it.
-  Local(LocalPlace place, const Clock& clock);
+  Local(LocalSpec spec, const Clock& clock);
 
   // The errors are those of local_server.
   Result<Done> connect(const CallLimits& limit) override;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
 
  private:
-  const LocalPlace m_place;
+  const LocalSpec m_spec;
 };
 
 }  // namespace rlock

@@ -15,7 +15,7 @@
 namespace rlock {
 namespace {
 
-// Empty if all is well.
+// Why the directory is not private; empty: it is.
 std::string weakness(const std::string& directory)
 {
   struct stat found {};
@@ -26,10 +26,10 @@ std::string weakness(const std::string& directory)
     return "it is no directory (remove it)";
   }
   if (found.st_uid != ::geteuid()) {
-    return "it belongs to another user (set XDG_RUNTIME_DIR to a directory of yours)";
+    return "it belongs to another user (set XDG_RUNTIME_DIR to a directory of this user)";
   }
   if ((found.st_mode & 077) != 0) {
-    return "others can get at it (chmod 700 " + printable(directory) + ")";
+    return "other users can access it (chmod 700 " + printable(directory) + ")";
   }
   return {};
 }
@@ -41,7 +41,7 @@ Error unusable(const std::string& directory, const std::string& why)
 
 }  // namespace
 
-Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid)
+Result<LocalSpec> local_spec(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid)
 {
   constexpr std::size_t longest = 32;
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -52,12 +52,12 @@ Result<LocalPlace> local_place(const std::string& xdg_runtime_dir, const std::st
   const std::string user = std::to_string(uid);
   const std::string suffix = name.empty() ? "" : "-" + name;
   const std::string of_session = "/run/user/" + user;
-  LocalPlace place{.directories = {of_session + "/rlock" + suffix, "/tmp/rlock-" + user + suffix},
-                   .name = "rlock-local-" + user + suffix};
+  LocalSpec spec{.directories = {of_session + "/rlock" + suffix, "/tmp/rlock-" + user + suffix},
+                 .name = "rlock-local-" + user + suffix};
   if (!xdg_runtime_dir.empty() && xdg_runtime_dir != of_session) {
-    place.directories = {xdg_runtime_dir + "/rlock" + suffix};
+    spec.directories = {xdg_runtime_dir + "/rlock" + suffix};
   }
-  return place;
+  return spec;
 }
 
 std::string local_socket(const std::string& directory) { return directory + "/redis.sock"; }
@@ -72,9 +72,7 @@ Result<bool> prepare_directory(const std::string& directory)
     return unusable(directory, "it is not absolute (correct XDG_RUNTIME_DIR)");
   }
   if (!fits_socket_address(local_socket(directory))) {
-    return unusable(directory,
-                    "a unix socket's path can have 107 bytes at most (set XDG_RUNTIME_DIR to a "
-                    "shorter one)");
+    return unusable(directory, socket_path_too_long() + " (set XDG_RUNTIME_DIR to a shorter one)");
   }
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     if (errno == ENOENT) {

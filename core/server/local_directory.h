@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory of the private server: nobody else may get at what is in it. Private to wire.
+// The directory of the private server, which no other user may access. Private to server.
 #pragma once
 
 #include "base/result.h"
@@ -11,12 +11,12 @@ namespace rlock {
 std::string local_socket(const std::string& directory);
 std::string local_log(const std::string& directory);
 
-// There, no symbolic link, ours, and closed to everybody else. A socket anywhere else could be
-// another user's, who would then decide which of our jobs may run.
+// Whether the directory exists, is no symbolic link, belongs to this user and is closed to other users. A socket in
+// another directory may belong to another user, who would then decide which jobs of this user may run.
 bool is_private_directory(const std::string& directory);
 
-// Makes it if need be. False where its parent does not exist; ErrorCode::config, with the fix, if it is
-// not private or too deep for a unix socket.
+// Makes the directory if it does not exist. False: its parent does not exist. ErrorCode::config, with the fix: the
+// directory is not private, or its path is too long for a unix socket.
 Result<bool> prepare_directory(const std::string& directory);
 
 }  // namespace rlock

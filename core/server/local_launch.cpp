@@ -26,7 +26,7 @@
 namespace rlock {
 namespace {
 
-// What the new processes need, made before the fork: another thread may hold malloc's lock.
+// All data of the new processes, made before the fork, because another thread may hold the lock of malloc.
 struct Plan {
   std::vector<std::string> words;
   std::vector<std::string> variables;
@@ -37,7 +37,7 @@ struct Plan {
   sockaddr_un socket;
   AbstractAddress name;
   int lock;
-  int news;
+  int events;
 };
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings)
@@ -74,13 +74,13 @@ std::vector<std::string> server_command(const std::string& program, const std::s
   return words;
 }
 
-// No more than it needs: our environment may hold a password, and a CI server ends whatever carries
-// the mark of a finished build in its own.
+// Only what the server needs, because the environment of rlock may contain a password, and a CI server kills processes
+// with the environment of a finished build.
 std::vector<std::string> server_environment()
 {
   std::vector<std::string> variables;
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "TZ"}) {
-    if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe): nobody sets any
+    if (const char* value = std::getenv(name)) {  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
       variables.push_back(std::string(name) + "=" + value);
     }
   }
@@ -91,7 +91,7 @@ bool listens(const sockaddr_un& address)
 {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  // EAGAIN: its backlog is full, so there is one
+  // EAGAIN: the backlog is full, so a server listens
   const bool yes = ::connect(fd, generic, sizeof address) == 0 || errno == EAGAIN;
   ::close(fd);
   return yes;
@@ -104,7 +104,7 @@ void close_range_if_any(int first, int last)
   }
 }
 
-// What follows runs in the forked processes: async-signal-safe calls only.
+// The functions below run in the forked processes: async-signal-safe calls only.
 
 void take_default_signals()
 {
@@ -118,13 +118,14 @@ void take_default_signals()
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-void tell(const Plan& plan, LaunchNews news)
+void report(const Plan& plan, LaunchEvent event)
 {
-  const char byte = static_cast<char>(news);
-  [[maybe_unused]] const auto written = ::write(plan.news, &byte, 1);
+  const char byte = static_cast<char>(event);
+  [[maybe_unused]] const auto written = ::write(plan.events, &byte, 1);
 }
 
-// The name is taken in the directory of the server, because a caller that finds the name looks there for the socket.
+// Takes the name in the directory of the server, because a caller that finds the name looks for the socket in that
+// directory.
 [[noreturn]] void become_server(const Plan& plan)
 {
   constexpr int first = STDERR_FILENO + 1;
@@ -134,7 +135,7 @@ void tell(const Plan& plan, LaunchNews news)
   const bool is_there = ::chdir(plan.directory.c_str()) == 0;
   const int held = hold_name(plan.name);
   if (held < 0 && errno == EADDRINUSE) {
-    tell(plan, LaunchNews::name_taken);
+    report(plan, LaunchEvent::name_taken);
     ::_exit(0);
   }
   const int name = ::fcntl(held, F_DUPFD, first);  // `held` may be the number of a standard stream
@@ -151,14 +152,14 @@ void tell(const Plan& plan, LaunchNews news)
   ::_exit(127);
 }
 
-// Its own session, so that the terminal's Ctrl-C does not reach it, and nothing of ours open, so
-// that nobody waits for the end of our stdout because of it.
-[[noreturn]] void watch_over_start(const Plan& plan)
+// In a session of its own, so that Ctrl-C in the terminal does not reach it, and without open descriptors of rlock, so
+// that no reader of rlock's stdout waits for the server to end.
+[[noreturn]] void watch_start(const Plan& plan)
 {
   constexpr int pause_ms = 2;
   constexpr int no_last = 0x7fffffff;
   ::setsid();
-  const auto [low, high] = std::minmax(plan.lock, plan.news);
+  const auto [low, high] = std::minmax(plan.lock, plan.events);
   close_range_if_any(0, low - 1);
   close_range_if_any(low + 1, high - 1);
   close_range_if_any(high + 1, no_last);
@@ -169,17 +170,17 @@ void tell(const Plan& plan, LaunchNews news)
   }
   while (server > 0 && ::waitpid(server, nullptr, WNOHANG) == 0) {
     if (listens(plan.socket)) {
-      tell(plan, LaunchNews::listens);
+      report(plan, LaunchEvent::listens);
       break;
     }
-    ::poll(nullptr, 0, pause_ms);  // nothing to wait on tells of a socket that begins to listen
+    ::poll(nullptr, 0, pause_ms);  // no event tells that a socket begins to listen
   }
   ::_exit(0);
 }
 
-// A process whose parent ends becomes a child of the nearest subreaper: of the runner, which is one while its job runs and
-// would take the server for something that the job left behind. An orphan of the job in the same moment still has the guardian,
-// which is a nearer subreaper.
+// A process whose parent ends becomes a child of the nearest subreaper. The runner is a subreaper while its job runs,
+// and would take the server for a process of the job. An orphan of the job at that moment goes to the guardian, which
+// is a nearer subreaper.
 class NoSubreaper {
  public:
   NoSubreaper()
@@ -205,7 +206,7 @@ bool is_program(const std::string& path)
 
 Result<std::string> find_server_program()
 {
-  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): no thread calls setenv
   for (const std::string_view name : {"redis-server", "valkey-server"}) {
     std::string_view rest = path == nullptr ? "" : path;
     while (!rest.empty()) {
@@ -222,7 +223,7 @@ Result<std::string> find_server_program()
                "elsewhere see https://redis.io/docs/latest/operate/oss_and_stack/install/)"};
 }
 
-bool somebody_listens(const std::string& socket_path)
+bool is_listening(const std::string& socket_path)
 {
   return fits_socket_address(socket_path) && listens(socket_address(socket_path));
 }
@@ -234,8 +235,8 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::os, "local: cannot make a pipe: " + os_text(errno)};
   }
-  Fd news(ends[0]);
-  const Fd told(ends[1]);
+  Fd events(ends[0]);
+  const Fd write_end(ends[1]);
   Plan plan{.words = server_command(program, directory),
             .variables = server_environment(),
             .argv = {},
@@ -245,25 +246,25 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
             .socket = socket_address(local_socket(directory)),
             .name = abstract_address(name),
             .lock = lock.get(),
-            .news = told.get()};
+            .events = write_end.get()};
   plan.argv = pointers_to(plan.words);
   plan.envp = pointers_to(plan.variables);
 
-  // Twice, so that neither of them is a child of this process: it waits for its job and must not meet them.
-  const NoSubreaper while_it_is_orphaned;
+  // Forks twice, so that neither process is a child of this one, which waits for its job only.
+  const NoSubreaper no_subreaper;
   const pid_t between = ::fork();
   if (between < 0) {
     return Error{ErrorCode::os, "local: cannot fork: " + os_text(errno)};
   }
   if (between == 0) {
     if (::fork() == 0) {
-      watch_over_start(plan);
+      watch_start(plan);
     }
     ::_exit(0);
   }
   while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return news;
+  return events;
 }
 
 }  // namespace rlock

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The inode number of the socket with this name, as /proc/net/unix has it; empty: there is none.
+// The inode number of the socket with this name, from /proc/net/unix; empty: there is none.
 std::string inode_of(const std::string& name)
 {
   std::ifstream table("/proc/net/unix");
@@ -54,7 +54,7 @@ bool is_process_of_this_user(const fs::path& path)
          ::stat(path.c_str(), &about) == 0 && about.st_uid == ::geteuid();
 }
 
-// 0: none of this user's that can be seen.
+// 0: no visible process of this user.
 pid_t process_with(const std::string& inode)
 {
   std::error_code failed;
@@ -66,7 +66,7 @@ pid_t process_with(const std::string& inode)
   return 0;
 }
 
-// Through /proc, so that it leads there from another mount namespace (a service with a private /tmp) too.
+// Through /proc, so that the path is right in another mount namespace too (a service with a private /tmp).
 std::string working_directory_of(pid_t pid)
 {
   const std::string link = "/proc/" + std::to_string(pid) + "/cwd";
@@ -91,7 +91,7 @@ int hold_name(const AbstractAddress& address)
   const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
   if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&address.bytes), address.length) != 0) {
     ::close(fd);
-    return -1;  // close leaves errno alone when it succeeds
+    return -1;  // close does not change errno when it succeeds
   }
   return fd;
 }

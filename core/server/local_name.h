@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a private server: an abstract unix socket that the server process holds for its life. The kernel gives a
-// name to one socket only, and frees it when that process ends, whatever has happened to the server's files. Each network
-// namespace has names of its own. Private to wire.
+// The name of a private server: an abstract unix socket that the server process holds until it ends. The kernel gives a
+// name to one socket only and frees it when the process ends, whatever happens to the server's files. Each network
+// namespace has names of its own. Private to server.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct AbstractAddress {
   socklen_t length = 0;
 };
 
-// `name`: without the leading zero byte; it must fit.
+// `name`: without the leading zero byte. It must fit.
 AbstractAddress abstract_address(const std::string& name);
 
-// A descriptor without CLOEXEC that holds the name; -1 and errno, EADDRINUSE where another process holds it.
-// Async-signal-safe.
+// A descriptor without CLOEXEC that holds the name; -1 and errno on failure, EADDRINUSE if another process holds the
+// name. Async-signal-safe.
 int hold_name(const AbstractAddress& address);
 
 struct NameHolder {
-  pid_t pid = 0;          // 0: a process that this one cannot see into: another user's, or another container's
-  std::string directory;  // a path through /proc to the directory in which the process works; empty: it was removed
+  pid_t pid = 0;          // 0: not visible, because it belongs to another user or container
+  std::string directory;  // its working directory, as a path through /proc; empty: it was removed
 };
 
 // nullopt: no process holds the name.

@@ -26,7 +26,7 @@
 namespace rlock {
 namespace {
 
-Error not_up(const std::string& directory, const std::string& why)
+Error not_started(const std::string& directory, const std::string& why)
 {
   return {ErrorCode::unreachable, "local: " + why + "; its log is " + printable(local_log(directory))};
 }
@@ -47,10 +47,10 @@ std::string last_line(const std::string& path)
 
 Error ended(const std::string& directory)
 {
-  return not_up(directory, "its server ended: " + printable(last_line(local_log(directory))));
+  return not_started(directory, "its server ended: " + printable(last_line(local_log(directory))));
 }
 
-// False: the stop ended it.
+// False: stopped.
 bool pause(Millis time, const Clock& clock, const CallLimits& limit)
 {
   return clock.sleep_until(std::min(clock.now() + time, limit.deadline), limit.stop) == Wake::due;
@@ -73,7 +73,7 @@ Result<Done> ping(const Endpoint& endpoint, const Clock& clock, const CallLimits
   return Done{};
 }
 
-// For a server that listens: it may still be loading.
+// `directory` has a server that listens; it may still be loading.
 Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{5};
@@ -85,14 +85,14 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
     if (pong) {
       return endpoint;
     }
-    if (pong.error().fault == ErrorCode::interrupted) {
+    if (pong.error().code == ErrorCode::interrupted) {
       return pong.error();
     }
-    if (!somebody_listens(endpoint.path)) {
+    if (!is_listening(endpoint.path)) {
       return ended(directory);
     }
-    if (pong.error().fault != ErrorCode::unfit || clock.now() >= limit.deadline) {
-      return not_up(directory, pong.error().text);
+    if (pong.error().code != ErrorCode::unfit || clock.now() >= limit.deadline) {
+      return not_started(directory, pong.error().text);
     }
     if (!pause(pause_time, clock, limit)) {
       return interrupted();
@@ -100,7 +100,7 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
   }
 }
 
-// Held by one starter of a server at a time.
+// The lock of the process that starts the server.
 Result<Fd> start_lock(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
@@ -115,7 +115,7 @@ Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Ca
       return Error{ErrorCode::os, "local: cannot lock " + printable(path) + ": " + os_text(errno)};
     }
     if (clock.now() >= limit.deadline) {
-      return not_up(directory, "another rlock has been starting it for " + elapsed(clock, start, limit));
+      return not_started(directory, "another rlock has been starting it for " + elapsed(clock, start, limit));
     }
     if (!pause(pause_time, clock, limit)) {
       return interrupted();
@@ -142,58 +142,58 @@ Result<std::optional<Endpoint>> start_in(const std::string& directory, const std
   if (!lock) {
     return lock.error();
   }
-  if (somebody_listens(local_socket(directory))) {  // the process that had the lock before started it
+  if (is_listening(local_socket(directory))) {  // the process that had the lock before started it
     return ready_in(directory, clock, limit);
   }
   const Instant start = clock.now();
-  const auto news = launch_server(*program, directory, name, *lock);
-  if (!news) {
-    return news.error();
+  const auto events = launch_server(*program, directory, name, *lock);
+  if (!events) {
+    return events.error();
   }
   lock->reset();
-  switch (wait_for(news->get(), POLLIN, clock, limit)) {
+  switch (wait_for(events->get(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
-    case Waited::late: return not_up(directory, "its server did not start within " + elapsed(clock, start, limit));
+    case Waited::late: return not_started(directory, "its server did not start within " + elapsed(clock, start, limit));
     case Waited::ready: break;
   }
-  char told = 0;
-  if (::read(news->get(), &told, 1) != 1) {
+  char event = 0;
+  if (::read(events->get(), &event, 1) != 1) {
     return ended(directory);
   }
-  return told == static_cast<char>(LaunchNews::listens) ? ready_in(directory, clock, limit)
-                                                        : Result(std::optional<Endpoint>{});
+  return event == static_cast<char>(LaunchEvent::listens) ? ready_in(directory, clock, limit)
+                                                          : Result(std::optional<Endpoint>{});
 }
 
-// In the first directory that can be used.
-Result<std::optional<Endpoint>> start(const LocalPlace& place, const Clock& clock, const CallLimits& limit)
+// In the first directory whose parent exists.
+Result<std::optional<Endpoint>> start(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
-  for (const std::string& directory : place.directories) {
+  for (const std::string& directory : spec.directories) {
     const auto usable = prepare_directory(directory);
     if (!usable) {
       return usable.error();
     }
     if (*usable) {
-      return start_in(directory, place.name, clock, limit);
+      return start_in(directory, spec.name, clock, limit);
     }
   }
   return Error{ErrorCode::config,
                "local: there is no directory for its socket (set "
-               "XDG_RUNTIME_DIR to one of yours)"};
+               "XDG_RUNTIME_DIR to a directory of this user)"};
 }
 
 // nullopt: no server listens there.
 std::optional<Result<Endpoint>> found_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   const std::string socket = local_socket(directory);
-  if (!is_private_directory(directory) || !somebody_listens(socket)) {
+  if (!is_private_directory(directory) || !is_listening(socket)) {
     return std::nullopt;
   }
   auto ready = when_ready(directory, clock, limit);
-  const bool died_just_now = !ready && ready.error().fault != ErrorCode::interrupted && !somebody_listens(socket);
+  const bool died_just_now = !ready && ready.error().code != ErrorCode::interrupted && !is_listening(socket);
   return died_just_now ? std::nullopt : std::optional(std::move(ready));
 }
 
-Error held_by_others(const std::string& name)
+Error name_is_taken(const std::string& name)
 {
   return {ErrorCode::unreachable, "local: another user or container holds the abstract socket '" + name +
                                       "', which the server needs; see 'ss -xlp' or use another server (-S)"};
@@ -210,18 +210,18 @@ Error out_of_reach(const NameHolder& holder)
 
 }  // namespace
 
-Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const CallLimits& limit)
+Result<Endpoint> local_server(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
   for (;;) {
-    for (const std::string& directory : place.directories) {
+    for (const std::string& directory : spec.directories) {
       if (auto found = found_in(directory, clock, limit)) {
         return *std::move(found);
       }
     }
-    const auto holder = find_name_holder(place.name);
+    const auto holder = find_name_holder(spec.name);
     if (!holder) {
-      auto started = start(place, clock, limit);
+      auto started = start(spec, clock, limit);
       if (!started || *started) {
         return started ? Result(**std::move(started)) : Result<Endpoint>(started.error());
       }
@@ -233,9 +233,9 @@ Result<Endpoint> local_server(const LocalPlace& place, const Clock& clock, const
         return *std::move(found);
       }
     }
-    // It may be starting or ending.
+    // The server may be starting or ending.
     if (clock.now() >= limit.deadline) {
-      return holder && holder->pid != 0 ? out_of_reach(*holder) : held_by_others(place.name);
+      return holder && holder->pid != 0 ? out_of_reach(*holder) : name_is_taken(spec.name);
     }
     if (!pause(pause_time, clock, limit)) {
       return interrupted();

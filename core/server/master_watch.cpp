@@ -44,14 +44,14 @@ Result<bool> MasterWatch::has_moved()
     if (!*message) {
       return m_moved->load();
     }
-    if (says_so(**message)) {
+    if (announces_other_master(**message)) {
       m_moved->store(true);
     }
   }
 }
 
 // "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"
-bool MasterWatch::says_so(const Reply& message) const
+bool MasterWatch::announces_other_master(const Reply& message) const
 {
   if (message.elements.size() != 3 || message.elements[1].text != channel) {
     return false;

@@ -13,11 +13,11 @@ namespace {
 
 Result<std::unique_ptr<Transport>> open_local(const LocalServerOptions& local, const Clock& clock, StopToken stop)
 {
-  auto place = local_place(local.runtime_directory, local.name, ::geteuid());
-  if (!place) {
-    return place.error();
+  auto spec = local_spec(local.runtime_directory, local.name, ::geteuid());
+  if (!spec) {
+    return spec.error();
   }
-  auto transport = std::make_unique<Local>(*std::move(place), clock);
+  auto transport = std::make_unique<Local>(*std::move(spec), clock);
   const auto started = transport->connect({.deadline = clock.now() + local.timeout, .stop = stop});
   return started ? Result(std::unique_ptr<Transport>(std::move(transport)))
                  : Result<std::unique_ptr<Transport>>(started.error());

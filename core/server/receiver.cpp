@@ -20,37 +20,37 @@ bool is_message(const Reply& reply) { return is_array_of(reply, "message") || is
 
 Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const CallLimits& limit)
 {
-  auto refused = subscribe(m_hearing, channels, limit);
+  auto refused = subscribe(m_kind, channels, limit);
   const bool is_old =
-      m_hearing == Hearing::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
+      m_kind == ChannelKind::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
   if (is_old) {
-    m_hearing = Hearing::plain;
-    refused = subscribe(m_hearing, channels, limit);
+    m_kind = ChannelKind::plain;
+    refused = subscribe(m_kind, channels, limit);
   }
   return refused;
 }
 
-Result<Done> Receiver::listen_to_all(std::string_view channel, const CallLimits& limit)
+Result<Done> Receiver::listen_to_both_kinds(std::string_view channel, const CallLimits& limit)
 {
-  for (const Hearing hearing : {Hearing::plain, m_hearing}) {
-    const auto refused = subscribe(hearing, {&channel, 1}, limit);
+  for (const ChannelKind kind : {ChannelKind::plain, m_kind}) {
+    const auto refused = subscribe(kind, {&channel, 1}, limit);
     if (!refused) {
       return refused.error();
     }
     if (*refused) {
       return error_from_reply((*refused)->text, where());
     }
-    if (m_hearing == Hearing::plain) {
+    if (m_kind == ChannelKind::plain) {
       break;
     }
   }
   return Done{};
 }
 
-Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<const std::string_view> channels,
+Result<std::optional<Reply>> Receiver::subscribe(ChannelKind kind, std::span<const std::string_view> channels,
                                                  const CallLimits& limit)
 {
-  const bool sharded = hearing == Hearing::sharded;
+  const bool sharded = kind == ChannelKind::sharded;
   std::vector<std::string_view> argv{sharded ? "SSUBSCRIBE" : "SUBSCRIBE"};
   argv.insert(argv.end(), channels.begin(), channels.end());
   if (const auto sent = m_connection.send(argv, limit); !sent) {
@@ -66,21 +66,22 @@ Result<std::optional<Reply>> Receiver::subscribe(Hearing hearing, std::span<cons
     }
     if (is_array_of(*reply, sharded ? "ssubscribe" : "subscribe")) {
       --left;
-    } else if (const auto taken = take_in(*std::move(reply)); !taken || !*taken) {
-      return taken ? Error{ErrorCode::internal, where() + " did not confirm a subscription"} : taken.error();
+    } else if (const auto handled = handle_push(*std::move(reply)); !handled || !*handled) {
+      return handled ? Error{ErrorCode::internal, where() + " did not confirm a subscription"} : handled.error();
     }
   }
   return std::optional<Reply>{};
 }
 
-// What comes unasked: a message, or that a channel is no longer served here. False for anything else.
-Result<bool> Receiver::take_in(Reply reply)
+// Handles a reply that no request has asked for: a message, or that the server no longer serves a channel. False:
+// another reply.
+Result<bool> Receiver::handle_push(Reply reply)
 {
   if (reply.is_error()) {
     return error_from_reply(reply.text, where());
   }
   if (is_array_of(reply, "sunsubscribe")) {
-    return Error{ErrorCode::unreachable, where() + " no longer has the slot of what we listen to"};
+    return Error{ErrorCode::unreachable, where() + " no longer has the slot of a channel that rlock listens to"};
   }
   if (is_message(reply)) {
     m_early.push_back({std::move(reply.elements[1].text), std::move(reply.elements[2].text)});
@@ -99,8 +100,8 @@ Result<std::optional<Message>> Receiver::next(const CallLimits& limit)
     if (!reply->has_value()) {
       return std::optional<Message>{};
     }
-    if (const auto taken = take_in(**std::move(reply)); !taken) {
-      return taken.error();
+    if (const auto handled = handle_push(**std::move(reply)); !handled) {
+      return handled.error();
     }
   }
   Message message = std::move(m_early.front());

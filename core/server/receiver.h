@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection that listens. Private to wire.
+// A connection that listens to channels. Private to server.
 #pragma once
 
 #include "net/connection.h"
@@ -17,21 +17,21 @@ struct Message {
   std::string text;
 };
 
-// How a channel is listened to. One that is `sharded` belongs to a slot of a cluster: only who has the slot serves it, and
-// says so when it goes elsewhere.
-enum class Hearing { plain, sharded };
+// A sharded channel belongs to a slot of a cluster: only the master of the slot serves it, and tells its listeners when
+// the slot moves.
+enum class ChannelKind { plain, sharded };
 
-// Not thread-safe; may move between threads. After an Error: drop it.
+// Not thread-safe; may move between threads. Useless after an Error.
 class Receiver {
  public:
-  explicit Receiver(Connection connection, Hearing hearing) : m_connection(std::move(connection)), m_hearing(hearing) {}
+  explicit Receiver(Connection connection, ChannelKind kind) : m_connection(std::move(connection)), m_kind(kind) {}
 
-  // Returns once the server has confirmed all of them; or its refusal, after which the receiver is as good as before. Where the
-  // server knows no sharded channels (Redis 6) they are plain from then on.
+  // Returns when the server has confirmed all channels, or the error reply of the server, after which the receiver is
+  // still usable. If the server knows no sharded channels (Redis 6), the receiver uses plain ones from then on.
   Result<std::optional<Reply>> listen(std::span<const std::string_view> channels, const CallLimits& limit);
 
-  // A channel on which foreign clients speak too, which do so in either way.
-  Result<Done> listen_to_all(std::string_view channel, const CallLimits& limit);
+  // Listens to the channel in both kinds, because foreign clients publish in either.
+  Result<Done> listen_to_both_kinds(std::string_view channel, const CallLimits& limit);
 
   // The next message; nullopt when none came by the limit's deadline.
   Result<std::optional<Message>> next(const CallLimits& limit);
@@ -40,13 +40,13 @@ class Receiver {
   [[nodiscard]] const std::string& where() const { return m_connection.where(); }
 
  private:
-  Result<std::optional<Reply>> subscribe(Hearing hearing, std::span<const std::string_view> channels,
+  Result<std::optional<Reply>> subscribe(ChannelKind kind, std::span<const std::string_view> channels,
                                          const CallLimits& limit);
-  Result<bool> take_in(Reply reply);
+  Result<bool> handle_push(Reply reply);
 
   Connection m_connection;
-  Hearing m_hearing;
-  std::deque<Message> m_early;  // came while a further channel was being confirmed
+  ChannelKind m_kind;
+  std::deque<Message> m_early;  // arrived while a further channel was being confirmed
 };
 
 }  // namespace rlock

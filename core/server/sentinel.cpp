@@ -44,7 +44,7 @@ Result<Subscription> Sentinel::subscribe(std::span<const std::string_view> chann
         forget_unless(master);
         *m_moved = false;
         if (auto watch = MasterWatch::open(std::move(sentinel), m_name, {master.host, master.port}, m_moved, until)) {
-          opened->heed(*std::move(watch));
+          opened->set_master_watch(*std::move(watch));
         }
         return Result<Done>(Done{});
       });
@@ -71,16 +71,17 @@ Result<Done> Sentinel::connect(const CallLimits& limit)
   });
 }
 
-// A server that was cut off from its sentinels, or was stopped for a while, says that it is the master until they reach it.
+// A server that was cut off from its sentinels, or was stopped for a while, says that it is the master until they reach
+// it.
 void Sentinel::check_the_master(const CallLimits& limit)
 {
   const Instant now = clock().now();
-  const bool told = m_moved->exchange(false);
-  if (!is_connected() || (!told && now < m_checked_at + check_after)) {
+  const bool has_moved = m_moved->exchange(false);
+  if (!is_connected() || (!has_moved && now < m_checked_at + check_after)) {
     return;
   }
   m_checked_at = now;
-  if (!told && m_discovery->still_names(server(), limit)) {
+  if (!has_moved && m_discovery->still_names(server(), limit)) {
     return;
   }
   if (const auto found = m_discovery->find(limit)) {
@@ -88,7 +89,8 @@ void Sentinel::check_the_master(const CallLimits& limit)
   }
 }
 
-// The address that the sentinels name may be that of a master that has just died, or of a replica that is about to be promoted.
+// The address that the sentinels name may be that of a master that has just died, or of a replica that is about to be
+// promoted.
 Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& attempt)
 {
   for (Millis pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
@@ -99,12 +101,12 @@ Result<Done> Sentinel::reach_the_master(const CallLimits& limit, const Attempt& 
     const Instant now = clock().now();
     const CallLimits share{.deadline = now + (limit.deadline - now) / 2, .stop = limit.stop};
     const auto reached = attempt(found->endpoint, std::move(found->sentinel), share);
-    if (reached || !is_passing(reached.error().fault)) {
+    if (reached || !is_passing(reached.error().code)) {
       return reached;
     }
     const Instant next = clock().now() + pause;
     if (next >= limit.deadline) {
-      return Error{reached.error().fault, "the master " + m_name + " is not there: " + reached.error().text};
+      return Error{reached.error().code, "the master " + m_name + " is not there: " + reached.error().text};
     }
     if (clock().sleep_until(next, limit.stop) == Wake::stopped) {
       return interrupted();

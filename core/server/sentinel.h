@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to the master of a group of servers that sentinels watch. It asks the sentinels before each connection, connects
-// only to a server that says that it is a master, and asks from time to time whether that server still is the master.
+// A Transport to the master of a group of servers that sentinels watch. It asks the sentinels before each connection,
+// connects only to a server that says that it is a master, and asks from time to time whether that server still is the
+// master.
 #pragma once
 
 #include "server/direct.h"

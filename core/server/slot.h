@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a cluster's slots a key, or a channel, belongs to.
+// The slot of a cluster to which a key or a channel belongs.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@ namespace rlock {
 
 constexpr unsigned slot_count = 16384;
 
-// Of what stands between the first '{' and the next '}', if that is anything; else of the whole name.
+// Of the text between the first '{' and the next '}'; of the whole name if there is no such text.
 unsigned slot_of(std::string_view name);
 
 }  // namespace rlock

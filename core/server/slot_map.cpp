@@ -18,14 +18,14 @@ std::optional<unsigned> number_in(std::string_view text, unsigned max)
   return whole && number <= max ? std::optional(number) : std::nullopt;
 }
 
-// "?" is said where names are preferred and there is none.
+// A node whose host name is unknown to the cluster has "?".
 HostPort named(std::string_view host, unsigned port, const HostPort& asked)
 {
   const bool unknown = host.empty() || host == "?";
   return {unknown ? asked.host : std::string(host), static_cast<std::uint16_t>(port)};
 }
 
-// Takes the first word off; the text begins after the blank then.
+// Removes the first word and the blank after it from the text.
 std::string_view take_word(std::string_view& text)
 {
   const auto blank = std::min(text.find(' '), text.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster says about itself: who has which slots, and where to go instead.
+// The slot map of a cluster, and redirections.
 #pragma once
 
 #include "base/result.h"
@@ -13,7 +13,8 @@
 
 namespace rlock {
 
-// "MOVED SLOT HOST:PORT": it is there from now on. "ASK …": this request only, for the slot is just being moved there.
+// "MOVED SLOT HOST:PORT": the slot is there from now on. "ASK SLOT HOST:PORT": for this request only, because the slot
+// is being moved.
 struct Redirection {
   enum class Kind { moved, ask };
   Kind kind;
@@ -21,14 +22,14 @@ struct Redirection {
   HostPort to;
 };
 
-// nullopt for every other reply. A node that does not know its own name means the host at which it was `asked`.
+// nullopt for every other reply. Where the reply has no host, it means the host of `asked`, the node that sent it.
 std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked);
 
-// May be out of date at any time; who has not got a slot says so.
+// May be outdated at any time; a node without the slot redirects the request.
 class SlotMap {
  public:
-  SlotMap() = default;                                 // nothing is known
-  SlotMap(const Reply& slots, const HostPort& asked);  // an answer to CLUSTER SLOTS; what makes no sense is left out
+  SlotMap() = default;                                 // empty
+  SlotMap(const Reply& slots, const HostPort& asked);  // from the answer to CLUSTER SLOTS; invalid parts are left out
 
   void moved(unsigned slot, const HostPort& to);
 
@@ -46,7 +47,7 @@ class SlotMap {
   void add_node(const HostPort& node);
 
   std::vector<Range> m_ranges;
-  std::map<unsigned, HostPort> m_moved;  // since then; these win
+  std::map<unsigned, HostPort> m_moved;  // after the map was fetched; goes before m_ranges
   std::vector<HostPort> m_nodes;
 };
 

@@ -19,7 +19,7 @@ Result<Subscription> Subscription::open(const Endpoint& endpoint, std::span<cons
   if (!connection) {
     return connection.error();
   }
-  Receiver receiver(*std::move(connection), Hearing::plain);
+  Receiver receiver(*std::move(connection), ChannelKind::plain);
   const auto refused = receiver.listen(channels, limit);
   if (!refused) {
     return refused.error();
@@ -48,10 +48,10 @@ Subscription::Subscription(std::vector<Receiver> receivers, std::map<unsigned, s
 Result<Done> Subscription::add(std::string_view channel, const CallLimits& limit)
 {
   const auto receiver = m_by_slot.empty() ? m_by_slot.end() : m_by_slot.find(slot_of(channel));
-  return m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second].listen_to_all(channel, limit);
+  return m_receivers[receiver == m_by_slot.end() ? 0 : receiver->second].listen_to_both_kinds(channel, limit);
 }
 
-void Subscription::heed(MasterWatch watch)
+void Subscription::set_master_watch(MasterWatch watch)
 {
   m_any = Fd(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{.events = EPOLLIN, .data = {}};
@@ -59,12 +59,12 @@ void Subscription::heed(MasterWatch watch)
                    ::epoll_ctl(m_any.get(), EPOLL_CTL_ADD, watch.fd(), &event) == 0;
   if (can) {
     m_watch = std::move(watch);
-  } else {  // we do without: it is a hint
+  } else {  // goes on without the watch, whose messages are only hints
     m_any.reset();
   }
 }
 
-// A watch that has ended is no news, but would be readable for ever.
+// A watch whose connection has ended is dropped, because its descriptor would stay readable.
 bool Subscription::has_moved()
 {
   if (!m_watch) {
@@ -80,7 +80,7 @@ bool Subscription::has_moved()
 Result<std::optional<Message>> Subscription::next(const CallLimits& limit)
 {
   if (has_moved()) {
-    return Error{ErrorCode::unreachable, m_receivers.front().where() + " is the master no longer"};
+    return Error{ErrorCode::unreachable, m_receivers.front().where() + " is no longer the master"};
   }
   if (m_receivers.size() == 1) {
     return m_receivers.front().next(limit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that only listen: one, or in a cluster one to each node that has some of the channels. A message is a hint:
-// whoever waits on it waits bounded and asks.
+// Connections that only listen: one, or in a cluster one to each node that has some of the channels. Messages may be
+// lost, so a caller waits with a deadline and then asks.
 #pragma once
 
 #include "base/fd.h"
@@ -19,22 +19,23 @@ namespace rlock {
 // Not thread-safe; may move between threads.
 class Subscription {
  public:
-  // Connects, subscribes and waits until the server has confirmed every channel: what is published
-  // after this returns is heard.
+  // Connects, subscribes and waits until the server has confirmed every channel. Messages that are published after this
+  // returns are received.
   static Result<Subscription> open(const Endpoint& endpoint, std::span<const std::string_view> channels,
                                    const Clock& clock, const CallLimits& limit);
 
-  // One receiver at least; `by_slot` says which of them hears a slot's channels, and is empty where one hears all.
+  // At least one receiver. `by_slot`: the index of the receiver for the channels of a slot; empty: one receiver has all
+  // channels.
   Subscription(std::vector<Receiver> receivers, std::map<unsigned, std::size_t> by_slot, const Clock& clock);
 
-  // One channel more, which foreign clients use as well; confirmed when this returns.
+  // Adds a channel that foreign clients use too; confirmed when this returns.
   Result<Done> add(std::string_view channel, const CallLimits& limit);
 
-  // Of one receiver: from now on also an Error when that says that the server is no longer the right one.
-  void heed(MasterWatch watch);
+  // For a single receiver: from now on next() returns an Error also when the watch hears of another master.
+  void set_master_watch(MasterWatch watch);
 
-  // The next message; nullopt when none came by the limit's deadline. After an Error, which is also that a channel is served
-  // elsewhere now: drop it.
+  // The next message; nullopt: none arrived by the deadline. Useless after an Error, which also tells that a channel
+  // has moved to another server.
   Result<std::optional<Message>> next(const CallLimits& limit);
 
   [[nodiscard]] int fd() const { return m_any ? m_any.get() : m_receivers.front().fd(); }

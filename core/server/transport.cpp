@@ -32,7 +32,7 @@ Result<Reply> run_routed(Transport& transport, std::string_view route_key, const
   }
   if (reply && reply->is_error()) {
     return Error{ErrorCode::internal,
-                 "the server does not know the script " + std::string(script.name) + ", which it has just been sent"};
+                 "the server does not know the script " + std::string(script.name) + " that was just sent to it"};
   }
   return reply;
 }

@@ -11,7 +11,7 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view good_forms =
-    "(good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
+    "(valid ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
     "redis+sentinel://host:26379/master, "
     "unix:///path/to/socket, local:)";
 
@@ -19,7 +19,7 @@ Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
 {
   Endpoint endpoint;
   if (!take_credentials(rest, endpoint)) {
-    return bad_url(url, "a % in user or password must be written %25");
+    return bad_url(url, escape_percent);
   }
   const auto slash = std::min(rest.find('/'), rest.size());
   HostPort at{.host = {}, .port = endpoint.port};
@@ -40,17 +40,17 @@ Result<Endpoint> parse_redis(std::string_view url, std::string_view rest)
   return endpoint;
 }
 
-// `user:password@` is one for all nodes.
+// `user:password@` is for all nodes.
 Result<Endpoint> parse_cluster(std::string_view url, std::string_view rest)
 {
   Endpoint cluster;
   cluster.kind = Endpoint::Kind::cluster;
   if (!take_credentials(rest, cluster)) {
-    return bad_url(url, "a % in user or password must be written %25");
+    return bad_url(url, escape_percent);
   }
   const auto slash = std::min(rest.find('/'), rest.size());
   if (const std::string_view db = rest.substr(slash); !db.empty() && db != "/" && db != "/0") {
-    return bad_url(url, "a cluster has db 0 alone (leave out what follows the hosts)");
+    return bad_url(url, "a cluster has db 0 only (leave out the text after the hosts)");
   }
   std::string_view hosts = rest.substr(0, slash);
   for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -70,7 +70,7 @@ Result<Endpoint> parse_unix(std::string_view url, std::string_view rest)
   Endpoint endpoint;
   endpoint.kind = Endpoint::Kind::unix_socket;
   if (!take_credentials(rest, endpoint)) {
-    return bad_url(url, "a % in user or password must be written %25");
+    return bad_url(url, escape_percent);
   }
   const auto question = std::min(rest.find('?'), rest.size());
   const auto path = percent_decoded(rest.substr(0, question));
@@ -81,7 +81,7 @@ Result<Endpoint> parse_unix(std::string_view url, std::string_view rest)
     return bad_url(url, "the path must be absolute, as in unix:///path/to/socket");
   }
   if (!fits_socket_address(*path)) {
-    return bad_url(url, "the path of a unix socket can have 107 bytes at most");
+    return bad_url(url, socket_path_too_long());
   }
   endpoint.path = *path;
 
@@ -113,7 +113,7 @@ bool is_bare_host(std::string_view text)
 Result<Endpoint> parse_url(std::string_view url)
 {
   if (std::any_of(url.begin(), url.end(), is_control)) {
-    return bad_url(url, "it has a control character in it");
+    return bad_url(url, "it contains a control character");
   }
   if (url.starts_with("local:")) {
     if (url != "local:") {
@@ -149,8 +149,8 @@ Result<Endpoint> parse_url(std::string_view url)
     }
     return cluster;
   }
-  return bad_url(
-      url, (scheme.empty() ? "it begins with no scheme:// " : "rlock knows no such scheme ") + std::string(good_forms));
+  return bad_url(url, (scheme.empty() ? "it does not begin with scheme:// " : "rlock does not know this scheme ") +
+                          std::string(good_forms));
 }
 
 }  // namespace rlock

@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// Errors are ErrorCode::usage; they quote the URL without what stands before its '@'.
+// Errors are ErrorCode::usage. They quote the URL without the text before its '@'.
 Result<Endpoint> parse_url(std::string_view url);
 
 }  // namespace rlock

@@ -12,10 +12,11 @@ namespace rlock {
 namespace {
 
 constexpr std::string_view secret_parameter = "sentinel_password=";
-constexpr std::size_t longest_host = 253;    // bytes of a name of the DNS (RFC 1035)
+constexpr std::size_t longest_host = 253;    // bytes of a DNS name (RFC 1035)
 constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
 
-// Up to the last '@', for a password may have an unescaped '/' or '@' in it; and from a password among the parameters on.
+// The text up to the last '@', because a password may contain an unescaped '/' or '@', and all text from a password
+// among the parameters on are left out.
 std::string quotable(std::string_view url)
 {
   const auto scheme = url.find("://");
@@ -125,10 +126,10 @@ std::optional<std::string_view> take_authority(std::string_view authority, HostP
     return "the host is missing";
   }
   if (bracketed && (port.empty() || !is_ipv6(host))) {
-    return "in brackets there must be an IPv6 address, as in redis://[::1]:6379";
+    return "the brackets must contain an IPv6 address, as in redis://[::1]:6379";
   }
   if (!bracketed && !is_host_name(host)) {
-    return "there is no such host name (escape / and @ in a password as %2F and %40)";
+    return "the host name is invalid (escape / and @ in a password as %2F and %40)";
   }
   at.host = host;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forms of a server's URL have in common. Private to server.
+// The parts that several forms of a server URL have in common. Private to server.
 #pragma once
 
 #include "server/url.h"
@@ -12,6 +12,9 @@
 
 namespace rlock {
 
+// What is wrong when take_credentials fails.
+constexpr std::string_view escape_percent = "a % in user or password must be written %25";
+
 bool is_host_name(std::string_view host);  // letters, digits and ".-_"
 
 // Quotes the URL without its secrets.
@@ -20,13 +23,13 @@ Error bad_url(std::string_view url, std::string_view why);
 std::optional<unsigned> parse_db(std::string_view text);
 std::optional<std::string> percent_decoded(std::string_view text);
 
-// Takes `user[:password]@` off the front of `rest`; false if it is not well escaped.
+// Removes `user[:password]@` from the front of `rest`; false: it is not escaped correctly.
 bool take_credentials(std::string_view& rest, Endpoint& endpoint);
 
-// `host[:port]`, in which the port may be missing if `at` has one already. Nothing, or what is wrong with it.
+// Reads `host[:port]`; without a port `at` keeps its own. Returns what is wrong, or nullopt.
 std::optional<std::string_view> take_authority(std::string_view authority, HostPort& at);
 
-// redis+sentinel:// and rediss+sentinel://: what follows that.
+// For redis+sentinel:// and rediss+sentinel://; `rest` follows that.
 Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, bool tls);
 
 }  // namespace rlock

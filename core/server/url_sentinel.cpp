@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint16_t sentinel_port = 26379;
 constexpr std::string_view good_form = "as in redis+sentinel://host1:26379,host2:26379/mymaster";
 
-// The front of `text` up to the separator, which goes with it.
+// Removes the front of `text`, up to and including the separator, and returns it without the separator.
 std::string_view take_until(char separator, std::string_view& text)
 {
   const std::string_view front = text.substr(0, text.find(separator));
@@ -18,7 +18,7 @@ std::string_view take_until(char separator, std::string_view& text)
   return front;
 }
 
-// Nothing, or what is wrong.
+// Returns what is wrong, or nullopt.
 std::optional<std::string_view> take_hosts(std::string_view list, std::vector<HostPort>& hosts)
 {
   do {
@@ -43,7 +43,7 @@ bool take_switch(std::string_view value, std::optional<TlsFiles>& tls)
   return value == "yes" || value == "no";
 }
 
-// One `name=value`; false if there is no such.
+// Reads one `name=value`; false: it is unknown or invalid.
 bool take_parameter(std::string_view parameter, Sentinels& sentinels)
 {
   const std::string_view name = take_until('=', parameter);
@@ -70,15 +70,15 @@ Result<Endpoint> parse_sentinel(std::string_view url, std::string_view rest, boo
     sentinels.tls.emplace();
   }
   if (!take_credentials(rest, endpoint)) {
-    return bad_url(url, "a % in user or password must be written %25");
+    return bad_url(url, escape_percent);
   }
   std::string_view path = take_until('?', rest);
   if (const auto wrong = take_hosts(take_until('/', path), sentinels.hosts)) {
     return bad_url(url, *wrong);
   }
   sentinels.master = take_until('/', path);
-  if (!is_host_name(sentinels.master)) {  // what Sentinel itself lets a name be made of
-    return bad_url(url, "after the sentinels comes the name of their master, " + std::string(good_form));
+  if (!is_host_name(sentinels.master)) {  // Sentinel allows the same characters
+    return bad_url(url, "the name of the master must follow the sentinels, " + std::string(good_form));
   }
   const auto db = parse_db(path.empty() ? "0" : path);
   if (!db) {

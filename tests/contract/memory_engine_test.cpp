@@ -41,7 +41,7 @@ int rlock_here(Words words)
   if (!end) {
     Log(Verbosity::normal).error(end.error().text);
     finish_log();
-    return static_cast<int>(exit_code_of(end.error().fault));
+    return static_cast<int>(exit_code_of(end.error().code));
   }
   const auto* exit = std::get_if<ExitWith>(&*end);
   return exit != nullptr ? exit->code : -1;

@@ -296,7 +296,7 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   const RedisServer& wrong = cluster.other_than(cluster.owner("k"));
   const auto one_node = run_rlock({"run", "-S", wrong.tcp_url(), "-k", "k", "--", "true"});
   CHECK(one_node.code == 78);
-  CHECK(one_node.err.find("(it is one node of a cluster: use -S redis+cluster://127.0.0.1:" +
+  CHECK(one_node.err.find("(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" +
                           std::to_string(wrong.port())) != std::string::npos);
   CHECK(std::count(one_node.err.begin(), one_node.err.end(), '\n') == 1);
 

@@ -88,7 +88,7 @@ TEST_CASE("tls: a server whose certificate is no good")
   const Row rows[] = {
       {authority.sign(here, -1), authority, " has expired "},
       {authority.sign("DNS:other.example,IP:127.0.0.2"), authority, " is not for '127.0.0.1' "},
-      {authority.sign(here), other, " is signed by nobody we trust "},
+      {authority.sign(here), other, " is not signed by a trusted CA "},
   };
   for (const Row& row : rows) {
     const RedisServer server({.tcp = true, .tls = row.certificate});
@@ -96,7 +96,7 @@ TEST_CASE("tls: a server whose certificate is no good")
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
   }
   const RedisServer server({.tcp = true, .tls = authority.sign(here)});
-  check_refusal({"run", "-S", server.tcp_url()}, 69, " is signed by nobody we trust ");  // the system does not either
+  check_refusal({"run", "-S", server.tcp_url()}, 69, " is not signed by a trusted CA ");  // the system does not either
 }
 
 TEST_CASE("tls: one side speaks it, the other does not")
@@ -104,7 +104,7 @@ TEST_CASE("tls: one side speaks it, the other does not")
   const Secured secured;
   const RedisServer plain({.tcp = true});
   check_refusal({"run", "-S", "rediss://127.0.0.1:" + std::to_string(plain.port()), "--server-timeout", "500ms"}, 69,
-                "(if it speaks none: redis://)");
+                "(if it speaks no TLS: redis://)");
   const std::string port = std::to_string(secured.server.port());
   check_refusal({"run", "-S", "redis://127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
   check_refusal({"run", "-S", "redis://:pw@127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
@@ -121,8 +121,8 @@ TEST_CASE("tls: a server that wants a certificate of ours")
   const auto with = [&](const Certificate& certificate) {
     return joined(words, {"--cert", certificate.file, "--tls-key", certificate.key});
   };
-  check_refusal(words, 77, " wants a certificate of ours (give --cert and --tls-key)");
-  check_refusal(with(strange), 77, " does not accept our certificate: ");
+  check_refusal(words, 77, " wants a client certificate (give --cert and --tls-key)");
+  check_refusal(with(strange), 77, " does not accept the client certificate: ");
   CHECK(run_rlock(joined(with(ours), {"-k", "k", "--", "true"})).code == 0);
 
   const std::filesystem::path both = make_temp_dir("both") / "pem";

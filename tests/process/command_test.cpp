@@ -19,7 +19,7 @@ std::string show(const Result<std::string>& found)
   if (found) {
     return *found;
   }
-  return found.error().fault == ErrorCode::not_found ? "not found" : "not executable";
+  return found.error().code == ErrorCode::not_found ? "not found" : "not executable";
 }
 
 void make_file(const std::string& path, mode_t mode)

@@ -2,8 +2,8 @@
 #include "support/redis_fixture.h"
 #include "support/paths.h"
 
+#include "base/call_limits.h"
 #include "base/fd.h"
-#include "base/stop.h"
 #include "net/connection.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"

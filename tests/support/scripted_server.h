@@ -2,9 +2,9 @@
 // A server that says what a test has it say, down to the byte and the pause, on a unix socket or on a free port.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/stop.h"
 #include "net/connection.h"
 #include "server/url.h"
 

@@ -52,7 +52,7 @@ ErrorCode fault_of(const Text& key, const Text& token, const Args& environment)
     typed.keys.keys = {*key};
   }
   typed.token = token;
-  return resolve_token_lock(typed, {}, Environment(environment)).error().fault;
+  return resolve_token_lock(typed, {}, Environment(environment)).error().code;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
     const auto request = request_of(row.options);
     REQUIRE_FALSE(request);
     CHECK(request.error().text == row.expect);
-    CHECK(request.error().fault == ErrorCode::usage);
+    CHECK(request.error().code == ErrorCode::usage);
   }
 }
 

@@ -174,7 +174,7 @@ TEST_CASE("verbs: a slip of the hand is met with a suggestion, anything else wit
         "unknown verb './job.sh' (to run a command: rlock run -k KEY -- ./job.sh)");
   CHECK(find_verb("seize").error().text == "unknown verb 'seize' (rlock help lists them)");
   CHECK(find_verb("").error().text == "unknown verb '' (rlock help lists them)");
-  CHECK(find_verb(std::string(100'000, 'r')).error().fault == ErrorCode::usage);
+  CHECK(find_verb(std::string(100'000, 'r')).error().code == ErrorCode::usage);
 }
 
 }  // namespace rlock::cli

@@ -41,7 +41,7 @@ std::string error_of(Args options)
   if (request) {
     return "none";
   }
-  const int code = static_cast<int>(exit_code_of(request.error().fault));
+  const int code = static_cast<int>(exit_code_of(request.error().code));
   return std::to_string(code) + " " + request.error().text;
 }
 
@@ -169,9 +169,9 @@ TEST_CASE("run: the key and the command are needed, and the key must be one")
 {
   CHECK(request_of({"true"}, {}).error().text == "no key: name the lock with -k KEY (try -k stock)");
   CHECK(request_of({"-k", ""}, {}).error().text == "--key: the key is empty (try -k stock)");
-  CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().fault == ErrorCode::usage);
-  CHECK(request_of({"-k", "a{}", "true"}, {}).error().fault == ErrorCode::config);
-  CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().fault == ErrorCode::usage);
+  CHECK(request_of({"--prefix", "p", "-k", "", "true"}, {}).error().code == ErrorCode::usage);
+  CHECK(request_of({"-k", "a{}", "true"}, {}).error().code == ErrorCode::config);
+  CHECK(request_of({"-k", std::string(1023, 'k'), "--shards", "2", "true"}, {}).error().code == ErrorCode::usage);
   CHECK(request_of({"-k", "k"}, {}).error().text == "no command to run (try rlock run -k k -- ./job.sh)");
 }
 
@@ -199,9 +199,9 @@ TEST_CASE("force-unlock: only a holder that was named or shown, and what grace i
   CHECK(meant({}, "0", false)->grace == Millis{0});
   CHECK(meant({}, {}, true)->grace == Millis{0});
   CHECK(meant({}, "0", true)->grace == Millis{0});
-  CHECK(meant({}, "1s", true).error().fault == ErrorCode::usage);
+  CHECK(meant({}, "1s", true).error().code == ErrorCode::usage);
   CHECK(meant({}, "-1", false).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
-  CHECK(meant("", {}, false).error().fault == ErrorCode::usage);
+  CHECK(meant("", {}, false).error().code == ErrorCode::usage);
 }
 
 }  // namespace rlock::cli

@@ -60,11 +60,11 @@ TEST_CASE("server: first found wins, and an empty variable is not found")
 TEST_CASE("server: a bad URL is 64 in the arguments, 78 in the environment, and named")
 {
   const Error typed = error_of(with_url("http://h"), {});
-  CHECK(typed.fault == ErrorCode::usage);
+  CHECK(typed.code == ErrorCode::usage);
   CHECK(typed.text.starts_with("--server: "));
 
   const Error inherited = error_of({}, {"REDIS_URL=redis://:hunter2@"});
-  CHECK(inherited.fault == ErrorCode::config);
+  CHECK(inherited.code == ErrorCode::config);
   CHECK(inherited.text.starts_with("REDIS_URL: "));
   CHECK(inherited.text.find("hunter2") == std::string::npos);
 }
@@ -100,7 +100,7 @@ TEST_CASE("server: what cannot be a quorum is said")
         "--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
   CHECK(error_of({.urls = {"redis://a", "redis://b"}, .quorum = "most"}, {}).text ==
         "--quorum: 'most' is none of majority, all");
-  CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).fault == ErrorCode::config);
+  CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).code == ErrorCode::config);
 }
 
 TEST_CASE("server: one master by two of its sentinels has one vote")
@@ -161,7 +161,7 @@ TEST_CASE("server: a password file that gives none is 78")
   const TempFile empty("\n");
   for (const std::string& path : {empty.path(), std::string("/nonexistent/x"), std::string("/tmp")}) {
     const Error error = error_of({.password_file = path}, {});
-    CHECK(error.fault == ErrorCode::config);
+    CHECK(error.code == ErrorCode::config);
     CHECK(error.text.starts_with("--password-file: cannot read a password from " + path + ": "));
   }
 }

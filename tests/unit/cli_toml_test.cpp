@@ -88,7 +88,7 @@ TEST_CASE("toml: everything else is refused, and where it stands is told")
     CAPTURE(row.text);
     CHECK(shown(row.text) == row.expect);
   }
-  CHECK(parse_toml("wait").error().fault == ErrorCode::config);
+  CHECK(parse_toml("wait").error().code == ErrorCode::config);
 }
 
 TEST_CASE("toml: no beginning of a file is too short to be told from it")

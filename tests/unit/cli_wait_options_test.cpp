@@ -17,7 +17,7 @@ TEST_CASE("patience: for ever, for a time or not at all")
   CHECK(*meant(false, "1m30s") == Millis{90'000});
   CHECK(meant(true, "1").error().text == "--no-wait and --wait exclude each other (try -w 10s alone)");
   CHECK(meant(false, "").error().text == "--wait: '' is not a duration (try --wait 10s)");
-  CHECK(meant(false, "-1").error().fault == ErrorCode::usage);
+  CHECK(meant(false, "-1").error().code == ErrorCode::usage);
 }
 
 }  // namespace rlock::cli

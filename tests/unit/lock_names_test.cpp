@@ -34,10 +34,10 @@ TEST_CASE("lock name: what is refused, and with which code")
   for (const Row& row : rows) {
     CAPTURE(row.why);
     const auto name = LockName::parse(row.text);
-    const std::string got = name                                      ? "ok"
-                            : name.error().fault == ErrorCode::usage  ? "usage"
-                            : name.error().fault == ErrorCode::config ? "config"
-                                                                      : "other";
+    const std::string got = name                                     ? "ok"
+                            : name.error().code == ErrorCode::usage  ? "usage"
+                            : name.error().code == ErrorCode::config ? "config"
+                                                                     : "other";
     CHECK(got == row.expect);
     if (!name) {
       CHECK(name.error().text.find('\n') == std::string::npos);

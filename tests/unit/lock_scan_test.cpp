@@ -97,5 +97,5 @@ TEST_CASE("scan: a deadline for all answers together ends it")
   const auto found =
       hashes_like_locks(server, "*", {.clock = clock, .timeout = 5s, .whole = {clock.now() + 10s, StopToken::never()}});
   REQUIRE_FALSE(found);
-  CHECK(found.error().fault == ErrorCode::unreachable);
+  CHECK(found.error().code == ErrorCode::unreachable);
 }

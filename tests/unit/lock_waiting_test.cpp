@@ -184,7 +184,7 @@ class ScriptedStore final : public LockStore {
       m_context.with_call();
     }
     if (fails) {
-      return Error{.fault = ErrorCode::unreachable, .text = "lost", .was_there = m_context.had_spoken};
+      return Error{.code = ErrorCode::unreachable, .text = "lost", .was_there = m_context.had_spoken};
     }
     return *std::move(answer);
   }

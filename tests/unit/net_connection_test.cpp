@@ -212,7 +212,7 @@ TEST_CASE("connection: a stop ends a wait and keeps a request from being sent")
   const auto reply = connection.call(ping, within(plenty, stop.token()));
   asks.join();
   REQUIRE_FALSE(reply);
-  CHECK(reply.error().fault == ErrorCode::interrupted);
+  CHECK(reply.error().code == ErrorCode::interrupted);
   CHECK_FALSE(connection.send(ping, within(plenty, stop.token())));
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("connection: nobody there, and what to do about it")
   endpoint.path = "/tmp/rlock-wire-no-such-directory/s";
   const auto connection = Connection::open(endpoint, real_clock, within(plenty));
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().fault == ErrorCode::unreachable);
+  CHECK(connection.error().code == ErrorCode::unreachable);
   CHECK(connection.error().text ==
         "cannot reach unix:///tmp/rlock-wire-no-such-directory/s: no such socket (is redis-server "
         "running? "
@@ -236,5 +236,5 @@ TEST_CASE("connection: local: is not a place to connect to")
   endpoint.kind = Endpoint::Kind::local;
   const auto connection = Connection::open(endpoint, real_clock, within(plenty));
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().fault == ErrorCode::internal);
+  CHECK(connection.error().code == ErrorCode::internal);
 }

@@ -59,7 +59,7 @@ TEST_CASE("errors: what each reply means")
   for (const Row& row : rows) {
     CAPTURE(row.text);
     const Error error = error_from_reply(row.text, where);
-    CHECK(error.fault == row.expect);
+    CHECK(error.code == row.expect);
     CHECK(error.text.starts_with("redis://db1:6379 says: "));
   }
 }

@@ -58,7 +58,7 @@ TEST_CASE("handshake: a refusal says so and tells no secret")
   endpoint.password = "hush";
   const auto connection = Connection::open(endpoint, real_clock, within(plenty));
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().fault == ErrorCode::refused);
+  CHECK(connection.error().code == ErrorCode::refused);
   CHECK(has(connection.error().text, "refused the user or password"));
   CHECK_FALSE(has(connection.error().text, "hush"));
   CHECK_FALSE(has(connection.error().text, "somebody"));
@@ -75,6 +75,6 @@ TEST_CASE("handshake: no such db")
   endpoint.db = 99;
   const auto connection = Connection::open(endpoint, real_clock, within(plenty));
   REQUIRE_FALSE(connection);
-  CHECK(connection.error().fault == ErrorCode::config);
+  CHECK(connection.error().code == ErrorCode::config);
   CHECK(connection.error().text.starts_with("no db 99 on unix:///"));
 }

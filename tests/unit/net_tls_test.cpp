@@ -39,8 +39,8 @@ TEST_CASE("tls: one deadline over the whole handshake, though bytes keep coming"
   });
   const Instant start = real_clock.now();
   const Error error = failure(server, within(200ms));
-  CHECK(error.fault == ErrorCode::unreachable);
-  CHECK_MESSAGE(has(error.text, "did not complete the handshake within 200ms (if it speaks none: redis://)"),
+  CHECK(error.code == ErrorCode::unreachable);
+  CHECK_MESSAGE(has(error.text, "did not complete the handshake within 200ms (if it speaks no TLS: redis://)"),
                 error.text);
   CHECK(real_clock.now() - start < 2s);
 }
@@ -53,8 +53,8 @@ TEST_CASE("tls: a server that speaks something else is told apart at its first b
     peer.lasts(plenty);
   });
   const Error error = failure(server, within(plenty));
-  CHECK(error.fault == ErrorCode::unreachable);
-  CHECK(has(error.text, "it answered without it (if it speaks none: redis://)"));
+  CHECK(error.code == ErrorCode::unreachable);
+  CHECK(has(error.text, "it answered without TLS (if it speaks no TLS: redis://)"));
 }
 
 TEST_CASE("tls: a server that hangs up, and a stop")
@@ -65,7 +65,7 @@ TEST_CASE("tls: a server that hangs up, and a stop")
   const ScriptedServer silent([](const Peer& peer) { peer.lasts(plenty); });
   StopSource stop;
   stop.request();
-  CHECK(failure(silent, within(plenty, stop.token())).fault == ErrorCode::interrupted);
+  CHECK(failure(silent, within(plenty, stop.token())).code == ErrorCode::interrupted);
 }
 
 TEST_CASE("tls: nonsense in the form of a record")
@@ -76,6 +76,6 @@ TEST_CASE("tls: nonsense in the form of a record")
     peer.lasts(plenty);
   });
   const Error error = failure(server, within(plenty));
-  CHECK(error.fault == ErrorCode::unfit);
+  CHECK(error.code == ErrorCode::unfit);
   CHECK(error.text.starts_with("TLS with unix:///"));
 }

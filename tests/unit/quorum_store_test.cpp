@@ -113,7 +113,7 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   }
   const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
   REQUIRE_FALSE(attempt);
-  CHECK(attempt.error().fault == ErrorCode::unreachable);
+  CHECK(attempt.error().code == ErrorCode::unreachable);
   CHECK(attempt.error().text == "3 of 5 servers failed, and it takes 3: connection refused, and 2 more");
   CHECK(down.held_by(alice) == 0);
   CHECK(down.servers[0]->asked() == std::vector<std::string>{"acquire alice", "take back alice"});
@@ -161,7 +161,7 @@ TEST_CASE("quorum store: a lock that too few servers still know of is neither ke
   five.servers[2]->be(Mood::down);
   const auto renewal = store->renew(spec, alice, five.within(5s));
   REQUIRE_FALSE(renewal);
-  CHECK(renewal.error().fault == ErrorCode::unreachable);
+  CHECK(renewal.error().code == ErrorCode::unreachable);
 }
 
 TEST_CASE("quorum store: the fencing number grows though the server with the greatest has no part in the next quorum")

@@ -145,7 +145,7 @@ TEST_CASE("rights: what no rule can say")
   const std::vector<std::string> blank{"a b"};
   CHECK(acl_rules_for(blank).error().text.find("(try ? for it)") != std::string::npos);
   const std::vector<std::string> split{"a}*"};
-  CHECK(acl_rules_for(split).error().fault == ErrorCode::config);
+  CHECK(acl_rules_for(split).error().code == ErrorCode::config);
 }
 
 TEST_CASE("denial: the line of a script names command and key")

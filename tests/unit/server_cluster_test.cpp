@@ -182,7 +182,7 @@ TEST_CASE("cluster: TRYAGAIN is tried again, until the time is over")
   refusals = 1'000'000;
   const auto never = cluster.call("k", get, within(Millis{100}));
   REQUIRE_FALSE(never);
-  CHECK(never.error().fault == ErrorCode::unfit);
+  CHECK(never.error().code == ErrorCode::unfit);
 }
 
 TEST_CASE("cluster: who are sent round in circles give up")
@@ -201,7 +201,7 @@ TEST_CASE("cluster: who are sent round in circles give up")
   Cluster cluster = cluster_of({one.port()});
   const auto never = cluster.call("k", get, within(plenty));
   REQUIRE_FALSE(never);
-  CHECK(never.error().fault == ErrorCode::unfit);
+  CHECK(never.error().code == ErrorCode::unfit);
   CHECK(one.heard().size() + other.heard().size() < 20);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("cluster: a request that is not answered is not sent again; the next o
   Cluster cluster = cluster_of({dying.port(), witness.port()});
   const auto lost = cluster.call("k", get, within(plenty));
   REQUIRE_FALSE(lost);
-  CHECK(lost.error().fault == ErrorCode::unreachable);
+  CHECK(lost.error().code == ErrorCode::unreachable);
   CHECK(dying.heard().size() == 1);
   CHECK(witness.heard().empty());
   CHECK(ask(cluster) == "7");
@@ -227,7 +227,7 @@ TEST_CASE("cluster: nodes that are gone, first and last of the list")
   Cluster none = cluster_of({closed_port(), closed_port()});
   const auto nobody = none.call("k", get, within(plenty));
   REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().fault == ErrorCode::unreachable);
+  CHECK(nobody.error().code == ErrorCode::unreachable);
   CHECK(nobody.error().text.find("no node of redis+cluster://127.0.0.1:") != std::string::npos);
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("cluster: a server that is none gets no request")
   Cluster cluster = cluster_of({single.port()});
   const auto refused = cluster.call("k", get, within(plenty));
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().fault == ErrorCode::config);
+  CHECK(refused.error().code == ErrorCode::config);
   CHECK(refused.error().text ==
         "redis://" + single.address() + " is no node of a cluster (use -S redis://" + single.address() + ")");
   CHECK(single.heard().empty());

@@ -48,5 +48,5 @@ TEST_CASE("subscription: a channel that is refused")
   const std::array<std::string_view, 1> channels{"a"};
   const auto subscription = Subscription::open(server.endpoint(), channels, real_clock, within(plenty));
   REQUIRE_FALSE(subscription);
-  CHECK(subscription.error().fault == ErrorCode::refused);
+  CHECK(subscription.error().code == ErrorCode::refused);
 }

@@ -13,7 +13,7 @@ std::string told(const char* url)
 {
   const auto endpoint = parse_url(url);
   if (!endpoint) {
-    CHECK(endpoint.error().fault == ErrorCode::usage);
+    CHECK(endpoint.error().code == ErrorCode::usage);
     return "error: " + endpoint.error().text;
   }
   return endpoint->shown() + " user=" + endpoint->user + " password=" + endpoint->password;
@@ -102,29 +102,30 @@ TEST_CASE("url: what is refused, and why")
     const char* says;
   };
   const Row rows[] = {
-      {"", "it begins with no scheme://"},
+      {"", "it does not begin with scheme://"},
       {"ann@db1:6379",
-       "good ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
+       "valid ones: redis://host:6379/0, rediss:// with TLS, redis+cluster://host:7000,host:7001, "
        "redis+sentinel://host:26379/master"},
-      {"://x", "it begins with no scheme://"},
-      {"http://db1", "knows no such scheme"},
-      {"db1:x", "it begins with no scheme://"},
-      {"db1:", "it begins with no scheme://"},
+      {"://x", "it does not begin with scheme://"},
+      {"http://db1", "does not know this scheme"},
+      {"db1:x", "it does not begin with scheme://"},
+      {"db1:", "it does not begin with scheme://"},
       {"db1:0", "the port must be 1 to 65535"},
-      {"db1:6379/2", "it begins with no scheme://"},
+      {"db1:6379/2", "it does not begin with scheme://"},
       {"local:x", "nothing may follow local:"},
       {"rediss://", "the host is missing"},
       {"redis+sentinel://", "the host is missing"},
       {"redis+sentinel://a,,b/m", "the host is missing"},
-      {"redis+sentinel://a:1,b:2", "the name of their master, as in redis+sentinel://host1:26379,host2:26379/mymaster"},
-      {"redis+sentinel://a:1/", "the name of their master"},
-      {"redis+sentinel://a/m m", "the name of their master"},
+      {"redis+sentinel://a:1,b:2",
+       "the name of the master must follow the sentinels, as in redis+sentinel://host1:26379,host2:26379/mymaster"},
+      {"redis+sentinel://a:1/", "the name of the master must follow the sentinels"},
+      {"redis+sentinel://a/m m", "the name of the master must follow the sentinels"},
       {"redis+sentinel://a/m/x", "only a db number may follow"},
       {"redis+sentinel://a/m/1/2", "only a db number may follow"},
       {"redis+sentinel://a/m?tls=yes", "its parameters are"},
       {"redis+sentinel://a/m?sentinel_tls=1", "its parameters are"},
       {"redis+sentinel://a/m?sentinel_password=%", "its parameters are"},
-      {"redis+cluster://a:1/2", "a cluster has db 0 alone"},
+      {"redis+cluster://a:1/2", "a cluster has db 0 only"},
       {"redis+cluster://", "the host is missing"},
       {"redis+cluster://a:1,", "the host is missing"},
       {"redis+cluster://a:1,,b:2", "the host is missing"},
@@ -137,7 +138,7 @@ TEST_CASE("url: what is refused, and why")
       {"redis://[db1]", "IPv6"},
       {"redis://::1", "IPv6 address needs brackets"},
       {"redis://[::1]x", "the port must be 1 to 65535"},
-      {"redis://db 1", "no such host name"},
+      {"redis://db 1", "the host name is invalid"},
       {"redis://h:", "the port must be 1 to 65535"},
       {"redis://h:0", "the port must be 1 to 65535"},
       {"redis://h:65536", "the port must be 1 to 65535"},

@@ -42,8 +42,9 @@ inline Tally final_tally(Tally all)
   return all;
 }
 
-// Why there is no quorum, for people: the first reason, and how many more. The code is that of an error that may pass, unless
-// the errors that do not pass prevent a quorum by themselves. Silent servers are counted only where the others do not prevent it.
+// Why there is no quorum, for people: the first reason, and how many more. The code is that of an error that may pass,
+// unless the errors that do not pass prevent a quorum by themselves. Silent servers are counted only where the others
+// do not prevent it.
 template <typename T>
 Error no_quorum(const Answers<T>& answers, std::size_t quorum)
 {
@@ -58,7 +59,7 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
     }
     const Error& error = answer->error();
     first = first != nullptr ? first : &error;
-    if (!is_passing(error.fault) && error.fault != ErrorCode::interrupted) {
+    if (!is_passing(error.code) && error.code != ErrorCode::interrupted) {
       ++lasting;
       first_lasting = first_lasting != nullptr ? first_lasting : &error;
     }
@@ -66,7 +67,7 @@ Error no_quorum(const Answers<T>& answers, std::size_t quorum)
   const Error silence{ErrorCode::unreachable, "no answer in time (raise --server-timeout)"};
   const std::size_t failed = all.failed > spare ? all.failed : all.failed + all.silent;
   const Error& why = lasting > spare ? *first_lasting : first != nullptr ? *first : silence;
-  return {lasting > spare ? why.fault : ErrorCode::unreachable,
+  return {lasting > spare ? why.code : ErrorCode::unreachable,
           std::to_string(failed) + " of " + std::to_string(answers.size()) + " servers failed, and it takes " +
               std::to_string(quorum) + ": " + why.text +
               (failed > 1 ? ", and " + std::to_string(failed - 1) + " more" : "")};

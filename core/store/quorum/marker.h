@@ -8,8 +8,8 @@
 
 namespace rlock {
 
-constexpr Millis told_for =
-    std::chrono::hours{1};  // then a marker is told the same ttl again, because it forgets an unused one
+// After this time a marker is told the same ttl again, because it forgets a ttl that is not used.
+constexpr Millis told_for = std::chrono::hours{1};
 
 inline void note_told(QuorumServer& server, Millis ttl, const Clock& clock)
 {
@@ -32,8 +32,8 @@ inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, co
   return Done{};
 }
 
-// After a renewal, of which `answer` is the server's: tells the marker at the first one, when the ttl is longer than the one
-// told, and every `told_for`. The answer counts only once the marker is told.
+// After a renewal, of which `answer` is the server's: tells the marker at the first one, when the ttl is longer than
+// the one told, and every `told_for`. The answer counts only once the marker is told.
 template <typename T>
 Result<T> with_told_ttl(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
 {

@@ -13,8 +13,8 @@ namespace rlock {
 
 enum class QuorumRule { majority, all };
 
-// Any two quorums share a server. For k permits any k + 1 quorums share one, so that at most k owners hold the lock: that takes
-// n*k/(k+1) + 1 of n servers. With a majority of three servers three owners would hold two permits.
+// Any two quorums share a server. For k permits any k + 1 quorums share one, so that at most k owners hold the lock:
+// that takes n*k/(k+1) + 1 of n servers. With a majority of three servers three owners would hold two permits.
 std::size_t quorum_size(QuorumRule rule, const Mode& mode, std::size_t servers);
 
 // The answers of the servers to one question.
@@ -32,14 +32,15 @@ enum class Decision {
   unknown,  // too many servers failed for a quorum
 };
 
-// "May I have the lock?" A no is an answer like a yes: when a quorum answered and not all of it said yes, another owner is there.
+// "May I have the lock?" A no is an answer like a yes: when a quorum answered and not all of it said yes, another owner
+// is there.
 Decision decide_grant(const Tally& tally, std::size_t quorum);
 
 // "Do I still have the lock?" Refused only when so many servers said no that the others are too few for a quorum.
 Decision decide_proof(const Tally& tally, std::size_t quorum);
 
-// The random pause before a further attempt. Several clients that took a part of the servers each, and gave them back, ask again
-// at different times, so that one of them is first. Not thread-safe.
+// The random pause before a further attempt. Several clients that took a part of the servers each, and gave them back,
+// ask again at different times, so that one of them is first. Not thread-safe.
 class Backoff {
  public:
   explicit Backoff(Rng& rng) : m_rng(rng) {}

@@ -29,8 +29,8 @@ const AlreadyDone* done_in(const Answers<Attempt>& answers)
   return nullptr;
 }
 
-// Releases what could not be released earlier, of attempts that were made under other owners. Otherwise the server would
-// refuse the lock to this owner.
+// Releases what could not be released earlier, of attempts that were made under other owners. Otherwise the server
+// would refuse the lock to this owner.
 Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, const CallLimits& limit)
 {
   while (!server.unreleased.empty()) {
@@ -46,8 +46,8 @@ Result<Done> release_earlier_attempts(QuorumServer& server, const Clock& clock, 
   return Done{};
 }
 
-// The marker is read after the answer: if the server had lost its data in between, the marker would be gone as well. It is
-// read also when the server refuses, because the server may know a longer ttl than those that grant.
+// The marker is read after the answer: if the server had lost its data in between, the marker would be gone as well. It
+// is read also when the server refuses, because the server may know a longer ttl than those that grant.
 Result<Vote> vote_of(QuorumServer& server, const LockSpec& spec, const Owner& owner, const Clock& clock,
                      const CallLimits& limit)
 {
@@ -153,8 +153,8 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
   return pending->take();
 }
 
-// What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether the lease
-// has time left. `counting`: as counting_servers says.
+// What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether
+// the lease has time left. `counting`: as counting_servers says.
 Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                         const std::set<std::string>& counting, Instant asked_at,
                                         const CallLimits& limit)
@@ -200,9 +200,10 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
             : error;
 }
 
-// When one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock,
-// and chance decides which is first next time. Of a lock that several hold at once each server may name another holder: it
-// counts as held when no server grants it. The place is 1, not 0, because no server promises the next turn.
+// When one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got
+// the lock, and chance decides which is first next time. Of a lock that several hold at once each server may name
+// another holder: it counts as held when no server grants it. The place is 1, not 0, because no server promises the
+// next turn.
 Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
 {
   const std::size_t quorum = quorum_of(spec);
@@ -246,8 +247,9 @@ void QuorumStore::tell_longest_ttl(const Answers<Vote>& votes, Millis within)
   }
 }
 
-// Releases on all servers but those where another owner holds the lock: also where no answer came, because that server may
-// have granted. Does not wait for the answers. `announced`: a lock that had less than a quorum is no news for waiters.
+// Releases on all servers but those where another owner holds the lock: also where no answer came, because that server
+// may have granted. Does not wait for the answers. `announced`: a lock that had less than a quorum is no news for
+// waiters.
 void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answers<Attempt>& answers, bool announced,
                             Millis within)
 {

@@ -14,8 +14,9 @@ namespace rlock {
 
 class QuorumListener final : public Listener {
  public:
-  // `listeners` hear the releases of all the `locks` already. With fewer than `least` of them left heard() is an Error. A message
-  // is passed on after a pause of `backoff`, because all waiters hear it at once, on one server sooner than on the next.
+  // `listeners` hear the releases of all the `locks` already. With fewer than `least` of them left heard() is an Error.
+  // A message is passed on after a pause of `backoff`, because all waiters hear it at once, on one server sooner than
+  // on the next.
   QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
                  std::shared_ptr<Backoff> backoff);
 

@@ -109,7 +109,8 @@ ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 
 }  // namespace
 
-// A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are partial.
+// A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are
+// partial.
 Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> answers) const
 {
   const std::size_t answering = answered(answers);
@@ -204,8 +205,8 @@ Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits&
   return std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return **answer; });
 }
 
-// A step is done when the servers that did not answer are too few for the owner to hold the lock on them, or when enough servers
-// say that the owner holds it.
+// A step is done when the servers that did not answer are too few for the owner to hold the lock on them, or when
+// enough servers say that the owner holds it.
 Result<ForceAnswer> QuorumStore::force(ForceStep step, const ForceCall& call, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_size(m_policy.rule, call.mode, size());

@@ -8,8 +8,8 @@
 namespace rlock {
 namespace {
 
-// The outer hold's number is the one that a quorum agreed on, if any server knows it. A server that was late to grant may have
-// granted a greater one.
+// The outer hold's number is the one that a quorum agreed on, if any server knows it. A server that was late to grant
+// may have granted a greater one.
 Granted outer_grant(const Answers<ReentryResult>& answers)
 {
   const Granted agreed = greatest_grant(answers, [](const Granted& granted) { return granted.agreed; });
@@ -180,8 +180,8 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
   return merged_renewal(answers, decision == Decision::carried);
 }
 
-// The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the release
-// can be sent to that server.
+// The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the
+// release can be sent to that server.
 Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                                      const CallLimits& limit)
 {

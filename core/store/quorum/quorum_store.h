@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock on several independent servers (Redlock): the client that holds it on a quorum of them is the holder.
 //
-// All servers are asked at the same time, each on a thread of its own, and the store answers as soon as further answers cannot
-// change the result. A server that is down, slow, read-only or hung counts as a no and delays nothing unless it is needed. An
-// attempt that is not granted is released on all servers, also on those that did not answer, and its owner is never used again,
-// so that a release that arrives late cannot end a later grant. When several clients get a part of the servers each, the
-// attempt is tied (Busy::tied): the caller asks again after a random pause. There is no queue, because the queues of N servers
-// have no common order: a waiter waits for a message from any server, for Busy::again_in at most.
+// All servers are asked at the same time, each on a thread of its own, and the store answers as soon as further answers
+// cannot change the result. A server that is down, slow, read-only or hung counts as a no and delays nothing unless it
+// is needed. An attempt that is not granted is released on all servers, also on those that did not answer, and its
+// owner is never used again, so that a release that arrives late cannot end a later grant. When several clients get a
+// part of the servers each, the attempt is tied (Busy::tied): the caller asks again after a random pause. There is no
+// queue, because the queues of N servers have no common order: a waiter waits for a message from any server, for
+// Busy::again_in at most.
 //
-// The fencing number. Each server grants max(last + 1, its time). The lock's number is the greatest that was granted, and the
-// store writes it back to a quorum before the lock counts as taken. Otherwise the number would not always grow: the greatest
-// may come from a server whose clock is ahead and that has no part in the next quorum. After the write every later quorum
-// shares a server that knows the number and grants a greater one. That costs one more round trip, except with
-// QuorumRule::all. The number may not grow across a restart that loses a server's data while clocks are further apart than the
-// longest ttl in use. Two holders of permits may have the same number, with the probability of one microsecond.
+// The fencing number. Each server grants max(last + 1, its time). The lock's number is the greatest that was granted,
+// and the store writes it back to a quorum before the lock counts as taken. Otherwise the number would not always grow:
+// the greatest may come from a server whose clock is ahead and that has no part in the next quorum. After the write
+// every later quorum shares a server that knows the number and grants a greater one. That costs one more round trip,
+// except with QuorumRule::all. The number may not grow across a restart that loses a server's data while clocks are
+// further apart than the longest ttl in use. Two holders of permits may have the same number, with the probability of
+// one microsecond.
 //
-// The restart guard. A server that lost its data may have forgotten a lock that is still held elsewhere. So each server has a
-// marker that tells since when it has its data (lua/single/marker.lua), and its grants count only when that is longer ago than
-// the longest ttl in use. Each grant tells every server its ttl, renewals do so now and then, and the longest ttl that any
-// server knows is taken. When a server counts, its marker records that: it has not forgotten a longer ttl that is used later.
-// A server that rlock uses for the first time waits too, because a new server looks like a flushed one. An attempt that fails
-// only because too few servers are old enough is Busy, with the reason in Busy::unfit. The guard does not notice: a step of the
-// server's clock forwards while it waits; the loss of the data of all servers at once, the longest ttl included (then the ttl
-// of the request decides); a longer ttl that only silent servers know; clients that disagree about the guard.
+// The restart guard. A server that lost its data may have forgotten a lock that is still held elsewhere. So each server
+// has a marker that tells since when it has its data (lua/single/marker.lua), and its grants count only when that is
+// longer ago than the longest ttl in use. Each grant tells every server its ttl, renewals do so now and then, and the
+// longest ttl that any server knows is taken. When a server counts, its marker records that: it has not forgotten a
+// longer ttl that is used later. A server that rlock uses for the first time waits too, because a new server looks like
+// a flushed one. An attempt that fails only because too few servers are old enough is Busy, with the reason in
+// Busy::unfit. The guard does not notice: a step of the server's clock forwards while it waits; the loss of the data of
+// all servers at once, the longest ttl included (then the ttl of the request decides); a longer ttl that only silent
+// servers know; clients that disagree about the guard.
 //
-// A server that comes back after the lock was taken has no part in it, because no client re-creates a key that is gone. A lock
-// that lives through outages is held on fewer servers; the next acquisition uses all of them again.
+// A server that comes back after the lock was taken has no part in it, because no client re-creates a key that is gone.
+// A lock that lives through outages is held on fewer servers; the next acquisition uses all of them again.
 #pragma once
 
 #include "lock/abilities.h"
@@ -54,13 +57,14 @@ struct QuorumPolicy {
 
 class QuorumStore final : public LockStore, public ForceUnlock, public LockListing, public OnceMemory {
  public:
-  // `clock` must outlive it; at least two servers, which must offer FenceRaising. std::system_error: no free descriptors.
+  // `clock` must outlive it; at least two servers, which must offer FenceRaising. std::system_error: no free
+  // descriptors.
   QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
   ~QuorumStore() override;  // lets the workers send what is posted, for a moment
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& manner,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                           const CallLimits& limit) override;
   [[nodiscard]] bool takes_back() const override { return true; }
   Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;

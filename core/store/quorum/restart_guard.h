@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The restart guard: whether the grant of a server counts, which may have lost its data and forgotten a lock. Pure functions.
-// QuorumStore's header says what the guard protects from.
+// The restart guard: whether the grant of a server counts, which may have lost its data and forgotten a lock. Pure
+// functions. QuorumStore's header says what the guard protects from.
 #pragma once
 
 #include "lock/data_age.h"
@@ -24,12 +24,12 @@ struct Vote {
 // The longest ttl that any of the servers knows, at least `ttl`.
 Millis longest_ttl(const Answers<Vote>& votes, Millis ttl);
 
-// For how long a server must have its data: then all locks are over that it may have forgotten. `guard`: the age that the user
-// wants; missing: the longest ttl in use.
+// For how long a server must have its data: then all locks are over that it may have forgotten. `guard`: the age that
+// the user wants; missing: the longest ttl in use.
 Millis needed_age(const Answers<Vote>& votes, Millis ttl, std::optional<Millis> guard);
 
-// The votes that further votes cannot change. The grant of a server that has not counted yet is left out until all servers have
-// answered, because a silent server may know a longer ttl.
+// The votes that further votes cannot change. The grant of a server that has not counted yet is left out until all
+// servers have answered, because a silent server may know a longer ttl.
 Answers<Vote> settled_votes(const Answers<Vote>& so_far);
 
 // The attempts; the grant of a server that is too young is an Error.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server of a quorum and the thread that asks it. Because of the thread a store needs no asynchronous form of what it does
-// for one answer: resolving a name, connecting, authenticating, sending a script that the server does not know yet.
+// One server of a quorum and the thread that asks it. Because of the thread a store needs no asynchronous form of what
+// it does for one answer: resolving a name, connecting, authenticating, sending a script that the server does not know
+// yet.
 //
-// The requests to a server run one after the other, so each answer belongs to the request that waits for it. A request without
-// an answer costs its connection, so a late answer cannot be taken for the answer to another request.
+// The requests to a server run one after the other, so each answer belongs to the request that waits for it. A request
+// without an answer costs its connection, so a late answer cannot be taken for the answer to another request.
 #pragma once
 
 #include "lock/data_age.h"
@@ -57,8 +58,8 @@ class ServerWorker {
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet. Where the
-  // system has no thread left, the task does not run before the next post.
+  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet. Where
+  // the system has no thread left, the task does not run before the next post.
   bool post(std::string topic, PostMode mode, Task task);
 
   // Interrupts the request in progress if others are waiting.

@@ -58,7 +58,7 @@ std::string argument(std::string_view source, std::string_view text, const Scrip
 
 bool is_about_types(const Error& error)
 {
-  return error.fault == ErrorCode::config && error.text.find("WRONGTYPE") != std::string::npos;
+  return error.code == ErrorCode::config && error.text.find("WRONGTYPE") != std::string::npos;
 }
 
 // What belongs at each key that lib/names.lua tells of; empty: several things, or nothing of this kind.
@@ -88,7 +88,7 @@ Error misplaced(Error error, Transport& transport, const ScriptCall& call, const
 
 bool is_about_keys(const Error& error)
 {
-  return error.fault == ErrorCode::refused &&
+  return error.code == ErrorCode::refused &&
          (error.text.find("access one of the keys") != std::string::npos ||  // Redis 7.0
           error.text.find("access a key") != std::string::npos);             // 7.2
 }
@@ -117,7 +117,7 @@ std::string requests_on_line(const ScriptCall& call, int line)
   return found;
 }
 
-bool is_unclear(const Error& error) { return error.fault == ErrorCode::refused || is_about_types(error); }
+bool is_unclear(const Error& error) { return error.code == ErrorCode::refused || is_about_types(error); }
 
 Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {

@@ -122,7 +122,7 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
     auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
     if (state && state->held() && state->proven) {
       locks.push_back(*std::move(state));
-    } else if (!state && state.error().fault != ErrorCode::config && state.error().fault != ErrorCode::usage) {
+    } else if (!state && state.error().code != ErrorCode::config && state.error().code != ErrorCode::usage) {
       return state.error();
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/channel.h"
+#include "net/byte_stream.h"
 
 #include "net/dial.h"
 #include "net/wait.h"
@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t chunk = 16384;
 
-// A record of TLS begins with its kind: an alert or a part of the handshake are what may come first.
-bool begins_like_tls(std::string_view bytes) { return bytes.front() == 0x15 || bytes.front() == 0x16; }
+// The first byte of a TLS record is its type. The first record is an alert or a part of the handshake.
+bool is_tls_record(std::string_view bytes) { return bytes.front() == 0x15 || bytes.front() == 0x16; }
 
 }  // namespace
 
-Channel::Channel(Fd socket, const Endpoint& endpoint, const Clock& clock)
+ByteStream::ByteStream(Fd socket, const Endpoint& endpoint, const Clock& clock)
     : m_socket(std::move(socket)),
       m_clock(&clock),
       m_where(endpoint.shown()),
@@ -29,11 +29,11 @@ Channel::Channel(Fd socket, const Endpoint& endpoint, const Clock& clock)
 {
 }
 
-Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
+Result<ByteStream> ByteStream::open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit)
 {
   const Instant start = clock.now();
   std::optional<Tls> tls;
-  if (endpoint.tls) {  // before anybody is called: with bad files there is nothing to talk about
+  if (endpoint.tls) {  // before connecting, because bad files make the connection useless
     auto opened = Tls::open(endpoint);
     if (!opened) {
       return opened.error();
@@ -44,22 +44,22 @@ Result<Channel> Channel::open(const Endpoint& endpoint, const Clock& clock, cons
   if (!socket) {
     return socket.error();
   }
-  Channel channel(*std::move(socket), endpoint, clock);
+  ByteStream stream(*std::move(socket), endpoint, clock);
   if (tls) {
-    channel.m_tls = std::move(tls);
-    if (const auto met = channel.shake_hands(start, limit); !met) {
-      return met.error();
+    stream.m_tls = std::move(tls);
+    if (const auto done = stream.tls_handshake(start, limit); !done) {
+      return done.error();
     }
   }
-  return channel;
+  return stream;
 }
 
-Result<Done> Channel::shake_hands(Instant start, const CallLimits& limit)
+Result<Done> ByteStream::tls_handshake(Instant start, const CallLimits& limit)
 {
   std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
   for (bool first = true, over = false;;) {
-    const auto done = m_tls->shake_hands();
-    const auto sent = transmit(m_tls->to_send(), limit);  // after a failure too: so the server knows why
+    const auto done = m_tls->handshake();
+    const auto sent = transmit(m_tls->to_send(), limit);  // after a failure too, because it is the alert for the server
     if (!done || !sent) {
       return done ? sent.error() : done.error();
     }
@@ -71,30 +71,30 @@ Result<Done> Channel::shake_hands(Instant start, const CallLimits& limit)
       case Waited::stopped: return interrupted();
       case Waited::ready: break;
     }
-    over = m_clock->now() >= limit.deadline;  // who never stops sending must not hold us
+    over = m_clock->now() >= limit.deadline;  // a server that never stops sending must not delay the caller
     const auto count = receive(bytes.data(), bytes.size());
     if (!count) {
       return no_tls("ended the connection");
     }
     const std::string_view received(bytes.data(), *count);
-    if (first && !received.empty() && !begins_like_tls(received)) {
-      return no_tls("answered without it");
+    if (first && !received.empty() && !is_tls_record(received)) {
+      return no_tls("answered without TLS");
     }
     first = first && received.empty();
-    m_tls->take_in(received);
+    m_tls->add_received(received);
   }
 }
 
-Result<Done> Channel::send(std::string_view bytes, const CallLimits& limit)
+Result<Done> ByteStream::send(std::string_view bytes, const CallLimits& limit)
 {
   if (!m_tls) {
     return transmit(bytes, limit);
   }
-  const auto sealed = m_tls->seal(bytes);
-  return sealed ? transmit(m_tls->to_send(), limit) : sealed;
+  const auto encrypted = m_tls->encrypt(bytes);
+  return encrypted ? transmit(m_tls->to_send(), limit) : encrypted;
 }
 
-Result<Done> Channel::transmit(std::string_view bytes, const CallLimits& limit)
+Result<Done> ByteStream::transmit(std::string_view bytes, const CallLimits& limit)
 {
   const Instant start = m_clock->now();
   while (!bytes.empty()) {
@@ -114,15 +114,15 @@ Result<Done> Channel::transmit(std::string_view bytes, const CallLimits& limit)
     }
     switch (wait_for(fd(), POLLOUT, *m_clock, limit)) {
       case Waited::ready: break;
-      case Waited::late: return silent(start, limit);
+      case Waited::late: return no_answer(start, limit);
       case Waited::stopped: return interrupted();
     }
   }
   return Done{};
 }
 
-// 0: nothing was there after all.
-Result<std::size_t> Channel::receive(char* bytes, std::size_t size)
+// 0: no bytes had arrived.
+Result<std::size_t> ByteStream::receive(char* bytes, std::size_t size)
 {
   const ssize_t count = ::recv(fd(), bytes, size, 0);
   if (count > 0) {
@@ -137,7 +137,7 @@ Result<std::size_t> Channel::receive(char* bytes, std::size_t size)
   return broken(os_text(errno));
 }
 
-Result<Done> Channel::read_into(Decoder& decoder)
+Result<Done> ByteStream::read_into(Decoder& decoder)
 {
   std::array<char, chunk> bytes;  // NOLINT(*-member-init): recv fills it
   const auto count = receive(bytes.data(), bytes.size());
@@ -145,21 +145,21 @@ Result<Done> Channel::read_into(Decoder& decoder)
     return count.error();
   }
   const std::string_view received(bytes.data(), *count);
-  m_has_spoken = m_has_spoken || !received.empty();
+  m_has_received = m_has_received || !received.empty();
   if (m_tls) {
-    m_tls->take_in(received);
-    return early_into(decoder);
+    m_tls->add_received(received);
+    return decrypt_into(decoder);
   }
   decoder.feed(received);
   return Done{};
 }
 
-Result<Done> Channel::early_into(Decoder& decoder)
+Result<Done> ByteStream::decrypt_into(Decoder& decoder)
 {
   if (!m_tls) {
     return Done{};
   }
-  const auto plain = m_tls->unseal();
+  const auto plain = m_tls->decrypt();
   if (!plain) {
     return plain.error();
   }
@@ -167,25 +167,25 @@ Result<Done> Channel::early_into(Decoder& decoder)
   return Done{};
 }
 
-Error Channel::silent(Instant since, const CallLimits& limit) const
+Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 {
   return {ErrorCode::unreachable,
           "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
 }
 
-Error Channel::broken(std::string_view why) const
+Error ByteStream::broken(std::string_view why) const
 {
-  const bool may_want_tls = m_may_want_tls && !m_has_spoken;
-  const std::string_view hint = may_want_tls ? " without a word (if it speaks TLS: rediss://)" : "";
-  return {.fault = ErrorCode::unreachable,
+  const bool may_want_tls = m_may_want_tls && !m_has_received;
+  const std::string_view hint = may_want_tls ? " without an answer (if it speaks TLS: rediss://)" : "";
+  return {.code = ErrorCode::unreachable,
           .text = "lost the connection to " + m_where + ": " + std::string(why) + std::string(hint),
-          .was_there = m_has_spoken};
+          .was_there = m_has_received};
 }
 
-Error Channel::no_tls(std::string_view what) const
+Error ByteStream::no_tls(std::string_view what) const
 {
   return {ErrorCode::unreachable,
-          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks none: redis://)"};
+          "no TLS with " + m_where + ": it " + std::string(what) + " (if it speaks no TLS: redis://)"};
 }
 
 }  // namespace rlock

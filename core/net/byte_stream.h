@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes to a server and back, in TLS or not, within a Limit. Private to wire.
+// A connected stream of bytes to a server, with or without TLS. Private to net.
 #pragma once
 
+#include "base/call_limits.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "base/stop.h"
 #include "net/codec.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
@@ -16,19 +16,19 @@
 namespace rlock {
 
 // Not thread-safe; may move between threads. After an Error: drop it.
-class Channel {
+class ByteStream {
  public:
-  // Connected and, where the endpoint wants TLS, sure of the server. The faults are those of
-  // Connection::open. `clock` must outlive it.
-  static Result<Channel> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
+  // Connects and, if the endpoint wants TLS, authenticates the server. The errors are those of Connection::open.
+  // `clock` must outlive the stream.
+  static Result<ByteStream> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
-  // Done as well when the server has hung up: it may have said why, which reading finds out.
+  // Done as well when the server has closed the connection: it may have sent the reason, which the next read returns.
   Result<Done> send(std::string_view bytes, const CallLimits& limit);
 
-  // Called when fd() is readable, and once after open, for what came along with the handshake:
-  // feeds what there is, decrypted. It may be nothing.
+  // Feeds the decoder with the bytes that have arrived, if any. read_into: when fd() is readable. decrypt_into: once
+  // after open, for bytes that came together with the end of the TLS handshake.
   Result<Done> read_into(Decoder& decoder);
-  Result<Done> early_into(Decoder& decoder);
+  Result<Done> decrypt_into(Decoder& decoder);
 
   [[nodiscard]] int fd() const { return m_socket.get(); }
   [[nodiscard]] std::optional<std::chrono::days> certificate_left() const
@@ -37,11 +37,11 @@ class Channel {
   }
   [[nodiscard]] const std::string& where() const { return m_where; }
   [[nodiscard]] const Clock& clock() const { return *m_clock; }
-  [[nodiscard]] Error silent(Instant since, const CallLimits& limit) const;
+  [[nodiscard]] Error no_answer(Instant since, const CallLimits& limit) const;
 
  private:
-  Channel(Fd socket, const Endpoint& endpoint, const Clock& clock);
-  Result<Done> shake_hands(Instant start, const CallLimits& limit);
+  ByteStream(Fd socket, const Endpoint& endpoint, const Clock& clock);
+  Result<Done> tls_handshake(Instant start, const CallLimits& limit);
   Result<Done> transmit(std::string_view bytes, const CallLimits& limit);
   Result<std::size_t> receive(char* bytes, std::size_t size);
   [[nodiscard]] Error broken(std::string_view why) const;
@@ -50,8 +50,8 @@ class Channel {
   Fd m_socket;
   const Clock* m_clock;
   std::string m_where;
-  bool m_may_want_tls;        // plain TCP
-  bool m_has_spoken = false;  // the server, beyond the handshake of TLS
+  bool m_may_want_tls;          // plain TCP: the server may expect TLS
+  bool m_has_received = false;  // beyond the TLS handshake
   std::optional<Tls> m_tls;
 };
 

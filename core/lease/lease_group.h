@@ -16,7 +16,7 @@ struct LeaseGroupOptions {
   // Called with the end of the lease that ends first: by the watchdogs' threads, but never by two at once. May be
   // empty.
   std::function<void(Instant)> on_moved = {};
-  AnyStop* wakes = nullptr;  // readable, too, when a watchdog of the group has an event; must outlive the group
+  AnyStop* wakes = nullptr;  // becomes readable when a watchdog has an event; null: none; must outlive the group
 };
 
 // Used from the main thread. The leases, the clock and the log must outlive the group.

@@ -91,13 +91,6 @@ std::vector<LockSpec> specs_of(const AcquireRequest& request)
   return specs;
 }
 
-// For messages: "stock", "stock (5 shards)".
-std::string display_name(const AcquireRequest& request)
-{
-  const std::string name = printable(request.name.text());
-  return request.shards.empty() ? name : name + " (" + std::to_string(request.shards.size()) + " shards)";
-}
-
 // False for shards, because another shard may come free.
 bool would_wait_for_itself(const AcquireRequest& request, const Busy& busy)
 {
@@ -107,7 +100,8 @@ bool would_wait_for_itself(const AcquireRequest& request, const Busy& busy)
 class AcquireLine final : public WaitingLine {
  public:
   AcquireLine(const AcquireRequest& request, const RunContext& context)
-      : WaitingLine(display_name(request), context.clock, context.log, [] {}), m_request(request)
+      : WaitingLine(display_name(request.name, request.shards.size()), context.clock, context.log, [] {}),
+        m_request(request)
   {
   }
   bool is_hopeless(const Busy& busy) override { return would_wait_for_itself(m_request, busy); }
@@ -128,7 +122,7 @@ Result<Entry> enter_lock(LockStore& store, std::span<const LockSpec> specs, cons
 
 RunEnd busy(const AcquireRequest& request, const RunContext& context, const Busy& last)
 {
-  return report_busy({.lock = display_name(request),
+  return report_busy({.lock = display_name(request.name, request.shards.size()),
                       .wait = request.wait,
                       .last = last,
                       .waits_for_itself = would_wait_for_itself(request, last),

@@ -5,6 +5,7 @@
 #include "lock/abilities.h"
 #include "run/environment.h"
 #include "run/prepared_job.h"
+#include "run/request_policy.h"
 
 #include <utility>
 
@@ -18,9 +19,7 @@ LockSession::LockSession(const RunRequest& request, const RunContext& context, s
 
 std::string LockSession::display_name() const
 {
-  const std::size_t shards = m_request.shards.size();
-  return shards == 0 ? printable(name().text())
-                     : printable(m_request.names.begin()->text()) + " (" + std::to_string(shards) + " shards)";
+  return rlock::display_name(m_request.shards.empty() ? name() : *m_request.names.begin(), m_request.shards.size());
 }
 
 std::optional<std::size_t> LockSession::shard() const

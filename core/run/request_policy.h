@@ -3,13 +3,22 @@
 #pragma once
 
 #include "base/defaults.h"
+#include "base/text.h"
 #include "lock/store.h"
 #include "lock/waiting.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <string>
 
 namespace rlock {
+
+// For messages: "stock", "stock (5 shards)". `shards`: 0: the lock has none.
+inline std::string display_name(const LockName& name, std::size_t shards)
+{
+  return printable(name.text()) + (shards == 0 ? "" : " (" + std::to_string(shards) + " shards)");
+}
 
 // `wait`: missing: without end; zero: one attempt.
 inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock)

@@ -169,20 +169,20 @@ TEST_CASE("max_runtime: stopped, and killed when that does not help")
   CHECK(run(spec) == "died of KILL by max_runtime killed");
 }
 
-TEST_CASE("lifeline: stopped in time")
+TEST_CASE("deadline: stopped in time")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "exec sleep 60");
   spec.signal_lead = 300ms;
   spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "died of TERM by lifeline");
+  CHECK(run(spec, 500ms) == "died of TERM by lease_end");
   spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
   spec.signal_lead = 300ms;
   spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "died of KILL by lifeline killed");
+  CHECK(run(spec, 500ms) == "died of KILL by lease_end killed");
 }
 
-TEST_CASE("lifeline: a job that is renewed lives on")
+TEST_CASE("deadline: a job that is renewed lives on")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; sleep 0.5; exit 8");

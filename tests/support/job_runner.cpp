@@ -29,7 +29,7 @@ std::string show_status(int status)
 
 std::string show_ended(const Ended& ended)
 {
-  const char* const reasons[] = {"", " by lifeline", " by max_runtime", " by order", " by runner_gone"};
+  const char* const reasons[] = {"", " by lease_end", " by max_runtime", " by order", " by runner_gone"};
   return show_status(ended.wait_status) + reasons[static_cast<int>(ended.why)] + (ended.killed ? " killed" : "");
 }
 

@@ -46,7 +46,7 @@ const char* name(Phase phase)
 
 const char* name(Stopped why)
 {
-  const char* const names[] = {"none", "lifeline", "max_runtime", "order", "runner_gone"};
+  const char* const names[] = {"none", "lease_end", "max_runtime", "order", "runner_gone"};
   return names[static_cast<int>(why)];
 }
 
@@ -85,13 +85,13 @@ TEST_CASE("stopping: while the job runs on a 30 s lease")
   const StopState running = in(Phase::running);
   const Row rows[] = {
       {"nothing is due", running, TimePassed{}, 24999ms, "nothing -> running none"},
-      {"the lifeline, in time", running, TimePassed{}, 25s, "signal -> stopping lifeline"},
-      {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lifeline"},
-      {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lifeline"},
+      {"the deadline, in time", running, TimePassed{}, 25s, "signal -> stopping lease_end"},
+      {"woken with no time to ask", running, TimePassed{}, 29500ms, "kill -> killing lease_end"},
+      {"woken from suspend", running, TimePassed{}, 1h, "kill -> killing lease_end"},
       {"asked to stop", running, StopOrder{5s}, 1s, "signal -> stopping order"},
       {"asked without patience", running, StopOrder{0s}, 1s, "kill -> killing order"},
       {"asked on a dead lease", running, StopOrder{5s}, 31s, "kill -> killing order"},
-      {"ended, nobody left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
+      {"ended, no process left", running, MainEnded{Others::none}, 1s, "finish -> over none"},
       {"ended, some left", running, MainEnded{Others::some}, 1s, "nothing -> lingering none"},
       {"the runner died", running, RunnerGone{}, 1s, "kill -> killing runner_gone"},
   };
@@ -109,8 +109,8 @@ TEST_CASE("stopping: once it is under way")
   const Row rows[] = {
       {"the signal has time to act", ordered, TimePassed{}, 7999ms, "nothing -> stopping order"},
       {"it has not helped", ordered, TimePassed{}, 8s, "kill -> killing order"},
-      {"the lifeline comes first", late, TimePassed{}, 29500ms, "kill -> killing lifeline"},
-      {"a second reason is none", late, StopOrder{2s}, 26s, "nothing -> stopping lifeline"},
+      {"the deadline comes first", late, TimePassed{}, 29500ms, "kill -> killing lease_end"},
+      {"a second reason is none", late, StopOrder{2s}, 26s, "nothing -> stopping lease_end"},
       {"it may hasten", ordered, StopOrder{0s}, 1s, "kill -> killing order"},
       {"only the main one ended", ordered, MainEnded{Others::some}, 7s, "nothing -> stopping order"},
       {"all ended", ordered, MainEnded{Others::none}, 7s, "finish -> over order"},
@@ -144,8 +144,8 @@ TEST_CASE("stopping: what the main process leaves")
       {"it may yet daemonize", lingering, TimePassed{}, settled - 1ms, "nothing -> lingering none"},
       {"it has not", lingering, TimePassed{}, settled, "stop_leftovers -> stopping none"},
       {"it ended by itself", lingering, TreeEmpty{}, 1ms, "finish -> over none"},
-      {"an order changes no verdict", lingering, StopOrder{2s}, 1ms, "signal -> stopping none"},
-      {"the lifeline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
+      {"an order changes no reason", lingering, StopOrder{2s}, 1ms, "signal -> stopping none"},
+      {"the deadline neither", lingering, TimePassed{}, 25s, "signal -> stopping none"},
       {"killed with the runner", lingering, RunnerGone{}, 1ms, "kill -> killing none"},
   };
   for (const Row& row : stop) {
@@ -157,7 +157,7 @@ TEST_CASE("stopping: what the main process leaves")
   const Row wait[] = {
       {"told once", lingering, TimePassed{}, settled, "report_leftovers -> lingering none"},
       {"and then waited for", waiting, TimePassed{}, 20s, "nothing -> lingering none"},
-      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
       {"or until told otherwise", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
       {"waited for with success", waiting, TreeEmpty{}, 1s, "finish -> over none"},
   };
@@ -167,8 +167,8 @@ TEST_CASE("stopping: what the main process leaves")
 
   const Row leave[] = {
       {"left alone", in(Phase::running), MainEnded{Others::some}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::lease_end, 8s), MainEnded{Others::some}, 1s,
-       "nothing -> stopping lifeline"},
+      {"not while it is being stopped", in(Phase::stopping, Stopped::lease_end, 8s), MainEnded{Others::some}, 1s,
+       "nothing -> stopping lease_end"},
   };
   for (const Row& row : leave) {
     check(spec_of(Leftovers::leave, std::nullopt), row);
@@ -176,13 +176,13 @@ TEST_CASE("stopping: what the main process leaves")
 
   const Row inherited_pipe[] = {
       {"told at once", in(Phase::running), MainEnded{Others::some}, 1s, "report_pipe_holders -> lingering none"},
-      {"nobody is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
+      {"no process is left", in(Phase::running), MainEnded{Others::none}, 1s, "finish -> over none"},
       {"guarded", waiting, TimePassed{}, 24999ms, "nothing -> lingering none"},
-      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"as long as the lease", waiting, TimePassed{}, 25s, "signal -> stopping lease_end"},
       {"stopped when it is lost", waiting, StopOrder{2s}, 1s, "signal -> stopping order"},
       {"killed with the keeper", waiting, RunnerGone{}, 1s, "kill -> killing runner_gone"},
-      {"let alone by the last heir", waiting, LeaveProcesses{}, 1s, "finish -> over none"},
-      {"not when we are stopping it", in(Phase::stopping, Stopped::order, 8s), LeaveProcesses{}, 1s,
+      {"left alone when the pipe closes", waiting, LeaveProcesses{}, 1s, "finish -> over none"},
+      {"not while it is being stopped", in(Phase::stopping, Stopped::order, 8s), LeaveProcesses{}, 1s,
        "nothing -> stopping order"},
   };
   for (const Row& row : inherited_pipe) {
@@ -197,7 +197,7 @@ TEST_CASE("stopping: max_runtime counts from the start")
   const Row rows[] = {
       {"not yet", state, TimePassed{}, 10999ms, "nothing -> running none"},
       {"now", state, TimePassed{}, 11s, "signal -> stopping max_runtime"},
-      {"the lifeline says it first", state, TimePassed{}, 25s, "signal -> stopping lifeline"},
+      {"the deadline says it first", state, TimePassed{}, 25s, "signal -> stopping lease_end"},
   };
   for (const Row& row : rows) {
     check(spec, row);

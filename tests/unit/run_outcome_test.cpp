@@ -90,9 +90,9 @@ TEST_CASE("outcome: losing counts most, then what we did, then the job's own end
 
 TEST_CASE("outcome: why it was not renewed is told even where the job was stopped before the watchdog said so")
 {
-  LockOutcome fate{.lock = "stock", .event = {}, .release = {}};
-  fate.trouble = "no renewal for 5s: silence";
-  const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {fate}});
+  LockOutcome outcome{.lock = "stock", .event = {}, .release = {}};
+  outcome.trouble = "no renewal for 5s: silence";
+  const RunOutcome end = run_outcome({.job = job(SIGKILL, Stopped::lease_end), .locks = {outcome}});
   CHECK(shown(end.end) == "121");
   CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
 }
@@ -120,7 +120,11 @@ TEST_CASE("outcome: of several locks the one that was lost is named, the surest 
       {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},
       {{fine, unsure, found}, job(exited(0)), true, "121", "lock found was"},
       {{fine, unsure}, job(exited(0)), true, "121", "lock unsure was"},
-      {{later, fine}, job(SIGTERM, Stopped::lease_end), true, "121", "lock fine was"},  // nobody had time to say why
+      {{later, fine},
+       job(SIGTERM, Stopped::lease_end),
+       true,
+       "121",
+       "lock fine was"},  // there was no time for a reason
       {{later, fine}, job(SIGTERM, Stopped::lease_end), false, "124", "lease of later, fine was over"},
   };
   for (const Row& row : rows) {

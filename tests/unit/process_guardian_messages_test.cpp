@@ -30,7 +30,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("channel: what is sent arrives, of each kind")
+TEST_CASE("guardian messages: what is sent arrives, of each kind")
 {
   const Pair pair;
   send_message(pair.here.get(), Command(StopOrder{Millis{750}}));
@@ -50,7 +50,7 @@ TEST_CASE("channel: what is sent arrives, of each kind")
   CHECK(ended.killed);
 }
 
-TEST_CASE("channel: no byte of a message is what happened to lie in memory")
+TEST_CASE("guardian messages: no byte of a message is what happened to lie in memory")
 {
   const Pair pair;
   alignas(JobEvent) std::array<unsigned char, sizeof(JobEvent)> memory{};

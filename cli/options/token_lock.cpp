@@ -76,10 +76,10 @@ Result<RunEnd> tell(const TokenLock& token_lock, const OpenedStore& opened, cons
     return state.error();
   }
   const auto is_us = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
-  if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !is_shared(state->mode)) {
+  if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !kind_of(state->mode).is_shared) {
     return report_not_held(token_lock, "expired or deleted", raw);  // in between
   }
-  const bool alone = !is_shared(state->mode);  // else these are the others' as much as ours
+  const bool alone = !kind_of(state->mode).is_shared;  // else these are the others' as much as ours
   print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
   return ended(ExitCode::ok);
 }

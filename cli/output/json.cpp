@@ -109,22 +109,14 @@ Json limit_of(const LockState& state)
   return permits != nullptr && permits->limit > 0 ? Json(permits->limit) : Json();
 }
 
-struct ModeName {
-  const char* operator()(const Plain&) const { return "plain"; }
-  const char* operator()(const Reader&) const { return "shared"; }
-  const char* operator()(const Writer&) const { return "exclusive"; }
-  const char* operator()(const Permits&) const { return "permits"; }
-  const char* operator()(const StringLock&) const { return "plain"; }
-};
-
 }  // namespace
 
 std::string status_json(const LockState& state)
 {
   return one_line({{"key", state.name.text()},
                    {"held", state.held()},
-                   {"format", std::holds_alternative<StringLock>(state.mode) ? "string" : "redisson"},
-                   {"mode", std::visit(ModeName{}, state.mode)},
+                   {"format", kind_of(state.mode).json_format},
+                   {"mode", kind_of(state.mode).json_mode},
                    {"limit", limit_of(state)},
                    {"ttl_ms", ttl_of(state)},
                    {"fence", state.fence == 0 ? Json() : Json(state.fence)},

@@ -132,22 +132,16 @@ std::string aligned(const std::vector<Row>& rows)
   return text;
 }
 
-// What is not the plain lock says so.
-struct HowHeld {
-  const LockState& state;
-  std::string operator()(const Plain&) const { return ""; }
-  std::string operator()(const Reader&) const { return ", shared"; }
-  std::string operator()(const Writer&) const { return ", exclusive (read-write lock)"; }
-  std::string operator()(const Permits& permits) const
-  {
-    const std::string held = ", " + std::to_string(state.count);
-    return permits.limit == 0 ? held + " permits (their number is gone)"
-                              : held + " of " + std::to_string(permits.limit) + " permits";
+std::string label_of(const LockState& state)
+{
+  const auto* permits = std::get_if<Permits>(&state.mode);
+  if (permits == nullptr) {
+    return std::string(kind_of(state.mode).status_label);
   }
-  std::string operator()(const StringLock&) const { return " (format string)"; }
-};
-
-std::string how(const LockState& state) { return std::visit(HowHeld{state}, state.mode); }
+  const std::string held = ", " + std::to_string(state.count);
+  return permits->limit == 0 ? held + " permits (their number is gone)"
+                             : held + " of " + std::to_string(permits->limit) + " permits";
+}
 
 }  // namespace
 
@@ -169,7 +163,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   if (!state.held()) {
     return key + ": free\n" + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
   }
-  std::string text = key + ": held" + how(state) + "\n";
+  std::string text = key + ": held" + label_of(state) + "\n";
   for (const Holder& holder : state.holders) {
     text += show_holder(holder, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";

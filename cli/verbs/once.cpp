@@ -56,7 +56,7 @@ Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
     return usage("--key: given for " + std::to_string(request->names.size()) +
                  " locks, but a success is remembered under one (try one -k)");
   }
-  if (!std::holds_alternative<Plain>(request->mode) && !std::holds_alternative<StringLock>(request->mode)) {
+  if (!kind_of(request->mode).is_always_exclusive) {
     return usage(
         "once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
         "rlock run)");

@@ -1,24 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of lock, as data: a kind is an alternative here, its file in lua/kinds, and a row in kinds.cpp.
+// The kinds of lock: an alternative of Mode and a row of the table for each. What a Redis server is asked for a kind is in
+// the table of store/redis/kinds.cpp.
 #pragma once
 
+#include <array>
+#include <string_view>
 #include <variant>
 
 namespace rlock {
 
 struct Plain {};   // one holder: Redisson's RLock
-struct Reader {};  // of a read-write lock: many together
+struct Reader {};  // of a read-write lock: with other readers
 struct Writer {};  // of a read-write lock: alone
 struct Permits {
-  unsigned limit;
-};                     // that many holders at a time: Redisson's RPermitExpirableSemaphore
-struct StringLock {};  // one holder, SET KEY owner NX PX, as most clients take a lock
+  unsigned limit;  // holders at a time: Redisson's RPermitExpirableSemaphore. 0: not known
+};
+struct StringLock {};  // one holder, SET KEY owner NX PX: the layout of clients that poll
 using Mode = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
-// Whether others may hold it beside us.
-inline bool is_shared(const Mode& mode)
+struct KindDescriptor {
+  std::string_view key_content;   // what a key with such a lock holds, in the word of the scripts
+  std::string_view with_article;  // the same in a sentence
+  std::string_view advice;        // to a caller that asked for another kind
+  Mode inspect_as;                // the mode to inspect a lock of which only `key_content` is known
+  std::string_view json_mode;
+  std::string_view json_format;
+  std::string_view status_label;  // after "held"
+  bool is_shared;                 // others may hold the lock beside the caller
+  bool is_always_exclusive;       // no mode of this kind is shared
+  bool announces_release;         // a foreign holder publishes its release; else a waiter has to poll
+};
+
+// In the order of Mode's alternatives.
+inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kinds{{
+    {.key_content = "lock",
+     .with_article = "a lock",
+     .advice = "leave out -s, -x, --permits and --format",
+     .inspect_as = Plain{},
+     .json_mode = "plain",
+     .json_format = "redisson",
+     .status_label = "",
+     .is_shared = false,
+     .is_always_exclusive = true,
+     .announces_release = true},
+    {.key_content = "read-write lock",
+     .with_article = "a read-write lock",
+     .advice = "take it with -s or -x",
+     .inspect_as = Writer{},
+     .json_mode = "shared",
+     .json_format = "redisson",
+     .status_label = ", shared",
+     .is_shared = true,
+     .is_always_exclusive = false,
+     .announces_release = true},
+    {.key_content = "read-write lock",
+     .with_article = "a read-write lock",
+     .advice = "take it with -s or -x",
+     .inspect_as = Writer{},
+     .json_mode = "exclusive",
+     .json_format = "redisson",
+     .status_label = ", exclusive (read-write lock)",
+     .is_shared = false,
+     .is_always_exclusive = false,
+     .announces_release = true},
+    {.key_content = "permits",
+     .with_article = "permits",
+     .advice = "take one with --permits N",
+     .inspect_as = Permits{0},
+     .json_mode = "permits",
+     .json_format = "redisson",
+     .status_label = ", permits",
+     .is_shared = true,
+     .is_always_exclusive = false,
+     .announces_release = true},
+    {.key_content = "string",
+     .with_article = "a string",
+     .advice = "if it is a lock, take it with --format string",
+     .inspect_as = StringLock{},
+     .json_mode = "plain",
+     .json_format = "string",
+     .status_label = " (format string)",
+     .is_shared = false,
+     .is_always_exclusive = true,
+     .announces_release = false},
+}};
+
+constexpr const KindDescriptor& kind_of(const Mode& mode) { return kinds[mode.index()]; }
+
+// The row for what a key holds; nullptr: it is no lock.
+constexpr const KindDescriptor* kind_in_key(std::string_view key_content)
 {
-  return std::holds_alternative<Reader>(mode) || std::holds_alternative<Permits>(mode);
+  for (const KindDescriptor& kind : kinds) {
+    if (kind.key_content == key_content) {
+      return &kind;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace rlock

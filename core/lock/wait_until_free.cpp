@@ -64,7 +64,7 @@ struct Watching {
   // False where it could not be had; then we look more often.
   bool listen(const Mode& mode)
   {
-    if (std::holds_alternative<StringLock>(mode)) {
+    if (!kind_of(mode).announces_release) {
       return false;
     }
     if (!listener) {

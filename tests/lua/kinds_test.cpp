@@ -24,7 +24,7 @@ const std::vector<Kind> kinds{{"lock", Plain{}},
                               {"permits", Permits{3}},
                               {"string", StringLock{}}};
 
-std::string shown(const Kind& kind) { return std::string(kind.what) + " " + wish_of(kind.mode); }
+std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
 
 // The exception of contract §2.4: the number of permits, and the expiries that belong to it.
 Words may_last(const Mode& mode) { return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{}; }

@@ -31,10 +31,10 @@ class ScriptedLock {
   Reply eval_as(const Mode& mode, const Script& script, const std::string& owner, const Words& args) const
   {
     const LockKeys keys(*LockName::parse(name), mode);
-    Words words{"EVAL",        script.source(),    "11",          keys.lock,  keys.fence,
-                keys.holder,   keys.force,         keys.events,   keys.queue, keys.waiters,
-                keys.reserved, keys.fair_queue,    keys.second,   keys.done,  owner,
-                keys.channel,  keys.owner_channel, wish_of(mode), ""};
+    Words words{"EVAL",      script.source(), "11",       keys.lock,    keys.fence,         keys.holder,
+                keys.force,  keys.events,     keys.queue, keys.waiters, keys.reserved,      keys.fair_queue,
+                keys.second, keys.done,       owner,      keys.channel, keys.owner_channel, requested_mode(mode),
+                ""};
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }

@@ -267,7 +267,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
   {
     const auto* permits = std::get_if<Permits>(&mode);
     const bool all_alike = std::all_of(lock.holders.begin(), lock.holders.end(), [&](const HolderRecord& each) {
-      return is_shared(mode) && each.mode.index() == mode.index();
+      return kind_of(mode).is_shared && each.mode.index() == mode.index();
     });
     return all_alike && (permits == nullptr || lock.holders.size() < permits->limit);
   }

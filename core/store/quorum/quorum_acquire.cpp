@@ -208,8 +208,8 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
 {
   const std::size_t quorum = quorum_of(spec);
   const auto named = most_named(answers);
-  const bool silent = std::holds_alternative<StringLock>(spec.mode);
-  const bool shares = !silent && !std::holds_alternative<Plain>(spec.mode);
+  const bool silent = !kind_of(spec.mode).announces_release;
+  const bool shares = !kind_of(spec.mode).is_always_exclusive;
   const bool clear = named && named->servers >= quorum;
   const bool tied = !clear && !(shares && grants(answers).yes == 0);
   if (tied) {

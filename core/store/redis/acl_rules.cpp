@@ -72,8 +72,11 @@ void add(AclRules& rights, const LockName& glob)
   }
   rights.keys.push_back(keys.reads + "*:rwlock_timeout:*");
 
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{}), Mode(Permits{}), Mode(StringLock{})}) {
-    const LockKeys of_kind(glob, mode);
+  for (const KindDescriptor& kind : kinds) {
+    if (kind_in_key(kind.key_content) != &kind) {
+      continue;  // the reader's keys are the writer's
+    }
+    const LockKeys of_kind(glob, kind.inspect_as);
     rights.keys.insert(rights.keys.end(), {of_kind.queue, of_kind.waiters});
     if (!of_kind.channel.empty()) {
       rights.channels.push_back(of_kind.channel);

@@ -17,63 +17,23 @@ const KindScripts permits{scripts::permits_acquire, scripts::permits_renew, scri
 const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts::string_release,
                          scripts::string_inspect, scripts::string_force, scripts::string_raise};
 
-struct Named {
-  std::string_view name;
-  Mode mode;
-  std::string_view advice;
-};
-
-const std::array<Named, 4> names{
-    Named{"lock", Plain{}, "leave out -s, -x, --permits and --format"},
-    Named{"read-write lock", Writer{}, "take it with -s or -x"},
-    Named{"permits", Permits{0}, "take one with --permits N"},
-    Named{"string", StringLock{}, "if it is a lock, take it with --format string"},
-};
-
-const Named* find(std::string_view name)
-{
-  for (const Named& known : names) {
-    if (known.name == name) {
-      return &known;
-    }
-  }
-  return nullptr;
-}
-
-struct ScriptsOf {
-  const KindScripts& operator()(const Plain&) const { return plain; }
-  const KindScripts& operator()(const Reader&) const { return rw; }
-  const KindScripts& operator()(const Writer&) const { return rw; }
-  const KindScripts& operator()(const Permits&) const { return permits; }
-  const KindScripts& operator()(const StringLock&) const { return string; }
-};
-
-struct WishOf {
-  std::string operator()(const Plain&) const { return {}; }
-  std::string operator()(const Reader&) const { return "read"; }
-  std::string operator()(const Writer&) const { return "write"; }
-  std::string operator()(const Permits& wanted) const { return std::to_string(wanted.limit); }
-  std::string operator()(const StringLock&) const { return {}; }
-};
+// In the order of Mode's alternatives.
+const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
+    {plain, "", "", "redisson_lock__channel"},
+    {rw, "read", "-rw", "redisson_rwlock"},
+    {rw, "write", "-rw", "redisson_rwlock"},
+    {permits, "", "-permits", "redisson_sc"},
+    {string, "", "-string", ""},
+}};
 
 }  // namespace
 
-const KindScripts& scripts_of(const Mode& mode) { return std::visit(ScriptsOf{}, mode); }
+const RedisKind& redis_kind(const Mode& mode) { return rows[mode.index()]; }
 
-std::string wish_of(const Mode& mode) { return std::visit(WishOf{}, mode); }
-
-std::optional<Mode> mode_called(std::string_view name)
+std::string requested_mode(const Mode& mode)
 {
-  const Named* known = find(name);
-  return known != nullptr ? std::optional(known->mode) : std::nullopt;
-}
-
-std::string with_article(const std::string& name) { return name.ends_with('s') ? name : "a " + name; }
-
-std::string_view advice_for(std::string_view name)
-{
-  const Named* known = find(name);
-  return known != nullptr ? known->advice : "use another --key";
+  const auto* wanted = std::get_if<Permits>(&mode);
+  return wanted != nullptr ? std::to_string(wanted->limit) : std::string(redis_kind(mode).requested_mode);
 }
 
 }  // namespace rlock

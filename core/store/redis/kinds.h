@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server is asked for each kind of lock: the table of (mode × verb) → script.
+// What a Redis server is asked for each kind of lock: a row of scripts and names for each alternative of Mode.
 #pragma once
 
 #include "lock/mode.h"
 #include "server/script.h"
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,18 +19,16 @@ struct KindScripts {
   const Script& raise;
 };
 
-const KindScripts& scripts_of(const Mode& mode);
+struct RedisKind {
+  const KindScripts& scripts;
+  std::string_view requested_mode;   // argument of the scripts; of permits it is their number instead
+  std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
+  std::string_view release_channel;  // prefix of its name; empty: no client announces a release
+};
+const RedisKind& redis_kind(const Mode& mode);
+inline const KindScripts& scripts_of(const Mode& mode) { return redis_kind(mode).scripts; }
 
-// What the scripts call WISH.
-std::string wish_of(const Mode& mode);
-
-// The mode under which what the scripts call by this name can be inspected; nullopt: it is no lock.
-std::optional<Mode> mode_called(std::string_view name);
-
-// "a lock", "permits".
-std::string with_article(const std::string& name);
-
-// What to do about a key that holds another kind than was asked for: "leave out -s and -x".
-std::string_view advice_for(std::string_view name);
+// The argument of the scripts that tells the modes of a kind apart: "", "read", "write", or the number of permits.
+std::string requested_mode(const Mode& mode);
 
 }  // namespace rlock

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/lock_keys.h"
 
+#include "store/redis/kinds.h"
+
 namespace rlock {
 namespace {
 
@@ -26,23 +28,12 @@ std::string suffixed(const std::string& name, std::string_view suffix)
   return (has_tag(name) ? name : "{" + name + "}") + ":" + std::string(suffix);
 }
 
-// What the keys of its line have in their names.
-struct LineOf {
-  std::string operator()(const Plain&) const { return ""; }
-  std::string operator()(const Reader&) const { return "-rw"; }
-  std::string operator()(const Writer&) const { return "-rw"; }
-  std::string operator()(const Permits&) const { return "-permits"; }
-  std::string operator()(const StringLock&) const { return "-string"; }
-};
-
-struct ChannelOf {
-  const std::string& name;
-  std::string operator()(const Plain&) const { return tagged("redisson_lock__channel", name); }
-  std::string operator()(const Reader&) const { return tagged("redisson_rwlock", name); }
-  std::string operator()(const Writer&) const { return tagged("redisson_rwlock", name); }
-  std::string operator()(const Permits&) const { return tagged("redisson_sc", name); }
-  std::string operator()(const StringLock&) const { return {}; }
-};
+// Empty where no client announces a release.
+std::string release_channel(const std::string& name, const Mode& mode)
+{
+  const std::string_view prefix = redis_kind(mode).release_channel;
+  return prefix.empty() ? "" : tagged(prefix, name);
+}
 
 }  // namespace
 
@@ -52,14 +43,14 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
       holder(own("holder", lock)),
       force(own("force", lock)),
       events(own("events", lock)),
-      queue(own("queue" + std::visit(LineOf{}, mode), lock)),
-      waiters(own("waiters" + std::visit(LineOf{}, mode), lock)),
+      queue(own("queue" + std::string(redis_kind(mode).queue_suffix), lock)),
+      waiters(own("waiters" + std::string(redis_kind(mode).queue_suffix), lock)),
       reserved(own("reserved", lock)),
       fair_queue(tagged("redisson_lock_queue", lock)),
       second(suffixed(lock, "timeout")),
       reads(suffixed(lock, "")),
       done(own("done", lock)),
-      channel(std::visit(ChannelOf{lock}, mode)),
+      channel(release_channel(lock, mode)),
       taken_channel(own("taken", lock)),
       owner_channel(own("owner", lock) + ":")
 {

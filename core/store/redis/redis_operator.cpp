@@ -95,11 +95,11 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
     if (answer.is("known") && answer.size() > 11) {
       return state_of(name, mode, answer);
     }
-    const auto other = answer.is("other") ? mode_called(answer.text(1)) : std::nullopt;
-    if (!first || !other) {
+    const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
+    if (!first || other == nullptr) {
       return answer.unexpected(script, name);
     }
-    mode = *other;
+    mode = other->inspect_as;
   }
 }
 

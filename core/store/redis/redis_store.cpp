@@ -50,7 +50,7 @@ NotHeld not_held(const Answer& answer)
   } else if (kind == "held") {
     lost.what = "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
   } else {
-    lost.what = "the key now holds " + printable(with_article(kind));
+    lost.what = "the key now holds " + printable(content_of_key(kind));
   }
   return lost;
 }
@@ -89,9 +89,9 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
                                std::initializer_list<std::string_view> args, const CallLimits& limit)
 {
   const LockKeys keys(name, mode);
-  const std::string wish = wish_of(mode);
+  const std::string requested = requested_mode(mode);
   const auto key_words = words_of(keys);
-  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, wish, among()};
+  std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
   words.insert(words.end(), args.begin(), args.end());
   auto reply = run_script(*m_transport, script, key_words, words, limit);
   if (!reply && is_unclear(reply.error())) {
@@ -151,7 +151,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
                       .place = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
-                      .silent = held && std::holds_alternative<StringLock>(spec.mode) && !answer.has(4),
+                      .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
 }
 
@@ -270,8 +270,8 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
     const auto words = words_of(keys);
     calls.push_back({.script = scripts_of(spec->mode).release,
                      .keys = {words.begin(), words.end()},
-                     .args = {owner.text(), keys.channel, keys.owner_channel, wish_of(spec->mode), std::string(among()),
-                              owner.text(), std::to_string(m_ears->load()), "0", "0"}});
+                     .args = {owner.text(), keys.channel, keys.owner_channel, requested_mode(spec->mode),
+                              std::string(among()), owner.text(), std::to_string(m_ears->load()), "0", "0"}});
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

@@ -17,6 +17,20 @@
 
 namespace rlock {
 
+// What a key holds, for a sentence: "a lock", "permits", "a zset".
+inline std::string content_of_key(const std::string& word)
+{
+  const KindDescriptor* const kind = kind_in_key(word);
+  return kind != nullptr ? std::string(kind->with_article) : "a " + word;
+}
+
+// What to do about a key that holds another kind than the caller asked for.
+inline std::string advice_for_key(const std::string& word)
+{
+  const KindDescriptor* const kind = kind_in_key(word);
+  return std::string(kind != nullptr ? kind->advice : "use another --key");
+}
+
 class Answer {
  public:
   explicit Answer(const Reply& reply) : m_reply(reply) {}
@@ -54,8 +68,8 @@ class Answer {
   [[nodiscard]] Error unexpected(const Script& script, const LockName& name) const
   {
     if (is("other")) {
-      return {ErrorCode::config, "the key " + printable(name.text()) + " holds " + printable(with_article(text(1))) +
-                                     ", not a lock of this kind (" + std::string(advice_for(text(1))) + ")"};
+      return {ErrorCode::config, "the key " + printable(name.text()) + " holds " + printable(content_of_key(text(1))) +
+                                     ", not a lock of this kind (" + advice_for_key(text(1)) + ")"};
     }
     if (is("differs")) {
       const std::string there = std::to_string(integer(1));

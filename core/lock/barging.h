@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do about foreign clients that barge: one that has just unlocked may lock again before the word of it
-// reaches who is first in line. Pure: time comes in.
+// When the first waiter must poll because a foreign client barges: a client that has just unlocked may lock again before its
+// message reaches the waiter. A pure state machine: the caller passes the time. Not thread-safe.
 #pragma once
 
 #include "base/clock.h"
@@ -9,31 +9,32 @@
 
 namespace rlock {
 
-// Who loses to such for a while asks every millisecond for a moment: one of these questions falls in between.
+// A waiter that loses to foreign clients for `patience` polls every millisecond for `polling_time`, so that one of its
+// requests arrives between an unlock and the next lock.
 class Barging {
  public:
-  // After each refusal: whether we are first behind a foreign holder, and whether a word had sent us to look.
-  // True: ask again in a millisecond.
-  bool insists(Instant now, bool behind_foreigner, bool was_told)
+  // To be called after each refusal. `behind_foreigner`: the waiter is first, and the holder is a foreign client.
+  // `was_notified`: a message made the waiter ask. True: ask again in a millisecond.
+  bool must_poll(Instant now, bool behind_foreigner, bool was_notified)
   {
     if (!behind_foreigner) {
       m_losing_since.reset();
       return false;
     }
-    if (was_told && !m_losing_since) {
+    if (was_notified && !m_losing_since) {
       m_losing_since = now;
     } else if (m_losing_since && now - *m_losing_since > patience) {
-      m_insist_until = now + insistence;
+      m_poll_until = now + polling_time;
       m_losing_since.reset();
     }
-    return now < m_insist_until;
+    return now < m_poll_until;
   }
 
  private:
   static constexpr Millis patience{300};
-  static constexpr Millis insistence{50};
+  static constexpr Millis polling_time{50};
   std::optional<Instant> m_losing_since;
-  Instant m_insist_until{};
+  Instant m_poll_until{};
 };
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the marker of a server says: lua/single/marker.lua.
+// How long a server of a quorum has had its data: the request to its marker and the answer (lua/single/marker.lua).
 #pragma once
 
 #include "base/clock.h"
@@ -9,20 +9,20 @@
 
 namespace rlock {
 
-// One for each server and database, whatever locks and groups of servers share it.
+// The marker: one key for each server and database, shared by all locks and all quorums.
 inline constexpr std::string_view marker_key = "rlock:quorum";
 
 struct DataAge {
-  Millis age;              // for how long the server has had its data
-  Millis longest_ttl;      // of the locks there
-  std::int64_t since = 0;  // when that was, in ms by its own clock
-  bool sure = false;       // it was old enough once: whatever ttl was used since, it has not forgotten
+  Millis age;              // time since the data began
+  Millis longest_ttl;      // of the locks on the server
+  std::int64_t since = 0;  // when the data began: milliseconds by the server's clock
+  bool sure = false;       // the data was old enough once: no ttl that is used later can have been forgotten
 };
 
-// What the marker is told: nothing, as it is.
+// What a client writes into the marker. The default changes nothing.
 struct MarkerNews {
-  Millis ttl{0};                  // a lock there has it
-  std::int64_t counts_since = 0;  // DataAge::since with which the server was found to count
+  Millis ttl{0};                  // of a lock on the server
+  std::int64_t counts_since = 0;  // DataAge::since of a server whose data is old enough
 };
 
 }  // namespace rlock

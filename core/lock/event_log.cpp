@@ -24,7 +24,7 @@ class EventLogReader::Words {
   {
     return m_entry.words.empty() ? "" : std::string_view(m_entry.words.front().first);
   }
-  // Whom it is about. A release names the hold first: of those that are nested only the last lets go.
+  // The owner that the entry is about. A release names the hold first: only the last hold of an owner ends the lock.
   [[nodiscard]] std::string subject() const { return text(first() == "released" ? "owner" : first()); }
   [[nodiscard]] bool ends() const
   {
@@ -76,7 +76,7 @@ std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) cons
 std::string EventLogReader::next_holder(const Words& words) const
 {
   const std::string known = m_holder == words.subject() ? "" : m_holder;
-  const std::string holder = words.has("holder") ? words.text("holder") : known;  // an older version does not write it
+  const std::string holder = words.has("holder") ? words.text("holder") : known;  // missing in entries of an older version
   return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
 }
 
@@ -93,8 +93,8 @@ LockEvent EventLogReader::expired(std::int64_t time_ms)
   return expired;
 }
 
-// What became of who had it, if nobody got it in the same moment.
-void EventLogReader::tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events)
+// The end of a hold, unless the same entry hands the lock over.
+void EventLogReader::add_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
   const std::string_view first = words.first();
@@ -115,14 +115,14 @@ void EventLogReader::tell_end(const Words& words, std::int64_t time_ms, std::vec
   }
 }
 
-void EventLogReader::tell_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events)
+void EventLogReader::add_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
   const bool found_free = words.first() == "acquired";
   const std::string taker = found_free ? words.subject() : words.text("to");
-  const std::string wish = words.text("wish");
-  const bool alone = wish.empty() || wish == "write";
-  if (alone && found_free && !m_holder.empty() && m_holder != taker) {
+  const std::string mode = words.text("wish");
+  const bool is_exclusive = mode.empty() || mode == "write";
+  if (is_exclusive && found_free && !m_holder.empty() && m_holder != taker) {
     events.push_back(this->expired(entry.time_ms));
   }
   m_known[taker] = {.fence = entry.fence, .info = decode_holder(words.text("info")), .wanted_by = {}};
@@ -132,7 +132,7 @@ void EventLogReader::tell_grant(const Words& words, const EventLogEntry& entry, 
     events.back().from_info = info_of(words.subject());
     events.back().by = words.first() == "released" ? m_known[words.subject()].wanted_by : words.text("by");
   }
-  m_holder = alone ? taker : "";
+  m_holder = is_exclusive ? taker : "";
 }
 
 std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entries)
@@ -140,12 +140,12 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
   std::vector<LockEvent> events;
   for (const EventLogEntry& entry : entries) {
     const Words words(entry);
-    tell_end(words, entry.time_ms, events);
+    add_end(words, entry.time_ms, events);
     if (words.ends()) {
       m_holder = m_holder == words.subject() ? "" : m_holder;
     }
     if (words.first() == "acquired" || words.has("to")) {
-      tell_grant(words, entry, events);
+      add_grant(words, entry, events);
     }
     if (words.ends()) {
       m_known.erase(words.subject());

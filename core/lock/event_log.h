@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to a lock lately, as the scripts wrote it down on the server.
+// The event log of a lock: the entries that the server stored, and the events that follow from them. Plain values and a pure
+// reader; the server's side is the ability EventLog (lock/abilities.h).
 #pragma once
 
 #include "lock/holder.h"
@@ -17,12 +18,15 @@
 
 namespace rlock {
 
-// One entry, as the scripts wrote it.
+// One entry: what one request did to the lock.
 struct EventLogEntry {
   std::string text;
   std::int64_t time_ms = 0;
-  std::uint64_t fence = 0;  // of whom it lets in
-  std::vector<std::pair<std::string, std::string>> words;
+  std::uint64_t fence = 0;  // of the owner that the entry grants the lock to
+  std::vector<std::pair<std::string, std::string>> words;  // name and value; the first name tells what happened
+
+  // Parses TIME, name, value, name, value … that are separated by NUL. TIME is the fencing number of a grant, which is also
+  // microseconds, or "SECONDS.MICROSECONDS".
   static EventLogEntry of(std::string text);
 };
 
@@ -36,27 +40,29 @@ struct LockEvent {
   enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced };
 
   What what;
-  std::int64_t time_ms;     // the server's clock; of `expired`: when it was found out
-  Owner owner;              // whom it happened to; of `handed_over`: who has it now
-  std::uint64_t fence = 0;  // of that owner; 0: not known any more
-  std::string by = {};      // for people: who wanted it from that owner; of `lost`: who holds it now; empty: unknown
-  std::string from = {};    // handed_over: the token of the owner before
-  std::optional<HolderInfo> from_info = {};  // of that owner, if it is still known
+  std::int64_t time_ms;     // since 1970, by the server's clock; expired: when the end was noticed
+  Owner owner;              // whose hold the event is about; handed_over: the new holder
+  std::uint64_t fence = 0;  // of that owner; 0: unknown
+  std::string by = {};      // for people: the client that requested the release; lost: the new holder; empty: unknown
+  std::string from = {};    // handed_over: the token of the previous owner
+  std::optional<HolderInfo> from_info = {};  // of that owner, if it is known
   std::string now = {};                      // lost: "none", "held" or what the key holds
   Millis left{0};                            // renewed_late: what was left of the lease
-  std::optional<HolderInfo> info = {};       // of the owner, if it is still known
+  std::optional<HolderInfo> info = {};       // of the owner, if it is known
 };
 
 std::string_view name_of(LockEvent::What what);  // "handed_over"
 
-// Makes events of the entries of one lock: what they leave out is known from those before. Pure.
+// Turns the entries of one lock into events. An entry leaves out what earlier entries tell, so a reader has to read all
+// entries in their order. Not thread-safe.
 class EventLogReader {
  public:
   std::vector<LockEvent> read(std::span<const EventLogEntry> entries);
 
-  // Who has it by the trail, where only one can; when the server says otherwise its lease has ended.
+  // The holder by the entries so far, if the lock is exclusive. If the server names another holder, or none, the lease of this
+  // one has expired.
   [[nodiscard]] std::optional<Owner> holder() const;
-  LockEvent expired(std::int64_t time_ms);  // of holder(), who has it no more
+  LockEvent expired(std::int64_t time_ms);  // the event for holder(), which holds the lock no longer
 
  private:
   struct Known {
@@ -67,10 +73,10 @@ class EventLogReader {
   class Words;
   [[nodiscard]] LockEvent event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const;
   [[nodiscard]] std::optional<HolderInfo> info_of(const std::string& owner) const;
-  // For people: who holds the lock that the owner has lost; empty: no client.
+  // For people: the holder of a lock that its owner has lost; empty: none.
   [[nodiscard]] std::string next_holder(const Words& words) const;
-  void tell_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events);
-  void tell_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events);
+  void add_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events);
+  void add_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events);
 
   std::map<std::string, Known> m_known;
   std::string m_holder;

@@ -11,7 +11,6 @@
 namespace rlock {
 namespace {
 
-constexpr std::size_t longest_command = 200;
 constexpr std::size_t longest_name = 256;  // of a host or a user: HOST_NAME_MAX is 64, LOGIN_NAME_MAX 256
 
 std::string escape(std::string_view value)
@@ -55,10 +54,10 @@ std::int64_t number(std::string_view text)
   return value;
 }
 
-// A record of another version may have secrets in it, and may be of any length.
+// Another version of rlock, or another program, may have written secrets or a text of any length.
 std::string shown_text(std::string_view value, std::size_t most) { return std::string(cut_to(unescape(value), most)); }
 
-// True when rlock writes a field of that name.
+// False: rlock writes no field of that name.
 bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
 {
   if (name == "host") {
@@ -96,15 +95,15 @@ std::string encode(const HolderInfo& info)
 std::optional<HolderInfo> decode_holder(std::string_view text)
 {
   HolderInfo info;
-  bool legible = false;
+  bool valid = false;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (const auto equals = line.find('='); equals != std::string_view::npos) {
-      legible |= set_field(info, line.substr(0, equals), line.substr(equals + 1));
+      valid |= set_field(info, line.substr(0, equals), line.substr(equals + 1));
     }
   }
-  return legible ? std::optional{info} : std::nullopt;
+  return valid ? std::optional{info} : std::nullopt;
 }
 
 std::string describe_who(const Owner& owner, const std::optional<HolderInfo>& info)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a holder tells operators about itself. Renewed beside the lock, written and refreshed by the same scripts.
+// What a holder or a waiter stores about itself for operators, beside the lock. A plain value.
 #pragma once
 
 #include "base/clock.h"
@@ -12,22 +12,23 @@
 
 namespace rlock {
 
-inline constexpr std::size_t longest_label = 256;  // bytes
+inline constexpr std::size_t longest_label = 256;    // bytes
+inline constexpr std::size_t longest_command = 200;  // bytes
 
 struct HolderInfo {
   std::string host;
   std::int64_t pid = 0;
   std::string user;
-  std::string command;        // without secrets; cut to 200 bytes
+  std::string command;        // without secrets; cut to longest_command
   std::string label;          // cut to longest_label
-  std::int64_t since_ms = 0;  // wall clock of the holder's host, for people
+  std::int64_t since_ms = 0;  // wall clock of the holder's host; for people only
   Millis lease{0};
   bool automatic = false;  // renewed until the job is over
 };
 
-// "name=value" lines, values percent-escaped: legible in redis-cli, and no JSON is needed in core.
+// Lines "name=value" with percent-escaped values: readable with redis-cli.
 std::string encode(const HolderInfo& info);
-// A field that is missing or unreadable keeps its default, secrets in the command are masked; nullopt when no field is legible.
+// Masks secrets in the command. A missing or invalid field keeps its default; nullopt if no field is valid.
 std::optional<HolderInfo> decode_holder(std::string_view text);
 
 }  // namespace rlock

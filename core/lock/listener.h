@@ -14,9 +14,9 @@ namespace rlock {
 
 // All messages about one lock since the last call of heard(). Messages may be lost, so a hint only tells when to ask.
 struct Hint {
-  std::optional<Millis> look_in;   // ask the store then
-  bool next = false;               // the owner is first in the queue
-  std::optional<Millis> claim_in;  // another waiter must confirm its hand-over within that time; `next`: it has
+  std::optional<Millis> look_in;         // ask the store then
+  bool next = false;                     // the owner is first in the queue
+  std::optional<Millis> confirm_within;  // another waiter must confirm its hand-over within that time; `next`: it has
 };
 using Hints = std::vector<Hint>;  // one for each lock, in the order of the specs given to LockStore::listen
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the locks any of which will do: how a caller stands with it, and when to ask for it again. No input or output.
+// One of several locks of which a waiter needs any one: what the waiter knows of the lock, and when to ask the store for it
+// again. Does no I/O. Not thread-safe.
 #pragma once
 
 #include "base/rng.h"
 #include "lock/barging.h"
-#include "lock/store.h"
+#include "lock/listener.h"
+#include "lock/requests.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,35 +17,34 @@ namespace rlock {
 
 struct LockCandidate {
   const LockSpec& spec;
-  std::size_t which;  // among those that were given
+  std::size_t which;  // index in the list of specs that the caller gave
 
-  Instant look_at{};  // when to ask; long ago: at once
-  std::optional<Instant>
-      claim_over;            // when somebody has to have confirmed what was handed to it, if we are to see to that
-  std::optional<Busy> last;  // the last answer
-  std::uint64_t ticket = 0;  // by which we are known in that line
-  bool in_line = false;      // by the last answer
-  bool to_leave = false;     // we are in line, or a request was sent whose answer we do not have
-  bool is_sure = false;      // what was said to us there since the last answer, we heard
-  bool must_hear_releases = false;  // we are first, and the holder is foreign: it speaks to nobody in person
+  Instant ask_at{};                     // when to ask the store; in the past: now
+  std::optional<Instant> confirmed_by;  // another waiter must confirm its hand-over until then; else ask the store
+  std::optional<Busy> last;             // the last answer
+  std::uint64_t ticket = 0;             // the waiter's arrival in this queue; 0: not queued yet
+  bool queued = false;                  // by the last answer
+  bool needs_release = false;           // queued, or a request was sent and not answered
+  bool queue_checked = false;           // the waiter has listened without a gap since the last answer
+  bool must_hear_releases = false;      // first in the queue behind a foreign holder, which hands over to no waiter
   bool hears_releases = false;
-  bool was_told = false;  // to look, since we last did
+  bool was_notified = false;  // by a message, since the last request
   Barging barging;
 
-  // The answer to a request that was made in this manner.
-  void refused(const Busy& busy, const AcquireOptions& asked, Instant sent_at, Rng& rng);
-  void told(const Hint& hint, Instant now);
-  void became_deaf();
-  void left(Instant now);
-  [[nodiscard]] Instant due_at() const { return claim_over ? std::min(look_at, *claim_over) : look_at; }
-  void look_by(Instant when) { look_at = std::min(look_at, when); }
-  [[nodiscard]] bool only_seen() const { return last && !in_line; }
-  [[nodiscard]] bool is_first() const { return in_line && last->place == 0; }
+  // Takes the answer to a request that was sent with these options at `sent_at`.
+  void refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng);
+  void notified(const Hint& hint, Instant now);
+  void stopped_listening();
+  void released(Instant now);
+  [[nodiscard]] Instant due_at() const { return confirmed_by ? std::min(ask_at, *confirmed_by) : ask_at; }
+  void ask_by(Instant when) { ask_at = std::min(ask_at, when); }
+  [[nodiscard]] bool only_probed() const { return last && !queued; }
+  [[nodiscard]] bool is_first() const { return queued && last->waiters_ahead == 0; }
 };
 
-// When to look again at a lock that is busy: the first few in line when its ttl is over, one after the other (for
-// nothing is said when a lock expires), and everybody within 10 s, behind a
-// hundred others, who would find out before, within 12 s.
+// How long a waiter that gets no message rests after this answer: the store publishes nothing when a lock expires, so the
+// first few in the queue ask when its ttl is over, one after the other, and every waiter asks within longest_rest, or a
+// little later behind many others.
 Millis rest_after(const Busy& busy, Rng& rng);
 
 }  // namespace rlock

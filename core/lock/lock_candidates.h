@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks any of which will do, in the order in which they are asked: as they were given, from a random one on.
+// The locks of which a waiter needs any one, in the order in which the waiter asks for them: as given, beginning at a
+// random one. Not thread-safe.
 #pragma once
 
 #include "lock/lock_candidate.h"
@@ -12,29 +13,29 @@ namespace rlock {
 
 class LockCandidates {
  public:
-  // `specs` must outlive it, and is not empty.
+  // `specs` must not be empty, and must outlive this.
   LockCandidates(std::span<const LockSpec> specs, Rng& rng);
 
-  // Whose turn it is to be asked, of those whose time has come; nullptr: nobody's. It stays so until next_turn().
+  // The candidate to ask for now; nullptr: none is due. The same one until next_turn().
   LockCandidate* due(Instant now);
   void next_turn() { ++m_turn; }
 
-  // The first ticket we were given tells when we came; what we are to be known by in the other lines follows from it.
-  void came(std::uint64_t ticket);
+  // Gives each candidate that has no ticket yet one that follows from the first ticket that the waiter got.
+  void assign_tickets(std::uint64_t first);
 
-  [[nodiscard]] Instant next_look() const;
+  [[nodiscard]] Instant next_due() const;
   void ask_all_at(Instant when);
   void ask_all_by(Instant when);
 
-  // Where we are nearest to the head of a line, by the last answers; there must have been one.
+  // The candidate with the fewest waiters ahead, by the last answers. There must have been an answer.
   [[nodiscard]] const LockCandidate& nearest() const;
 
-  [[nodiscard]] std::size_t size() const { return m_places.size(); }
-  auto begin() { return m_places.begin(); }
-  auto end() { return m_places.end(); }
+  [[nodiscard]] std::size_t size() const { return m_candidates.size(); }
+  auto begin() { return m_candidates.begin(); }
+  auto end() { return m_candidates.end(); }
 
  private:
-  std::vector<LockCandidate> m_places;
+  std::vector<LockCandidate> m_candidates;
   std::size_t m_turn = 0;
 };
 

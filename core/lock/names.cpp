@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t longest_name = 1024;
 
-// Redisson, whose names we share, asks only whether there is a brace; the cluster asks for a whole pair with
-// something in it. Where they differ, the lock and its channel fall into two slots.
+// Redisson looks for any brace; a cluster looks for a pair of braces with text between. Where the two rules differ, a lock
+// and its channel, which follows Redisson's naming, are in different slots.
 bool splits_over_slots(std::string_view name)
 {
   const auto open = name.find('{');
@@ -24,7 +24,7 @@ bool splits_over_slots(std::string_view name)
 }
 
 // "<uuid>:<pid>"
-bool looks_fresh(std::string_view id)
+bool is_generated_id(std::string_view id)
 {
   constexpr std::size_t uuid = 36;
   constexpr std::string_view digits = "0123456789";
@@ -65,12 +65,12 @@ Hold Hold::nested_in(Owner ancestor, Rng& rng, int pid)
   return hold;
 }
 
-// Whoever else makes tokens may have a slash in them, but hardly what follows ours.
+// A foreign client's token may contain a slash, but hardly one that a generated id follows.
 Hold Hold::of_token(std::string_view token)
 {
   const auto slash = token.rfind('/');
   const std::string_view id = slash == std::string_view::npos ? "" : token.substr(slash + 1);
-  if (slash == 0 || !looks_fresh(id)) {
+  if (slash == 0 || !is_generated_id(id)) {
     return Hold(Owner::of(std::string(token)));
   }
   Hold hold(Owner::of(std::string(token.substr(0, slash))));

@@ -48,7 +48,7 @@ struct Granted {
 struct Busy {
   std::optional<Millis> ttl;                      // until the lock, or the reservation, expires; missing: never
   std::optional<Holder> holder;                   // missing: the lock is free, but reserved for a moment
-  std::uint64_t place = 0;                        // number of waiters ahead in the queue
+  std::uint64_t waiters_ahead = 0;                // in the queue
   std::uint64_t ticket = 0;                       // arrival in the queue; 0: the caller is not in the queue
   bool silent = false;                            // the holder does not announce its release: poll
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, if the store knows better than the ttl

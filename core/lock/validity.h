@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Until when a lease may be relied on.
+// Until when a holder may rely on its lease. Pure functions.
 #pragma once
 
 #include "base/clock.h"
@@ -7,20 +7,20 @@
 
 namespace rlock {
 
-// Of clocks that do not run alike, and of the milliseconds that a ttl is rounded to: the allowance of the Redlock
+// For clocks that run at different rates, and for the rounding of a ttl to milliseconds: the allowance of the Redlock
 // description.
 constexpr Millis drift_allowed(Millis ttl) { return ttl / 100 + Millis{2}; }
 
-// No later than the server's own expiry: counted from before the request was sent, less what
-// clocks may disagree.
+// Not later than the server's own expiry. `sent_at` was read before the request was sent.
 constexpr Instant valid_until(Instant sent_at, Millis ttl) { return sent_at + ttl - drift_allowed(ttl); }
 
-// Whether a grant leaves more than half the lease: less is too little to begin with.
+// The half-lease rule: a grant that leaves half of the lease or less is too late to begin a job with.
 constexpr bool leaves_enough(Instant sent_at, Millis ttl, Instant now)
 {
   return valid_until(sent_at, ttl) - now > ttl / 2;
 }
 
+// The error of a caller whose grants are repeatedly too late.
 inline Error too_slow()
 {
   return {ErrorCode::unfit,

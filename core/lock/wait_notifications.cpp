@@ -4,7 +4,7 @@
 namespace rlock {
 namespace {
 
-constexpr Millis deaf_pause{200};  // between tries where listening is not possible
+constexpr Millis poll_pause{200};  // between requests of a waiter that cannot subscribe
 
 }  // namespace
 
@@ -13,68 +13,67 @@ void WaitNotifications::open(const CallLimits& limit)
   if (!m_listener) {
     auto listener = m_store.listen(m_specs, m_owner, limit);
     if (!listener) {
-      m_places.ask_all_by(m_clock.now() + deaf_pause);
+      m_candidates.ask_all_by(m_clock.now() + poll_pause);
       return;
     }
     m_listener = *std::move(listener);
     m_listens_for = m_owner;
   }
   const Instant now = m_clock.now();
-  for (LockCandidate& place : m_places) {
-    const bool rests = place.in_line && now < place.due_at();
+  for (LockCandidate& candidate : m_candidates) {
+    const bool rests = candidate.queued && now < candidate.due_at();
     if (rests && m_listener) {
-      make_sure(place, limit);
+      check(candidate, limit);
     }
   }
 }
 
-// Something may have been said before we listened.
-void WaitNotifications::make_sure(LockCandidate& place, const CallLimits& limit)
+void WaitNotifications::check(LockCandidate& candidate, const CallLimits& limit)
 {
-  if (!place.is_sure) {
-    place.is_sure = true;
-    const auto queued = m_store.is_queued(place.spec, m_owner, limit);
+  if (!candidate.queue_checked) {
+    candidate.queue_checked = true;
+    const auto queued = m_store.is_queued(candidate.spec, m_owner, limit);
     if (!queued || !*queued) {
-      place.look_at = m_clock.now();
+      candidate.ask_at = m_clock.now();
       return;
     }
   }
-  if (place.must_hear_releases && !place.hears_releases) {
-    hear_releases(place, limit);
+  if (candidate.must_hear_releases && !candidate.hears_releases) {
+    hear_releases(candidate, limit);
   }
 }
 
-void WaitNotifications::hear_releases(LockCandidate& place, const CallLimits& limit)
+void WaitNotifications::hear_releases(LockCandidate& candidate, const CallLimits& limit)
 {
-  place.hears_releases = true;
-  place.look_at = m_clock.now();
-  if (!m_listener->hear_releases(place.which, limit)) {
+  candidate.hears_releases = true;
+  candidate.ask_at = m_clock.now();
+  if (!m_listener->hear_releases(candidate.which, limit)) {
     close();
-    place.look_at += deaf_pause;
+    candidate.ask_at += poll_pause;
   }
 }
 
 void WaitNotifications::close()
 {
   m_listener.reset();
-  for (LockCandidate& place : m_places) {
-    place.became_deaf();
+  for (LockCandidate& candidate : m_candidates) {
+    candidate.stopped_listening();
   }
 }
 
-bool WaitNotifications::hear()
+bool WaitNotifications::receive()
 {
   const auto hints = m_listener->heard(m_clock);
   const Instant now = m_clock.now();
   if (!hints) {
     close();
-    m_places.ask_all_at(now);  // whatever cut us off may have touched the queues as well
+    m_candidates.ask_all_at(now);  // whatever cut the connection may have changed the queues as well
     return false;
   }
   bool is_first = false;
-  for (LockCandidate& place : m_places) {
-    const Hint& hint = (*hints)[place.which];
-    place.told(hint, now);
+  for (LockCandidate& candidate : m_candidates) {
+    const Hint& hint = (*hints)[candidate.which];
+    candidate.notified(hint, now);
     is_first = is_first || (hint.next && !hint.look_in);
   }
   return is_first;

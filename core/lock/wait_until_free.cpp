@@ -3,6 +3,8 @@
 
 #include "base/defaults.h"
 
+#include "lock/answer_deadline.h"
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -14,54 +16,49 @@ namespace rlock {
 namespace {
 
 constexpr Millis after_failure{500};
-constexpr Millis being_taken{50};  // between looks at a free lock for which somebody stands in line
-constexpr Millis least_answer_time{40};
+constexpr Millis hand_over_pause{50};  // while a free lock has waiters
 
-// A lock that goes from job to job is not free in between.
+// A lock that is handed from waiter to waiter is not free in between.
 bool is_free(const LockState& state) { return state.has_room() && state.waiting.empty(); }
 
-// How long nothing happens that would not be said.
+// How long the lock stays as it is unless the store publishes a release.
 Millis rest_after(const LockState& state)
 {
   if (state.has_room()) {
-    return being_taken;
+    return hand_over_pause;
   }
   return state.ttl ? std::min(look_again_after, *state.ttl + Millis{1}) : look_again_after;
 }
 
-struct Watching {
+struct FreeWatch {
   LockStore& store;
   const LockName& name;
-  const Owner ears;  // nobody speaks to it, but listening needs a name
+  const Owner subscriber;  // no client sends to it, but listen() needs an owner
   Millis server_timeout;
   std::optional<Instant> until;
   const Clock& clock;
   StopToken stop;
   std::unique_ptr<Listener> listener;
-  bool server_was_there = false;
+  bool server_has_answered = false;
 
-  // The first answer gets its full time whatever the patience; later ones no longer than that.
   [[nodiscard]] CallLimits limit() const
   {
-    const Instant now = clock.now();
-    const Instant full = now + server_timeout;
-    const bool bounded = until && server_was_there;
-    return {.deadline = bounded ? std::clamp(*until, std::min(now + least_answer_time, full), full) : full,
+    return {.deadline = answer_deadline(clock.now(), server_timeout, server_has_answered ? until : std::nullopt),
             .stop = stop};
   }
 
-  // A connection that was cut while we slept says nothing about the lock: the second try tells.
+  // A connection that was cut during a pause tells nothing about the lock, so a second request follows.
   Result<LockState> look()
   {
     auto state = store.inspect(name, limit());
-    if (!state && is_passing(state.error().code) && server_was_there) {
+    if (!state && is_passing(state.error().fault) && server_has_answered) {
       state = store.inspect(name, limit());
     }
-    server_was_there = server_was_there || state;
+    server_has_answered = server_has_answered || state;
     return state;
   }
 
-  // False where it could not be had; then we look more often.
+  // False: not possible; then the caller has to poll.
   bool listen(const Mode& mode)
   {
     if (!kind_of(mode).announces_release) {
@@ -69,7 +66,7 @@ struct Watching {
     }
     if (!listener) {
       const LockSpec sought{.name = name, .mode = mode, .ttl = {}, .who = {}, .once = {}};
-      auto opened = store.listen({&sought, 1}, ears, limit());
+      auto opened = store.listen({&sought, 1}, subscriber, limit());
       if (!opened || !(*opened)->hear_releases(0, limit())) {
         return false;
       }
@@ -94,36 +91,36 @@ struct Watching {
 Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
                                    Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop)
 {
-  Watching watching{.store = store,
-                    .name = name,
-                    .ears = Owner::fresh(rng, ::getpid()),
-                    .server_timeout = server_timeout,
-                    .until = until,
-                    .clock = clock,
-                    .stop = stop,
-                    .listener = nullptr};
+  FreeWatch watch{.store = store,
+                  .name = name,
+                  .subscriber = Owner::fresh(rng, ::getpid()),
+                  .server_timeout = server_timeout,
+                  .until = until,
+                  .clock = clock,
+                  .stop = stop,
+                  .listener = nullptr};
   for (;;) {
-    const bool had_ears = watching.listener != nullptr;
-    const auto state = watching.look();
+    const bool was_listening = watch.listener != nullptr;
+    const auto state = watch.look();
     if (state && is_free(*state)) {
       return WaitResult::free;
     }
     if (stop.requested()) {
       return WaitResult::interrupted;
     }
-    if (!state && (!is_passing(state.error().code) || !watching.server_was_there)) {
+    if (!state && (!is_passing(state.error().fault) || !watch.server_has_answered)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {
       return state ? Result(WaitResult::time_over) : Result<WaitResult>(state.error());
     }
-    const bool hears = state && watching.listen(state->mode);
-    if (hears && !had_ears) {
-      continue;  // it may have become free before we listened
+    const bool is_listening = state && watch.listen(state->mode);
+    if (is_listening && !was_listening) {
+      continue;  // the lock may have become free before the subscription
     }
     const Millis undisturbed = state ? rest_after(*state) : look_again_after;
-    const Instant end = clock.now() + std::min(hears ? look_again_after : after_failure, undisturbed);
-    watching.rest(until ? std::min(end, *until) : end);
+    const Instant end = clock.now() + std::min(is_listening ? look_again_after : after_failure, undisturbed);
+    watch.rest(until ? std::min(end, *until) : end);
   }
 }
 

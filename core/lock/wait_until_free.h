@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting until a lock is free, without taking it.
+// Waits until a lock is free, without acquiring it.
 #pragma once
 
 #include "base/rng.h"
@@ -11,8 +11,8 @@ namespace rlock {
 
 enum class WaitResult { free, time_over, interrupted };
 
-// Free: it has room, and nobody stands in line for that. Leaves no trace on the server.
-// `until` missing: for ever. Errors as wait_and_acquire's: a server that goes away meanwhile is asked again.
+// Free: the lock has room and an empty queue. Changes nothing on the server. `until` missing: no time limit. Errors as of
+// wait_and_acquire: a server that goes away later is asked again.
 Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
                                    Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop);
 

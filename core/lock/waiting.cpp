@@ -4,316 +4,250 @@
 #include "lock/lock_candidates.h"
 #include "lock/validity.h"
 #include "lock/wait_notifications.h"
+#include "lock/waiter_requests.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
-#include <unistd.h>
 
 namespace rlock {
 namespace {
 
-constexpr Millis release_options{500};  // how long leaving may take when the server does not answer
-constexpr Millis least_answer_time{40};
 constexpr Millis first_pause{50};  // after a failure; doubles up to the longest
 constexpr Millis longest_pause{1000};
-constexpr int stale_grants = 3;
+constexpr int most_stale_grants = 3;
 
-// For the job that has just been let go: it needs about as long to begin, perhaps on our core. Measured, with 200 waiting for
-// jobs of 3 ms or 10: a tenth less time from job to job; jobs that take no time at all lose as much.
-constexpr std::chrono::microseconds out_of_the_way{1500};
+// The first waiter prepares its job this long after the job before has begun, because both may share a core. Measured with
+// 200 waiters: a tenth less time from job to job if jobs take 3 ms or 10 ms; a tenth more if they take no time.
+constexpr std::chrono::microseconds preparation_delay{1500};
 
-// One caller's way to any of several locks; lives as long as one wait_and_acquire.
+// One call of wait_and_acquire.
 class WaitLoop {
  public:
   WaitLoop(LockStore& store, std::span<const LockSpec> specs, const Owner& owner, const WaitPolicy& policy,
-           const Clock& clock, Rng& rng, StopToken stop, WaitObserver& onlooker)
-      : m_store(store),
-        m_owner(owner),
-        m_policy(policy),
+           const Clock& clock, Rng& rng, StopToken stop, WaitObserver& observer)
+      : m_policy(policy),
         m_clock(clock),
         m_rng(rng),
         m_stop(stop),
-        m_onlooker(onlooker),
-        m_places(specs, rng),
-        m_to_scout(policy.patient && specs.size() == 1 ? 0 : specs.size()),
-        m_ears(store, specs, owner, m_places, clock)
+        m_observer(observer),
+        m_requests(store, owner, policy, clock, rng, stop),
+        m_candidates(specs, rng),
+        m_to_probe(policy.waits && specs.size() == 1 ? 0 : specs.size()),
+        m_notifications(store, specs, m_requests.owner(), m_candidates, clock)
   {
   }
 
   Result<WaitOutcome> run()
   {
     for (;;) {
-      if (LockCandidate* const place = m_places.due(time_is_over() ? far_future : m_clock.now())) {
-        auto outcome = attempt(*place);
+      if (LockCandidate* const candidate = m_candidates.due(time_is_over() ? far_future : m_clock.now())) {
+        auto outcome = attempt(*candidate);
         if (!outcome || *outcome) {
           if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
-            leave_all_but(nullptr);
+            m_requests.release_all_but(m_candidates, nullptr);
           }
           return outcome ? Result(**std::move(outcome)) : Result<WaitOutcome>(outcome.error());
         }
-        listen_after(*place);
+        listen_after(*candidate);
       } else if (rest() == Wake::stopped) {
-        leave_all_but(nullptr);
+        m_requests.release_all_but(m_candidates, nullptr);
         return WaitOutcome{Interrupted{}};
       }
     }
   }
 
  private:
-  using Step = Result<std::optional<WaitOutcome>>;  // nullopt: not yet
+  using Step = Result<std::optional<WaitOutcome>>;  // nullopt: the wait goes on
 
-  Step attempt(LockCandidate& place)
+  Step attempt(LockCandidate& candidate)
   {
-    const AcquireOptions manner{.queues = m_to_scout == 0, .ticket = place.ticket};
-    const auto [tried, sent_at] = ask(place, manner);
-    if (!tried) {
-      return failed(place, tried.error());
+    const AcquireOptions options{.queues = m_to_probe == 0, .ticket = candidate.ticket};
+    const auto [answer, sent_at] = m_requests.acquire(candidate, options);
+    if (!answer) {
+      return failed(candidate, answer.error());
     }
-    if (const auto* granted = std::get_if<Granted>(&*tried)) {
-      return taken(place, *granted, sent_at);
+    if (const auto* granted = std::get_if<Granted>(&*answer)) {
+      return taken(candidate, *granted, sent_at);
     }
-    m_server_was_there = true;
+    m_requests.server_has_answered();
     m_failures = 0;
-    if (const auto* done = std::get_if<AlreadyDone>(&*tried)) {
-      place.to_leave = false;
+    if (const auto* done = std::get_if<AlreadyDone>(&*answer)) {
+      candidate.needs_release = false;
       return std::optional<WaitOutcome>{*done};
     }
-    place.refused(std::get<Busy>(*tried), manner, sent_at, m_rng);
-    if (place.in_line) {
-      m_places.came(place.ticket);
+    candidate.refused(std::get<Busy>(*answer), options, sent_at, m_rng);
+    if (candidate.queued) {
+      m_candidates.assign_tickets(candidate.ticket);
     }
-    return refused(place, sent_at);
+    return refused(candidate, sent_at);
   }
 
-  struct Asked {
-    Result<Attempt> answer;
-    Instant sent_at;
-  };
-
-  // Tied attempts are repeated within the time of one answer, but only for as long as a lease that comes of it is not much
-  // older than its grant.
-  Asked ask(const LockCandidate& place, const AcquireOptions& manner)
+  // The caller never holds two locks: all other queues are left before Taken is returned. A grant that leaves too little of
+  // the lease by then is asked for again: if no queue was left, the same request only renews it.
+  Step taken(LockCandidate& candidate, const Granted& granted, Instant sent_at)
   {
-    LockSpec asked = place.spec;
-    const Instant first = m_clock.now();
-    const CallLimits limit{.deadline = answer_by(first), .stop = m_stop};
-    const Instant give_up = std::min(limit.deadline, first + asked.ttl / 4);
-    for (Instant sent_at = first;; sent_at = m_clock.now()) {
-      if (std::exchange(m_owner_is_spent, false)) {
-        m_owner = Owner::fresh(m_rng, ::getpid());
-      }
-      asked.who.since_ms = wall_clock_ms();
-      auto answer = m_store.acquire(asked, m_owner, manner, limit);
-      m_owner_is_spent = m_store.takes_back() && !(answer && std::holds_alternative<Granted>(*answer));
-      const Busy* busy = answer ? std::get_if<Busy>(&*answer) : nullptr;
-      const Instant again = busy != nullptr && busy->tied ? m_clock.now() + *busy->again_in : far_future;
-      if (again >= give_up) {
-        return {std::move(answer), sent_at};
-      }
-      m_server_was_there = true;
-      if (m_clock.sleep_until(again, m_stop) == Wake::stopped) {
-        return {Error{ErrorCode::interrupted, "interrupted"}, sent_at};
-      }
-    }
-  }
-
-  // Never two: all other lines are left before we say that one is ours. A grant that is old by then, half the lease or
-  // more, is asked for again: where no line was left the same request only renews it.
-  Step taken(LockCandidate& place, const Granted& granted, Instant sent_at)
-  {
-    place.to_leave = true;
-    const auto replicated = m_store.await_replicas(place.spec, {.deadline = answer_by(sent_at), .stop = m_stop});
+    candidate.needs_release = true;
+    const auto replicated = m_requests.await_replicas(candidate, sent_at);
     if (!replicated) {
       give_all_back();
-      return failed(place, replicated.error());
+      return failed(candidate, replicated.error());
     }
-    m_server_was_there = true;
+    m_requests.server_has_answered();
     m_failures = 0;
-    leave_others(place);
-    if (leaves_enough(sent_at, place.spec.ttl, m_clock.now())) {
-      return std::optional<WaitOutcome>{Taken{
-          .which = place.which, .owner = m_owner, .grant = granted, .sent_at = sent_at, .listener = m_ears.hand_on()}};
+    leave_others(candidate);
+    if (leaves_enough(sent_at, candidate.spec.ttl, m_clock.now())) {
+      return std::optional<WaitOutcome>{Taken{.which = candidate.which,
+                                              .owner = m_requests.owner(),
+                                              .grant = granted,
+                                              .sent_at = sent_at,
+                                              .listener = m_notifications.take_listener()}};
     }
-    if (++m_stale_grants < stale_grants) {
-      if (m_places.size() > 1) {
+    if (++m_stale_grants < most_stale_grants) {
+      if (m_candidates.size() > 1) {
         give_all_back();
       }
-      place.look_at = m_clock.now();
+      candidate.ask_at = m_clock.now();
       return std::optional<WaitOutcome>{};
     }
     return too_slow();
   }
 
-  Step refused(LockCandidate& place, Instant sent_at)
+  Step refused(LockCandidate& candidate, Instant sent_at)
   {
-    m_places.next_turn();
-    scouted(place);
-    place.is_sure = m_ears.are_open();
-    if (place.is_first()) {
-      m_prepare_at = sent_at + out_of_the_way;
+    m_candidates.next_turn();
+    count_probe(candidate);
+    candidate.queue_checked = m_notifications.is_open();
+    if (candidate.is_first()) {
+      m_prepare_at = sent_at + preparation_delay;
     }
-    const LockCandidate& nearest = m_places.nearest();
-    if (&nearest == &place) {
-      m_onlooker.refused(*place.last);
+    const LockCandidate& nearest = m_candidates.nearest();
+    if (&nearest == &candidate) {
+      m_observer.refused(*candidate.last);
     }
-    const bool is_hopeless = m_places.size() == 1 && m_onlooker.is_hopeless(*place.last);
-    const bool gives_up = is_hopeless || (m_policy.patient ? time_is_over() : m_to_scout == 0);
+    const bool is_hopeless = m_candidates.size() == 1 && m_observer.is_hopeless(*candidate.last);
+    const bool gives_up = is_hopeless || (m_policy.waits ? time_is_over() : m_to_probe == 0);
     if (gives_up && !nearest.last->unfit.empty()) {
       return Error{ErrorCode::unfit, nearest.last->unfit};
     }
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
 
-  // Where others wait for any of the locks, none of them is free.
-  void scouted(const LockCandidate& place)
+  // Other waiters mean that none of the locks is free, so no further lock is probed.
+  void count_probe(const LockCandidate& candidate)
   {
-    if (place.only_seen()) {
-      const bool others_wait = place.last->place > 0;
-      m_to_scout = m_policy.patient && others_wait ? 0 : m_to_scout - 1;
+    if (candidate.only_probed()) {
+      const bool others_wait = candidate.last->waiters_ahead > 0;
+      m_to_probe = m_policy.waits && others_wait ? 0 : m_to_probe - 1;
     }
   }
 
-  Step failed(LockCandidate& place, const Error& error)
+  Step failed(LockCandidate& candidate, const Error& error)
   {
-    place.to_leave = place.to_leave || error.code == ErrorCode::unreachable || error.code == ErrorCode::interrupted;
-    if (error.code == ErrorCode::interrupted) {
+    const bool may_have_happened = error.fault == ErrorCode::unreachable || error.fault == ErrorCode::interrupted;
+    candidate.needs_release = candidate.needs_release || may_have_happened;
+    if (error.fault == ErrorCode::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
-    m_server_was_there = m_server_was_there || error.was_there;
-    const bool cut_while_resting = m_server_was_there && m_failures == 0;
-    if (!is_passing(error.code) || !m_server_was_there || !m_policy.patient || (time_is_over() && !cut_while_resting)) {
+    if (error.was_there) {
+      m_requests.server_has_answered();
+    }
+    const bool was_there = m_requests.has_server_answered();
+    const bool cut_while_resting = was_there && m_failures == 0;
+    if (!is_passing(error.fault) || !was_there || !m_policy.waits || (time_is_over() && !cut_while_resting)) {
       return error;
     }
-    m_store.forget();
-    m_ears.close();
-    m_places.ask_all_at(cut_while_resting ? m_clock.now() : m_clock.now() + pause());
+    m_requests.forget_connection();
+    m_notifications.close();
+    m_candidates.ask_all_at(cut_while_resting ? m_clock.now() : m_clock.now() + pause());
     ++m_failures;
     return std::optional<WaitOutcome>{};
   }
 
-  // Longer with each failure in a row, and never the same for two who failed together.
+  // Longer with each failure in a row; random, so that waiters that failed together do not ask together again.
   Millis pause()
   {
     const Millis most = std::min(first_pause * (1 << std::min(m_failures, 5)), longest_pause);
     return most / 2 + Millis{below(m_rng, static_cast<std::uint64_t>(most.count() / 2) + 1)};
   }
 
-  // Before we rest, and before we stand in more than one line.
+  // Before the waiter rests, and before it joins a second queue.
   void listen_after(const LockCandidate& asked)
   {
-    const bool rests = asked.only_seen() || m_clock.now() < asked.due_at();
-    if (m_failures == 0 && m_to_scout == 0 && rests) {
-      m_ears.open({.deadline = answer_by(m_clock.now()), .stop = m_stop});
+    const bool rests = asked.only_probed() || m_clock.now() < asked.due_at();
+    if (m_failures == 0 && m_to_probe == 0 && rests) {
+      m_notifications.open(m_requests.limit());
     }
   }
 
-  // Until it is time to look, something was said, or time is over.
+  // Until a request is due, a message has come, or the time is over.
   Wake rest()
   {
-    if (m_ears.are_open()) {
-      hear();  // what came along with the confirmation is not seen by poll
+    if (m_notifications.is_open()) {
+      receive();  // messages that came with the reply to the subscription are read already: poll does not see them
     }
     for (;;) {
       const Instant now = m_clock.now();
-      const Instant end = std::min(m_places.next_look(), m_policy.until.value_or(far_future));
-      if (now >= m_onlooker.due()) {
-        m_onlooker.tick();
+      const Instant end = std::min(m_candidates.next_due(), m_policy.until.value_or(far_future));
+      if (now >= m_observer.due()) {
+        m_observer.tick();
       }
       if (now >= m_prepare_at) {
         m_prepare_at = far_future;
-        m_onlooker.next_in_line();
+        m_observer.next_in_line();
       }
       if (now >= end) {
-        return Wake::due;  // who asks then looks at the stop first
+        return Wake::due;  // a request looks at the stop token first
       }
       std::array<pollfd, 2> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_ears.fd(), .events = POLLIN, .revents = 0}};
-      poll_until(waits, now, std::min({end, m_onlooker.due(), m_prepare_at}));
+                                  pollfd{.fd = m_notifications.fd(), .events = POLLIN, .revents = 0}};
+      poll_until(waits, now, std::min({end, m_observer.due(), m_prepare_at}));
       if (waits[0].revents != 0) {
         return Wake::stopped;
       }
       if (waits[1].revents != 0) {
-        hear();
+        receive();
       }
     }
   }
 
-  void hear()
+  void receive()
   {
-    if (m_ears.hear()) {
-      m_prepare_at = m_clock.now() + out_of_the_way;
+    if (m_notifications.receive()) {
+      m_prepare_at = m_clock.now() + preparation_delay;
     }
-  }
-
-  // The first answer gets its full time whatever the patience; later ones no longer than that.
-  [[nodiscard]] Instant answer_by(Instant now) const
-  {
-    const Instant full = now + m_policy.server_timeout;
-    const bool bounded = m_server_was_there && m_policy.patient && m_policy.until;
-    return bounded ? std::clamp(*m_policy.until, std::min(now + least_answer_time, full), full) : full;
   }
 
   [[nodiscard]] bool time_is_over() const { return m_policy.until && m_clock.now() >= *m_policy.until; }
 
-  // Deaf at once: what is handed over from now on is not for us.
+  // Closes the subscription first: then the scripts hand over to the waiter no more.
   void leave_others(const LockCandidate& kept)
   {
-    if (m_places.size() > 1) {
-      m_ears.close();
-      leave_all_but(&kept);
+    if (m_candidates.size() > 1) {
+      m_notifications.close();
+      m_requests.release_all_but(m_candidates, &kept);
     }
   }
-
   void give_all_back()
   {
-    m_ears.close();
-    leave_all_but(nullptr);
+    m_notifications.close();
+    m_requests.release_all_but(m_candidates, nullptr);
   }
 
-  // One request for both: it leaves the line, or passes on what was handed to us there. The owner is not used again unless
-  // the servers say that nothing happened.
-  void leave_all_but(const LockCandidate* kept)
-  {
-    std::vector<LockCandidate*> leaving;
-    std::vector<const LockSpec*> specs;
-    for (LockCandidate& place : m_places) {
-      if (place.to_leave && &place != kept) {
-        leaving.push_back(&place);
-        specs.push_back(&place.spec);
-      }
-    }
-    if (specs.empty()) {
-      return;
-    }
-    const Instant by = m_clock.now() + std::min(release_options, m_policy.server_timeout);
-    const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
-    for (std::size_t i = 0; i < leaving.size(); ++i) {
-      m_owner_is_spent = m_owner_is_spent || answers[i] || answers[i].error().code != ErrorCode::unfit;
-      if (answers[i]) {
-        leaving[i]->left(m_clock.now());
-      }
-    }
-  }
-
-  LockStore& m_store;
-  Owner m_owner;
-  bool m_owner_is_spent = false;  // the next attempt needs a fresh one
   const WaitPolicy& m_policy;
   const Clock& m_clock;
   Rng& m_rng;
-  StopToken m_stop;
-  WaitObserver& m_onlooker;
+  const StopToken m_stop;
+  WaitObserver& m_observer;
 
-  LockCandidates m_places;
-  std::size_t m_to_scout;  // how many are still to be looked at without getting in line
-  WaitNotifications m_ears;
-  Instant m_prepare_at = far_future;  // for our turn; set when we are first in line
-  bool m_server_was_there = false;
-  int m_failures = 0;
+  WaiterRequests m_requests;
+  LockCandidates m_candidates;
+  std::size_t m_to_probe;  // candidates that are still to be asked for without queueing
+  WaitNotifications m_notifications;
+  Instant m_prepare_at = far_future;  // when the observer may prepare its job; set while the waiter is first
+  int m_failures = 0;                 // in a row
   int m_stale_grants = 0;
 };
 
@@ -321,9 +255,9 @@ class WaitLoop {
 
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
-                                     WaitObserver& onlooker)
+                                     WaitObserver& observer)
 {
-  return WaitLoop(store, specs, owner, policy, clock, rng, stop, onlooker).run();
+  return WaitLoop(store, specs, owner, policy, clock, rng, stop, observer).run();
 }
 
 }  // namespace rlock

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking a lock, waiting in line for it if need be.
+// Acquires a lock, and waits in its queue if the lock is busy.
 //
-// A waiter's life: ask and get in line; listen; make sure that we still are in line, for until we listened the
-// lock could be passed to us or past us; sleep; on a word or when it is time, ask again, which confirms a
-// lock that was handed to us. A word is a hint: each sleep is bounded, so that a lost one costs 10 s at most.
+// A waiter asks, which also queues it; subscribes; checks that it is still in the queue, because the lock may have been
+// handed over before the subscription; and rests. A message, or the time of its next request, makes the waiter ask again,
+// which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in lock_candidate.h).
 //
-// Where any of several locks will do we first look at each in turn, from a random one on, without getting in line.
-// When all are busy, or others wait already, we listen and stand in every line. Whichever is granted first is taken,
-// and all other lines are left: what is handed to us there meanwhile passes on.
+// If any one of several locks will do, the waiter first asks for each in turn without queueing, beginning at a random one.
+// If all are busy, or another client waits already, it subscribes and joins every queue. The first grant is taken, and all
+// other queues are left: what was handed over there meanwhile passes on to the next waiter.
 #pragma once
 
 #include "base/rng.h"
@@ -22,51 +22,53 @@
 namespace rlock {
 
 struct WaitPolicy {
-  std::optional<Instant> until;  // give up at; missing: never
-  bool patient;                  // false: one try
+  std::optional<Instant> until;  // end of the wait; missing: wait without end
+  bool waits;                    // false: ask once for each lock
   Millis server_timeout;         // bounds each answer
 };
 
 struct TimedOut {
-  Busy last;
-};                      // busy for as long as we were told to wait: the lock, or the nearest of them
-struct Interrupted {};  // our stop became readable
+  Busy last;  // the last answer, of the lock with the fewest waiters ahead
+};
+struct Interrupted {};  // the stop token was readable
 struct Taken {
-  std::size_t which;  // of the locks that were wanted
-  Owner owner;        // of the lock; another one than was given where an attempt had to be taken back
+  std::size_t which;  // index in the specs
+  Owner owner;        // of the lock; a fresh one where an attempt had to be taken back
   Granted grant;
-  Instant sent_at;                     // read before the granted request was sent: the lease counts from here
-  std::unique_ptr<Listener> listener;  // of who had to wait for one lock; it goes on hearing what is said to the owner
+  Instant sent_at;                     // taken before the granted request was sent: the lease counts from here
+  std::unique_ptr<Listener> listener;  // still hears the messages to the owner; nullptr if the waiter never subscribed
 };
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
-// Who tells the user. Called from the waiting thread; must not block.
+// Called from the waiting thread; must not block.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
-  virtual void refused(const Busy& busy) = 0;     // each answer that is not a grant, from where we are nearest
-  [[nodiscard]] virtual Instant due() const = 0;  // when it wants to be called
+  virtual void refused(const Busy& busy) = 0;     // each refusal by the lock with the fewest waiters ahead
+  [[nodiscard]] virtual Instant due() const = 0;  // when tick() is to be called
   virtual void tick() = 0;
-  // Whether the wait for the one lock that is wanted cannot end: it is over then, as if its time were.
+  // Whether the wait for the only lock cannot end: then it ends as if its time were over.
   virtual bool is_hopeless(const Busy&) { return false; }
-  virtual void next_in_line() = 0;  // what can be prepared may be prepared now
+  virtual void next_in_line() = 0;  // the caller may prepare its job now
 };
 
-// Asks until one of the locks (one at least) is granted, time is over or `stop` is readable. Without patience each is
-// asked for once. Whatever ends it, nothing of ours is left on the server but the lock that was Taken: we leave
-// the lines, and what an unanswered request may have taken is released (where the server does not answer that either,
-// the ttl frees it). One owner stands in all the lines, and never holds two of the locks when this returns. `owner` is the
-// first to be used; each attempt after a release has a fresh one (Taken::owner).
-// A server that goes away while we wait is asked again until the time is over (then the Error is returned);
-// one that was never there is an Error at once. It was there when it has spoken to us, in the handshake for one.
+// Asks until one of the locks (at least one) is granted, the time is over, or `stop` is readable.
+//
+// Whatever the outcome, nothing of the waiter is left on the server but the lock that was Taken: queues are left, and what
+// an unanswered request may have taken is released (if the server does not answer that either, the ttl ends it). One owner
+// stands in all queues; it never holds two of the locks when this returns. `owner` is the first to be used; each attempt
+// after a release has a fresh one (Taken::owner).
+//
+// Errors: a server that never answered is an Error at once. It has answered also if only its handshake succeeded. A
+// server that goes away later is asked again until the time is over; then the Error is returned.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
-                                     WaitObserver& onlooker);
+                                     WaitObserver& observer);
 inline Result<WaitOutcome> wait_and_acquire(LockStore& store, const LockSpec& spec, const Owner& owner,
                                             const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
-                                            WaitObserver& onlooker)
+                                            WaitObserver& observer)
 {
-  return wait_and_acquire(store, std::span(&spec, 1), owner, policy, clock, rng, stop, onlooker);
+  return wait_and_acquire(store, std::span(&spec, 1), owner, policy, clock, rng, stop, observer);
 }
 
 }  // namespace rlock

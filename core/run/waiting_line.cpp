@@ -83,7 +83,7 @@ std::string WaitingLine::line(const std::string& lock) const
 
 std::optional<std::uint64_t> place_of(const Busy& busy)
 {
-  return busy.ticket != 0 ? std::optional(busy.place + 1) : std::nullopt;
+  return busy.ticket != 0 ? std::optional(busy.waiters_ahead + 1) : std::nullopt;
 }
 
 std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age)

@@ -250,8 +250,8 @@ TEST_CASE("contract: a lock is granted in the order of the queue")
     const auto second_listens = store.other().listen({&spec, 1}, second, Tested::soon());
     REQUIRE(first_listens);
     REQUIRE(second_listens);
-    CHECK(std::get<Busy>(store.ask(store.other(), spec, first, true)).place == 0);
-    CHECK(std::get<Busy>(store.ask(store.other(), spec, second, true)).place == 1);
+    CHECK(std::get<Busy>(store.ask(store.other(), spec, first, true)).waiters_ahead == 0);
+    CHECK(std::get<Busy>(store.ask(store.other(), spec, second, true)).waiters_ahead == 1);
     store.release(store.one(), holder);
     CHECK(hears(**first_listens));
     CHECK(std::holds_alternative<Busy>(store.ask(store.other(), spec, second, true)));

@@ -68,7 +68,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
   while (clock.now() < end) {
     const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {.host = "h", .pid = 1}};
     const Owner owner = Owner::fresh(rng, 1);
-    const WaitPolicy policy{.until = end + 1s, .patient = true, .server_timeout = 5s};
+    const WaitPolicy policy{.until = end + 1s, .waits = true, .server_timeout = 5s};
     const auto outcome = wait_and_acquire(**store, spec, owner, policy, clock, rng, StopToken::never(), silent);
     if (!outcome || !std::holds_alternative<Taken>(*outcome)) {
       return;

@@ -69,10 +69,10 @@ TEST_CASE("in line: who only looks is told how many wait, and does not wait")
   Line line;
   line.ask("holder");
   const auto look = [&] { return std::get<Busy>(line.ask("us", "k", {.queues = false})); };
-  CHECK(look().place == 0);
+  CHECK(look().waiters_ahead == 0);
   line.stand("a");
   line.stand("b");
-  CHECK(look().place == 2);
+  CHECK(look().waiters_ahead == 2);
   CHECK(look().ticket == 0);
   CHECK(as_int(line.server.command({"ZCARD", "rlock:queue:{k}"})) == 2);
 }

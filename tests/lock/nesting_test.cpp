@@ -79,7 +79,7 @@ TEST_CASE("taking again: whichever answer is lost, it counts once or not at all"
     int calls = 0;
     RedisStore lossy(std::make_unique<LossyTransport>(endpoint, lost, calls));
     const Hold nested = Hold::nested_in(owner, rng, 1);
-    const auto taken = take_again(lossy, spec(), nested, 5s, boot_clock, StopToken::never());
+    const auto taken = reenter_lock(lossy, spec(), nested, 5s, boot_clock, StopToken::never());
     was_lost = calls >= lost;
     CHECK(static_cast<bool>(taken) != was_lost);
     CHECK(count(server, owner) == (taken ? 2 : 1));
@@ -99,7 +99,7 @@ TEST_CASE("taking again: an owner that does not hold it is told so, and nothing 
   SystemRng rng;
   RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
   const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
-  const auto refused = take_again(store, spec(), nested, 5s, boot_clock, StopToken::never());
+  const auto refused = reenter_lock(store, spec(), nested, 5s, boot_clock, StopToken::never());
   REQUIRE(refused);
   CHECK(std::holds_alternative<NotHeld>(*refused));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
@@ -114,7 +114,7 @@ TEST_CASE("taking again: our stop ends it, and what it had taken is given back")
   REQUIRE(store.acquire(spec(), owner, {}, soon()));
   StopSource stop;
   stop.request();
-  const auto outcome = take_again(store, spec(), Hold::nested_in(owner, rng, 1), 5s, boot_clock, stop.token());
+  const auto outcome = reenter_lock(store, spec(), Hold::nested_in(owner, rng, 1), 5s, boot_clock, stop.token());
   REQUIRE(outcome);
   CHECK(std::holds_alternative<Interrupted>(*outcome));
   CHECK(count(server, owner) == 1);

@@ -306,7 +306,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     const bool held = !lock.holders.empty();
     return {.ttl = held ? time_left(lock.holders.front()) : new_waiter_time,
             .holder = held ? std::optional{shown(lock.holders.front())} : std::nullopt,
-            .place = place,
+            .waiters_ahead = place,
             .ticket = queued ? place + 1 : 0};
   }
 

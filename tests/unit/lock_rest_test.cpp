@@ -33,7 +33,7 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
   for (const Row& row : rows) {
     CAPTURE(row.why);
     for (int i = 0; i < 20; ++i) {
-      const Millis rest = rest_after({.ttl = row.ttl, .holder = {}, .place = row.place}, rng);
+      const Millis rest = rest_after({.ttl = row.ttl, .holder = {}, .waiters_ahead = row.place}, rng);
       CHECK(rest >= row.least);
       CHECK(rest <= row.most);
     }
@@ -41,19 +41,20 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
 }
 
 TEST_CASE(
-    "place: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is next")
+    "candidate: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is "
+    "next")
 {
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};
-  LockCandidate place{.spec = spec, .which = 0};
-  place.look_at = now + 10s;
-  place.told({.look_in = {}, .next = false, .claim_in = 2s}, now);
-  CHECK((place.due_at() == now + 2001ms));
-  place.told({.look_in = {}, .next = true}, now);
-  CHECK((place.due_at() == now + 10s));
+  LockCandidate candidate{.spec = spec, .which = 0};
+  candidate.ask_at = now + 10s;
+  candidate.notified({.look_in = {}, .next = false, .confirm_within = 2s}, now);
+  CHECK((candidate.due_at() == now + 2001ms));
+  candidate.notified({.look_in = {}, .next = true}, now);
+  CHECK((candidate.due_at() == now + 10s));
 
-  place.told({.look_in = {}, .next = false, .claim_in = 2s}, now);
+  candidate.notified({.look_in = {}, .next = false, .confirm_within = 2s}, now);
   SystemRng rng;
-  place.refused({.ttl = 30s, .holder = {}, .place = 0}, {.queues = true, .ticket = 0}, now + 2s, rng);
-  CHECK((place.due_at() == now + 12s));
+  candidate.refused({.ttl = 30s, .holder = {}, .waiters_ahead = 0}, {.queues = true, .ticket = 0}, now + 2s, rng);
+  CHECK((candidate.due_at() == now + 12s));
 }

@@ -131,7 +131,7 @@ class ScriptedStore final : public LockStore {
       lock.ticket = manner.ticket != 0 ? manner.ticket : 1'000'000;
       return Busy{.ttl = 60s,
                   .holder = Holder{Owner::of("o:1"), 1, HolderInfo{}},
-                  .place = lock.before_us,
+                  .waiters_ahead = lock.before_us,
                   .ticket = manner.queues ? lock.ticket : 0};
     });
   }
@@ -196,7 +196,7 @@ class ScriptedStore final : public LockStore {
 class Bell final : public WaitObserver {
  public:
   explicit Bell(std::function<void()> event) : m_event(std::move(event)) {}
-  void refused(const Busy& busy) override { m_places.push_back(busy.place); }
+  void refused(const Busy& busy) override { m_places.push_back(busy.waiters_ahead); }
   [[nodiscard]] Instant due() const override { return m_event ? Instant{} : far_future; }
   void tick() override { std::exchange(m_event, nullptr)(); }
   void next_in_line() override {}
@@ -227,8 +227,8 @@ std::vector<LockSpec> specs_for(const RunContext& context)
   return specs;
 }
 
-constexpr WaitPolicy for_ever{.until = std::nullopt, .patient = true, .server_timeout = 5s};
-constexpr WaitPolicy not_at_all{.until = Instant{}, .patient = false, .server_timeout = 5s};
+constexpr WaitPolicy for_ever{.until = std::nullopt, .waits = true, .server_timeout = 5s};
+constexpr WaitPolicy not_at_all{.until = Instant{}, .waits = false, .server_timeout = 5s};
 
 // "took 2", "busy", "interrupted" or the error, and what the server knows of us when all is over.
 std::string outcome_of(RunContext& context, const WaitPolicy& policy, WaitObserver& onlooker, std::uint64_t first = 0,
@@ -374,7 +374,7 @@ TEST_CASE("waiting for any: when time is over, or by a signal, all lines are lef
 {
   RunContext patient(3);
   const BootClock clock;
-  CHECK(outcome_of(patient, {.until = clock.now() + 20ms, .patient = true, .server_timeout = 5s}) ==
+  CHECK(outcome_of(patient, {.until = clock.now() + 20ms, .waits = true, .server_timeout = 5s}) ==
         "busy; taken:; lines:");
   CHECK(patient.count("leave") == 3);
 

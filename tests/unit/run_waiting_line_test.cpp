@@ -21,7 +21,7 @@ Busy busy()
                         .automatic = true};
   return {.ttl = Millis{21'000},
           .holder = Holder{.owner = Owner::of("u:1"), .count = 1, .info = info},
-          .place = 4,
+          .waiters_ahead = 4,
           .ticket = 7};
 }
 

@@ -194,7 +194,7 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
   const auto in = old_enough_in(votes, needed, quorum - granted.yes);
   return in ? Result<Attempt>(Busy{.ttl = *in,
                                    .holder = std::nullopt,
-                                   .place = 1,
+                                   .waiters_ahead = 1,
                                    .again_in = *in + m_backoff->draw(),
                                    .unfit = error.text})
             : error;
@@ -226,7 +226,7 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
   const Millis by_server = named ? named->busy->again_in.value_or(pause) : pause;
   return Busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
               .holder = named ? named->busy->holder : std::nullopt,
-              .place = 1,
+              .waiters_ahead = 1,
               .silent = silent,
               .again_in = std::min(pause, by_server) + m_backoff->draw(),
               .tied = tied};

@@ -19,15 +19,15 @@ std::string_view line_of(std::string_view source, int line)
   return source.substr(0, source.find('\n'));
 }
 
-std::string_view word_at_front(std::string_view text)
+std::string_view leading_name(std::string_view text)
 {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
   return text.substr(0, text.find_first_not_of(letters));
 }
 
-// What lib/names.lua calls `name`: "local LOCK, FENCE, … = unpack(KEYS)".
-std::string_view named(std::string_view source, std::string_view name, std::string_view list,
-                       std::span<const std::string> values)
+// The value that lib/names.lua assigns to `name` in "local LOCK, FENCE, … = unpack(KEYS)".
+std::string_view value_named(std::string_view source, std::string_view name, std::string_view list,
+                             std::span<const std::string> values)
 {
   const auto end = source.find(list);
   const auto begin = end == std::string_view::npos ? end : source.rfind("local ", end);
@@ -37,22 +37,22 @@ std::string_view named(std::string_view source, std::string_view name, std::stri
   std::string_view names = source.substr(begin, end - begin);
   for (const std::string& value : values) {
     names.remove_prefix(std::min(names.size(), names.find(' ') + 1));
-    if (word_at_front(names) == name) {
+    if (leading_name(names) == name) {
       return value;
     }
   }
   return {};
 }
 
-// The first argument: a key or a channel, if it is one of those that every script is given.
+// The first argument of a command, if it is one of the keys and channels that every script gets.
 std::string argument(std::string_view source, std::string_view text, const ScriptCall& call)
 {
-  const std::string_view name = word_at_front(text);
-  const std::string_view key = named(source, name, " = unpack(KEYS)", call.keys);
+  const std::string_view name = leading_name(text);
+  const std::string_view key = value_named(source, name, " = unpack(KEYS)", call.keys);
   if (!key.empty()) {
     return " " + std::string(key);
   }
-  const std::string_view channel = named(source, name, " = unpack(ARGV)", call.args);
+  const std::string_view channel = value_named(source, name, " = unpack(ARGV)", call.args);
   return channel.empty() ? "" : " " + std::string(channel) + (text.substr(name.size()).starts_with(" ..") ? "*" : "");
 }
 
@@ -61,12 +61,12 @@ bool is_about_types(const Error& error)
   return error.code == ErrorCode::config && error.text.find("WRONGTYPE") != std::string::npos;
 }
 
-// What belongs at each key that lib/names.lua tells of; empty: several things, or nothing of this kind.
+// The type of each key in the order of lib/names.lua; empty: several types are valid.
 constexpr std::array<std::string_view, 11> types{"",     "string", "hash", "hash", "list",  "zset",
                                                  "hash", "string", "list", "zset", "string"};
 constexpr std::size_t second = 9;
 
-Error misplaced(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
+Error naming_wrong_type(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {
   for (std::size_t i = 0; i < std::min(types.size(), call.keys.size()); ++i) {
     if (types[i].empty() || (i == second && !call.script.name.starts_with("permits"))) {
@@ -107,7 +107,7 @@ std::string requests_on_line(const ScriptCall& call, int line)
   std::string found;
   for (auto at = rest.find("call('"); at != std::string_view::npos; at = rest.find("call('")) {
     rest.remove_prefix(at + 6);
-    const std::string_view command = word_at_front(rest);
+    const std::string_view command = leading_name(rest);
     rest.remove_prefix(command.size());
     found += (found.empty() ? "" : ", ") + std::string(command);
     if (rest.starts_with("', ")) {
@@ -122,7 +122,7 @@ bool is_unclear(const Error& error) { return error.code == ErrorCode::refused ||
 Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit)
 {
   if (is_about_types(error)) {
-    return misplaced(std::move(error), transport, call, limit);
+    return naming_wrong_type(std::move(error), transport, call, limit);
   }
   if (error.script_line > 0) {
     const std::string requests = requests_on_line(call, error.script_line);

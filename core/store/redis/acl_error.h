@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server refuses a script, or finds something else at one of its keys, without a word about which: found out here.
+// Finds out what a server means when it refuses a script, or meets a key of the wrong type, without naming the key.
 #pragma once
 
 #include "server/transport.h"
@@ -9,22 +9,21 @@
 
 namespace rlock {
 
-// A request was refused for one of its keys, and not for what it does.
+// Whether a request was refused because of one of its keys, and not because of the command.
 bool is_about_keys(const Error& error);
 
-// The error with what it was about, before the advice in its brackets.
+// The error with `what` inserted before the advice in its parentheses.
 Error naming(std::string_view what, Error error);
 
-// The requests on that line of the script, counted from 1, with their key or channel where the line names it:
+// The commands on that line of the script, counted from 1, with the key or channel that the line names:
 // "HGET rlock:holder:{k}". Empty: none.
 std::string requests_on_line(const ScriptCall& call, int line);
 
-// What explained() can say more about.
+// Whether explained() can add to the error.
 bool is_unclear(const Error& error);
 
-// `error`, which came of the call, with the command, the key or the channel that was refused, or the key that holds
-// something else than what rlock keeps there. A key that the server refused before it ran the script, or that holds
-// something else, is looked for by asking for each.
+// The error of the call, with the command, key or channel that was refused, or with the key of the wrong type. May send a
+// request for each key of the call to find the one that the server means.
 Error explained(Error error, Transport& transport, const ScriptCall& call, const CallLimits& limit);
 
 }  // namespace rlock

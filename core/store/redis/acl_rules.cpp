@@ -11,9 +11,9 @@
 namespace rlock {
 namespace {
 
-// A unit test compares them with the scripts.
+// A unit test compares this list with the scripts.
 constexpr auto commands = std::to_array<std::string_view>({
-    // what we send ourselves, beside HELLO and AUTH, which need no rule
+    // sent by rlock itself, besides HELLO and AUTH, which need no rule
     "eval",
     "evalsha",
     "exists",
@@ -23,7 +23,7 @@ constexpr auto commands = std::to_array<std::string_view>({
     "subscribe",
     "wait",
     "zscore",
-    // what the scripts call
+    // called by the scripts
     "del",
     "get",
     "hdel",
@@ -62,39 +62,39 @@ constexpr auto commands = std::to_array<std::string_view>({
 constexpr auto cluster_commands =
     std::to_array<std::string_view>({"asking", "cluster|slots", "pubsub|shardnumsub", "spublish", "ssubscribe"});
 
-// All that is named after a lock: a name that is a glob makes globs of them.
-void add(AclRules& rights, const LockName& glob)
+// The keys and channels of a lock. A name that is a glob makes globs of them.
+void add_lock(AclRules& rules, const LockName& glob)
 {
   const LockKeys keys(glob);
   for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
                                  &keys.fair_queue, &keys.second, &keys.done}) {
-    rights.keys.push_back(*key);
+    rules.keys.push_back(*key);
   }
-  rights.keys.push_back(keys.reads + "*:rwlock_timeout:*");
+  rules.keys.push_back(keys.reads + "*:rwlock_timeout:*");
 
   for (const KindDescriptor& kind : kinds) {
     if (kind_in_key(kind.key_content) != &kind) {
       continue;  // the reader's keys are the writer's
     }
     const LockKeys of_kind(glob, kind.inspect_as);
-    rights.keys.insert(rights.keys.end(), {of_kind.queue, of_kind.waiters});
+    rules.keys.insert(rules.keys.end(), {of_kind.queue, of_kind.waiters});
     if (!of_kind.channel.empty()) {
-      rights.channels.push_back(of_kind.channel);
+      rules.channels.push_back(of_kind.channel);
     }
   }
-  rights.channels.push_back(keys.channel + ":*");  // each who waits for a fair lock of Redisson's has its own
-  rights.channels.push_back(keys.taken_channel);
-  rights.channels.push_back(keys.owner_channel + "*");
-  rights.channels.push_back(keys.done);
+  rules.channels.push_back(keys.channel + ":*");  // each waiter for a fair lock of Redisson has its own
+  rules.channels.push_back(keys.taken_channel);
+  rules.channels.push_back(keys.owner_channel + "*");
+  rules.channels.push_back(keys.done);
 }
 
-// A wildcard also matches names with a {tag}, app:{eu}:1 for one, and the keys of such a lock are named in another way.
-bool also_means_tagged_names(const std::string& glob)
+// A wildcard also matches names with a {tag}, such as app:{eu}:1, and the keys of such a lock have other names.
+bool matches_tagged_names(const std::string& glob)
 {
   return glob.find('{') == std::string::npos && glob.find_first_of("*?[") != std::string::npos;
 }
 
-// Takes the patterns of a name with a tag and puts the glob into them; leaves out those that the glob itself covers.
+// Appends the patterns of a name with a tag, with the glob in place of the tag, but those that the glob itself covers.
 void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::string>& with_tag, const std::string& tag,
                   const std::string& glob)
 {
@@ -106,7 +106,7 @@ void add_with_tag(std::vector<std::string>& patterns, const std::vector<std::str
   }
 }
 
-Result<Done> add_tagged_names(AclRules& rights, const std::string& glob)
+Result<Done> add_tagged_names(AclRules& rules, const std::string& glob)
 {
   const std::string tag = "{tag}";
   const auto name = LockName::parse(tag);
@@ -114,9 +114,9 @@ Result<Done> add_tagged_names(AclRules& rights, const std::string& glob)
     return name.error();
   }
   AclRules of_tag;
-  add(of_tag, *name);
-  add_with_tag(rights.keys, of_tag.keys, tag, glob);
-  add_with_tag(rights.channels, of_tag.channels, tag, glob);
+  add_lock(of_tag, *name);
+  add_with_tag(rules.keys, of_tag.keys, tag, glob);
+  add_with_tag(rules.channels, of_tag.channels, tag, glob);
   return Done{};
 }
 
@@ -124,7 +124,7 @@ Result<Done> add_tagged_names(AclRules& rights, const std::string& glob)
 
 Result<AclRules> acl_rules_for(std::span<const std::string> globs)
 {
-  AclRules rights;
+  AclRules rules;
   for (const std::string& glob : globs) {
     const auto name = LockName::parse(glob);
     if (!name) {
@@ -134,25 +134,25 @@ Result<AclRules> acl_rules_for(std::span<const std::string> globs)
       return Error{ErrorCode::usage,
                    "--key: '" + printable(glob) + "' has a blank, which no rule of an ACL can have (try ? for it)"};
     }
-    add(rights, *name);
-    if (also_means_tagged_names(glob)) {
-      if (const auto added = add_tagged_names(rights, glob); !added) {
+    add_lock(rules, *name);
+    if (matches_tagged_names(glob)) {
+      if (const auto added = add_tagged_names(rules, glob); !added) {
         return added.error();
       }
     }
   }
-  rights.keys.emplace_back(marker_key);
-  // Redis refuses a pattern that follows ~*, which has them all.
-  if (std::find(rights.keys.begin(), rights.keys.end(), "*") != rights.keys.end()) {
-    rights.keys = {"*"};
+  rules.keys.emplace_back(marker_key);
+  // Redis refuses a pattern that follows ~*, because that covers all keys.
+  if (std::find(rules.keys.begin(), rules.keys.end(), "*") != rules.keys.end()) {
+    rules.keys = {"*"};
   }
-  rights.commands.assign(commands.begin(), commands.end());
-  return rights;
+  rules.commands.assign(commands.begin(), commands.end());
+  return rules;
 }
 
-void add_cluster(AclRules& rights)
+void add_cluster(AclRules& rules)
 {
-  rights.commands.insert(rights.commands.end(), cluster_commands.begin(), cluster_commands.end());
+  rules.commands.insert(rules.commands.end(), cluster_commands.begin(), cluster_commands.end());
 }
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of the server must be allowed to do so that rlock works for it, and no more.
+// The ACL rules that a user of the server needs for rlock, and no more.
 #pragma once
 
 #include "base/result.h"
@@ -12,15 +12,15 @@
 namespace rlock {
 
 struct AclRules {
-  std::vector<std::string> keys;      // globs, as LockKeys names them
+  std::vector<std::string> keys;      // globs of the keys of LockKeys
   std::vector<std::string> channels;  // globs
   std::vector<std::string> commands;  // "get", "pubsub|numsub"
 };
 
-// For all locks whose names match one of the globs, with or without a {tag} in the name. Faults: those of LockName::parse, and usage for a blank, which no rule can have.
+// For all locks whose names match one of the globs, with or without a {tag} in the name. Errors: those of LockName::parse, and usage for a blank, which no rule can contain.
 Result<AclRules> acl_rules_for(std::span<const std::string> globs);
 
-// What is needed besides where the server is a node of a cluster; Redis 6 knows some of it not.
+// Adds what a node of a cluster needs in addition. Redis 6 does not know all of these commands.
 void add_cluster(AclRules& rights);
 
 }  // namespace rlock

@@ -11,28 +11,28 @@
 
 namespace rlock {
 
-// The keys and channels that belong to a lock. Those named redisson_* are shared with Redisson's objects, as is `second`;
-// the rest is rlock's own and may be lost without harm. All hash to the lock's own cluster slot. Redisson's keys are the
-// same for "stock" and "{stock}", rlock's own differ: "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind
-// has a queue of its own, because a waiter that is handed a lock of another kind would take it for what it is not.
+// Redisson uses the keys named redisson_* and `second` too; the others are rlock's own and may be lost without harm. All are
+// in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's own keys differ:
+// "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that is
+// handed a lock of another kind would take that lock for its own kind.
 struct LockKeys {
   explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 
-  std::string lock;           // in the layout of its kind
+  std::string lock;           // the lock, in the layout of its kind
   std::string fence;          // string: the last fencing number given out
   std::string holder;         // hash {owner: HolderInfo, "hold:ID": owner}
-  std::string force;          // hash {owner: by}: who asked whom to let go
-  std::string events;         // list: what happened lately
-  std::string queue;          // sorted set {owner: arrival}: who waits
+  std::string force;          // hash {owner: operator}: requests to release
+  std::string events;         // list: the event log
+  std::string queue;          // sorted set {owner: ticket}: the waiters
   std::string waiters;        // hash {owner: HolderInfo}
-  std::string reserved;       // string: a free lock is left to foreign clients for a moment
-  std::string fair_queue;     // list: Redisson's fair lock keeps its waiters here
+  std::string reserved;       // string: a free lock that is left to foreign clients for a moment
+  std::string fair_queue;     // list: the waiters of Redisson's fair lock
   std::string second;         // of some kinds: the expiry of each holder
   std::string reads;          // prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
-  std::string done;           // string: when a job last succeeded, if that is remembered; and a channel that hears it
-  std::string channel;        // "0", say, when the lock becomes free; empty: nobody says it
-  std::string taken_channel;  // hears of each grant that found no holder, without a release before it
-  std::string owner_channel;  // prefix; followed by an owner: what that one listens on
+  std::string done;           // string: the success that `rlock once` remembers; and the channel that announces it
+  std::string channel;        // announces that the lock becomes free; empty: no client announces it
+  std::string taken_channel;  // announces each grant that found no holder and no release
+  std::string owner_channel;  // prefix; with an owner appended: messages to that owner
 };
 
 // The globs of the keys "rlock:PART:…" beside all locks whose name matches `glob`; and the lock's name in such a key, empty

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
 
-// "look MS" means: not before that.
+// "look MS" means: not earlier.
 Millis delay_of(std::string_view text, std::string_view word)
 {
   std::int64_t ms = 0;
@@ -26,14 +26,14 @@ Millis delay_of(std::string_view text, std::string_view word)
   return Millis{std::clamp<std::int64_t>(ms, 0, 10'000)};
 }
 
-// Everything that is none of these is worth asking at once.
-void take_in(Hint& hint, std::string_view text)
+// Any other message makes the waiter ask at once: foreign clients announce releases in many ways.
+void add_message(Hint& hint, std::string_view text)
 {
   if (text == "next") {
     hint.next = true;
-    hint.claim_in.reset();
+    hint.confirm_within.reset();
   } else if (text.starts_with(claim)) {
-    hint.claim_in = delay_of(text, claim);
+    hint.confirm_within = delay_of(text, claim);
   } else {
     const Millis in = delay_of(text, look);
     hint.look_in = hint.look_in ? std::min(*hint.look_in, in) : in;
@@ -43,9 +43,9 @@ void take_in(Hint& hint, std::string_view text)
 // The channels of one lock that concern one owner.
 struct Channels {
   std::string own;
-  std::string releases;  // empty: nobody says that aloud
-  std::string done;      // that somebody has succeeded; empty: it does not matter
-  std::string taken;     // that another owner found the lock without a holder
+  std::string releases;  // empty: no client announces a release
+  std::string done;      // announces a success for `rlock once`; empty: not wanted
+  std::string taken;     // announces a grant that found no holder
   bool hears_releases = false;
   bool hears_takings = false;
 
@@ -55,9 +55,9 @@ struct Channels {
   }
 };
 
-Error subscribing(std::span<const std::string_view> channels, const Error& error)
+Error naming_channels(std::span<const std::string_view> channels, const Error& error)
 {
-  if (error.text.find("NOPERM") == std::string::npos) {  // but for the password
+  if (error.text.find("NOPERM") == std::string::npos) {  // another error, such as a wrong password
     return error;
   }
   std::string request = "SUBSCRIBE";
@@ -69,13 +69,16 @@ Error subscribing(std::span<const std::string_view> channels, const Error& error
 
 class SubscribedListener final : public Listener {
  public:
-  SubscribedListener(Subscription subscription, std::vector<Channels> locks, std::shared_ptr<std::atomic<int>> ears)
-      : m_subscription(std::move(subscription)), m_locks(std::move(locks)), m_ears(std::move(ears))
+  SubscribedListener(Subscription subscription, std::vector<Channels> locks,
+                     std::shared_ptr<std::atomic<int>> release_subscriptions)
+      : m_subscription(std::move(subscription)),
+        m_locks(std::move(locks)),
+        m_release_subscriptions(std::move(release_subscriptions))
   {
   }
   ~SubscribedListener() override
   {
-    *m_ears -= static_cast<int>(
+    *m_release_subscriptions -= static_cast<int>(
         std::count_if(m_locks.begin(), m_locks.end(), [](const Channels& lock) { return lock.hears_releases; }));
   }
   SubscribedListener(const SubscribedListener&) = delete;
@@ -97,7 +100,7 @@ class SubscribedListener final : public Listener {
       const auto lock = std::find_if(m_locks.begin(), m_locks.end(),
                                      [&](const Channels& channels) { return channels.have((*message)->channel); });
       if (lock != m_locks.end()) {
-        take_in(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
+        add_message(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
       }
     }
   }
@@ -108,8 +111,8 @@ class SubscribedListener final : public Listener {
     if (lock.hears_releases || lock.releases.empty()) {
       return Done{};
     }
-    lock.hears_releases = true;  // counted even if it fails: better one foreign client too few for a while
-    *m_ears += 1;
+    lock.hears_releases = true;  // counted even if it fails: one foreign client too few for a while does less harm
+    *m_release_subscriptions += 1;
     return add(lock.releases, limit);
   }
 
@@ -128,12 +131,12 @@ class SubscribedListener final : public Listener {
   Result<Done> add(const std::string& channel, const CallLimits& limit)
   {
     const auto added = m_subscription.add(channel, limit);
-    return added ? added : Result<Done>(subscribing(std::array{std::string_view(channel)}, added.error()));
+    return added ? added : Result<Done>(naming_channels(std::array{std::string_view(channel)}, added.error()));
   }
 
   Subscription m_subscription;
   std::vector<Channels> m_locks;
-  std::shared_ptr<std::atomic<int>> m_ears;
+  std::shared_ptr<std::atomic<int>> m_release_subscriptions;
 };
 
 }  // namespace
@@ -158,10 +161,10 @@ Result<std::unique_ptr<Listener>> RedisStore::listen(std::span<const LockSpec> s
   }
   auto subscription = m_transport->subscribe(heard, limit);
   if (!subscription) {
-    return subscribing(heard, subscription.error());
+    return naming_channels(heard, subscription.error());
   }
   return std::unique_ptr<Listener>(
-      std::make_unique<SubscribedListener>(*std::move(subscription), std::move(locks), m_ears));
+      std::make_unique<SubscribedListener>(*std::move(subscription), std::move(locks), m_release_subscriptions));
 }
 
 }  // namespace rlock

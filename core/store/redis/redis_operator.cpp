@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator's half of RedisStore: looking, and taking away.
+// The abilities of RedisStore that operators use: inspect, list, forget, force-unlock.
 #include "store/redis/kinds.h"
 #include "store/redis/lock_keys.h"
 #include "store/redis/redis_store.h"
@@ -14,10 +14,10 @@
 namespace rlock {
 namespace {
 
-// {owner, count, wish, info, owner, …}
+// {owner, count, mode, info, owner, …}
 std::vector<Holder> holders_in(const Reply& list)
 {
-  const Answer parts(list);
+  const ScriptReply parts(list);
   std::vector<Holder> holders;
   for (std::size_t at = 0; at + 3 < parts.size(); at += 4) {
     holders.push_back({.owner = Owner::of(parts.text(at)), .count = parts.integer(at + 1), .info = parts.info(at + 3)});
@@ -25,10 +25,10 @@ std::vector<Holder> holders_in(const Reply& list)
   return holders;
 }
 
-// {owner, wish, info, owner, …}
+// {owner, mode, info, owner, …}
 std::vector<Waiter> waiters_in(const Reply& list)
 {
-  const Answer parts(list);
+  const ScriptReply parts(list);
   std::vector<Waiter> waiting;
   for (std::size_t at = 0; at + 2 < parts.size(); at += 3) {
     waiting.push_back({.owner = Owner::of(parts.text(at)), .info = parts.info(at + 2)});
@@ -36,18 +36,18 @@ std::vector<Waiter> waiters_in(const Reply& list)
   return waiting;
 }
 
-// As it was asked for, and what the holders show.
-Mode mode_of(const Mode& asked, const Answer& answer, std::size_t holders)
+// The mode of the request, refined by what the holders show.
+Mode mode_of(const Mode& asked, const ScriptReply& answer, std::size_t holders)
 {
   if (std::holds_alternative<Permits>(asked)) {
     return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
   }
-  const bool reads = holders > 0 && Answer(answer.part(5)).text(2) == "read";
+  const bool reads = holders > 0 && ScriptReply(answer.part(5)).text(2) == "read";
   return reads ? Mode(Reader{}) : asked;
 }
 
 // {…, when in µs, ms until it is forgotten, now in µs}
-std::optional<OnceSuccess> once_in(const Answer& answer)
+std::optional<OnceSuccess> once_in(const ScriptReply& answer)
 {
   if (!answer.has(9)) {
     return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<OnceSuccess> once_in(const Answer& answer)
   return OnceSuccess{.at_ms = at, .remembered_for = ago + Millis{answer.integer(10)}, .ago = ago};
 }
 
-LockState state_of(const LockName& name, const Mode& asked, const Answer& answer)
+LockState state_of(const LockName& name, const Mode& asked, const ScriptReply& answer)
 {
   auto holders = holders_in(answer.part(5));
   const Mode mode = mode_of(asked, answer, holders.size());
@@ -73,7 +73,7 @@ LockState state_of(const LockName& name, const Mode& asked, const Answer& answer
           .proven = answer.integer(8) == 1};
 }
 
-std::string_view word_for(ForceStep step)
+std::string_view name_of(ForceStep step)
 {
   constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
   return words[static_cast<std::size_t>(step)];
@@ -81,7 +81,8 @@ std::string_view word_for(ForceStep step)
 
 }  // namespace
 
-// Of a kind that only the key itself tells: asked as a plain lock first, then as what it says it is.
+// Only the key itself tells the kind of the lock: the first request takes it for a plain lock, and a second request asks for
+// the kind that the answer names.
 Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
 {
   Mode mode = Plain{};
@@ -91,7 +92,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
     if (!reply) {
       return reply.error();
     }
-    const Answer answer(*reply);
+    const ScriptReply answer(*reply);
     if (answer.is("known") && answer.size() > 11) {
       return state_of(name, mode, answer);
     }
@@ -103,7 +104,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
   }
 }
 
-// Hashes are looked for by their shape; a string may be anything, so of those only what has a record of rlock's beside it.
+// A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
 Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
 {
   const auto keys = hashes_like_locks(*m_transport, pattern, limits);
@@ -145,11 +146,11 @@ Result<ForceAnswer> RedisStore::force(ForceStep step, const ForceCall& call_for,
 {
   const Script& script = scripts_of(call_for.mode).force;
   const auto reply = call(script, call_for.name, call_for.mode, call_for.owner,
-                          {call_for.by, word_for(step), std::to_string(call_for.stands_for.count())}, limit);
+                          {call_for.by, name_of(step), std::to_string(call_for.stands_for.count())}, limit);
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("held")) {
     return ForceAnswer{ForceHeld{.holder = answer.holder(1),
                                  .listening = answer.integer(4),

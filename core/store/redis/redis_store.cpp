@@ -20,24 +20,24 @@ std::string text_of(Millis duration) { return std::to_string(duration.count()); 
 // For how long another caller's success counts as one of this caller.
 Millis shared_for(const LockSpec& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
 
-std::optional<ForceRequest> request_in(const Answer& answer, std::size_t at)
+std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
 {
   return answer.has(at) ? std::optional{ForceRequest{answer.text(at)}} : std::nullopt;
 }
 
-std::optional<ServerTime> time_in(const Answer& answer, std::size_t at)
+std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
 {
   return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(answer.number(at))}} : std::nullopt;
 }
 
 // {'granted', fence, count, agreed}
-Granted granted_in(const Answer& answer)
+Granted granted_in(const ScriptReply& answer)
 {
   return {.fence = answer.number(1), .count = answer.integer(2), .agreed = answer.integer(3) == 1};
 }
 
-// {'lost', what, owner, info, who wanted it, time}
-NotHeld not_held(const Answer& answer)
+// {'lost', what, owner, info, operator that requested the release, time}
+NotHeld not_held(const ScriptReply& answer)
 {
   const std::string kind = answer.text(1);
   NotHeld lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
@@ -55,7 +55,7 @@ NotHeld not_held(const Answer& answer)
   return lost;
 }
 
-std::array<std::string_view, 11> words_of(const LockKeys& keys)
+std::array<std::string_view, 11> argv_of(const LockKeys& keys)
 {
   return {keys.lock,    keys.fence,    keys.holder,     keys.force,  keys.events, keys.queue,
           keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
@@ -66,7 +66,7 @@ Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("released")) {
     return Release{Released{.passed_on = answer.integer(1) > 0}};
   }
@@ -84,18 +84,18 @@ Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
 
 }  // namespace
 
-// Every script is given the same keys, and the same five words before its own.
+// Every script gets the same keys, and the same five arguments before its own.
 Result<Reply> RedisStore::call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                                std::initializer_list<std::string_view> args, const CallLimits& limit)
 {
   const LockKeys keys(name, mode);
   const std::string requested = requested_mode(mode);
-  const auto key_words = words_of(keys);
+  const auto key_argv = argv_of(keys);
   std::vector<std::string_view> words{owner.text(), keys.channel, keys.owner_channel, requested, among()};
   words.insert(words.end(), args.begin(), args.end());
-  auto reply = run_script(*m_transport, script, key_words, words, limit);
+  auto reply = run_script(*m_transport, script, key_argv, words, limit);
   if (!reply && is_unclear(reply.error())) {
-    const ScriptCall call{script, {key_words.begin(), key_words.end()}, {words.begin(), words.end()}};
+    const ScriptCall call{script, {key_argv.begin(), key_argv.end()}, {words.begin(), words.end()}};
     return explained(reply.error(), *m_transport, call, limit);
   }
   return reply;
@@ -103,7 +103,7 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
 
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
-// On the connection of the acquire: WAIT means what was written on its own.
+// On the connection of the acquire, because WAIT is about the writes of its own connection.
 Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
   if (spec.sync.replicas == 0) {
@@ -136,7 +136,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("granted")) {
     return Attempt{granted_in(answer)};
   }
@@ -149,7 +149,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   const bool held = !answer.text(2).empty();
   return Attempt{Busy{.ttl = answer.ttl(1),
                       .holder = held ? std::optional{answer.holder(2)} : std::nullopt,
-                      .place = static_cast<std::uint64_t>(answer.integer(5)),
+                      .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
                       .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
@@ -164,7 +164,7 @@ Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("granted")) {
     return ReentryResult{granted_in(answer)};
   }
@@ -226,7 +226,7 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("kept")) {
     return Renewal{Renewed{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
   }
@@ -244,7 +244,7 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
   if (!reply) {
     return reply.error();
   }
-  const Answer answer(*reply);
+  const ScriptReply answer(*reply);
   if (answer.is("raised") || answer.is("lost")) {
     return answer.is("raised");
   }
@@ -254,10 +254,11 @@ Result<bool> RedisStore::raise_fence(const LockSpec& spec, const Owner& owner, s
 Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                     const CallLimits& limit)
 {
-  const auto reply = call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
-                          {hold.id, std::to_string(options.announced ? m_ears->load() : -1), text_of(options.keep),
-                           text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
-                          limit);
+  const auto reply =
+      call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
+           {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
+            text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+           limit);
   return release_of(reply, spec);
 }
 
@@ -267,11 +268,12 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
   std::vector<ScriptCall> calls;
   for (const LockSpec* spec : specs) {
     const LockKeys keys(spec->name, spec->mode);
-    const auto words = words_of(keys);
-    calls.push_back({.script = scripts_of(spec->mode).release,
-                     .keys = {words.begin(), words.end()},
-                     .args = {owner.text(), keys.channel, keys.owner_channel, requested_mode(spec->mode),
-                              std::string(among()), owner.text(), std::to_string(m_ears->load()), "0", "0"}});
+    const auto words = argv_of(keys);
+    calls.push_back(
+        {.script = scripts_of(spec->mode).release,
+         .keys = {words.begin(), words.end()},
+         .args = {owner.text(), keys.channel, keys.owner_channel, requested_mode(spec->mode), std::string(among()),
+                  owner.text(), std::to_string(m_release_subscriptions->load()), "0", "0"}});
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

@@ -58,13 +58,13 @@ class RedisStore final : public LockStore,
 
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);
-  [[nodiscard]] std::string_view among() const;  // what the scripts call AMONG
+  [[nodiscard]] std::string_view among() const;  // argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const CallLimits& limit);
 
   std::unique_ptr<Transport> m_transport;
-  std::shared_ptr<std::atomic<int>> m_ears =
-      std::make_shared<std::atomic<int>>(0);  // listeners of ours that hear releases
+  // Subscriptions of this store's listeners to releases: the release script does not count them as foreign clients.
+  std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace rlock

@@ -16,7 +16,7 @@ namespace {
 using Keys = std::vector<std::string>;
 
 // SCAN may name a key twice.
-void tidy(Keys& keys)
+void sort_unique(Keys& keys)
 {
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -34,7 +34,7 @@ Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_v
       return page.error();
     }
     if (page->elements.size() != 2) {
-      return Error{ErrorCode::internal, "the answer to SCAN makes no sense"};
+      return Error{ErrorCode::internal, "the answer to SCAN is invalid"};
     }
     cursor = page->elements[0].text;
     for (const Reply& key : page->elements[1].elements) {
@@ -44,15 +44,15 @@ Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_v
   return keys;
 }
 
-// rlock's own hashes beside a lock look like one at times.
+// rlock's own hashes beside a lock may look like a lock.
 bool is_bookkeeping(const std::string& key)
 {
   return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
 }
 
-// Appends those that look like locks.
-Result<Done> look_through(Transport& transport, std::string_view route, std::span<const std::string> hashes,
-                          Keys& found, const CallLimits& limit)
+// Appends the hashes that look like locks.
+Result<Done> add_locks_among(Transport& transport, std::string_view route, std::span<const std::string> hashes,
+                             Keys& found, const CallLimits& limit)
 {
   const std::vector<std::string_view> args(hashes.begin(), hashes.end());
   const auto reply = run_script_at(transport, route, scripts::look_through, args, limit);
@@ -81,13 +81,13 @@ Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::stri
     }
     std::move(found->begin(), found->end(), std::back_inserter(keys));
   }
-  tidy(keys);
+  sort_unique(keys);
   return keys;
 }
 
 Result<Keys> hashes_like_locks(Transport& transport, std::string_view pattern, const PerAnswer& limits)
 {
-  constexpr std::size_t batch = 2000;  // the server is busy with them for some milliseconds
+  constexpr std::size_t batch = 2000;  // keeps the server busy for some milliseconds
   const auto routes = transport.routes(limits.next());
   if (!routes) {
     return routes.error();
@@ -102,12 +102,12 @@ Result<Keys> hashes_like_locks(Transport& transport, std::string_view pattern, c
     for (std::span<const std::string> rest = *hashes; !rest.empty();) {
       const auto first = rest.first(std::min(batch, rest.size()));
       rest = rest.subspan(first.size());
-      if (const auto looked = look_through(transport, route, first, found, limits.next()); !looked) {
-        return looked.error();
+      if (const auto added = add_locks_among(transport, route, first, found, limits.next()); !added) {
+        return added.error();
       }
     }
   }
-  tidy(found);
+  sort_unique(found);
   return found;
 }
 
@@ -124,7 +124,7 @@ Result<Keys> locks_beside(Transport& transport, std::string_view part, std::stri
       locks.push_back(lock_beside(part, key));
     }
   }
-  tidy(locks);
+  sort_unique(locks);
   return locks;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/lock_candidate.h"
 
+#include "base/defaults.h"
+
 #include <utility>
 
 namespace rlock {
 namespace {
 
-constexpr Millis longest_rest{10'000};
 constexpr std::uint64_t crowd = 100;   // waiters ahead from which on a waiter adds further_rest
 constexpr Millis further_rest{2'000};  // keeps a thousand waiters below 100 commands a second
 constexpr std::uint64_t vanguard = 4;  // how many waiters ask when the ttl is over
@@ -67,19 +68,19 @@ void LockCandidate::released(Instant now)
 Millis rest_after(const Busy& busy, Rng& rng)
 {
   if (busy.again_in) {
-    return std::min(longest_rest, *busy.again_in);
+    return std::min(look_again_after, *busy.again_in);
   }
   if (busy.silent && busy.waiters_ahead == 0) {
     return poll_pause / 2 + up_to(rng, poll_pause / 2);
   }
   if (busy.waiters_ahead >= crowd) {
-    return longest_rest + up_to(rng, further_rest);
+    return look_again_after + up_to(rng, further_rest);
   }
   if (!busy.ttl || busy.waiters_ahead >= vanguard) {
-    return longest_rest;
+    return look_again_after;
   }
   const Millis turn = step_back * static_cast<std::int64_t>(busy.waiters_ahead);
-  return std::min(longest_rest, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
+  return std::min(look_again_after, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
 }
 
 }  // namespace rlock

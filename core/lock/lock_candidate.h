@@ -43,7 +43,7 @@ struct LockCandidate {
 };
 
 // How long a waiter that gets no message rests after this answer: the store publishes nothing when a lock expires, so the
-// first few in the queue ask when its ttl is over, one after the other, and every waiter asks within longest_rest, or a
+// first few in the queue ask when its ttl is over, one after the other, and every waiter asks within look_again_after, or a
 // little later behind many others.
 Millis rest_after(const Busy& busy, Rng& rng);
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
+#include "lock/held_locks.h"
 #include "run/release_socket.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace {
 
 constexpr const char* key_variable = "RLOCK_KEY";
 constexpr const char* token_variable = "RLOCK_TOKEN";
-constexpr const char* held_variable = "RLOCK_HELD";
 
 bool is_typed(const RawTokenLock& raw, std::span<const std::string> operands)
 {
@@ -34,24 +34,19 @@ Result<LockName> name_of(const RawTokenLock& raw, std::span<const std::string> o
   return name ? std::move(name) : Error{ErrorCode::config, std::string(key_variable) + ": " + name.error().text};
 }
 
-// The innermost of the lines "TOKEN KEY" that has this key; empty when none has.
+// The token of the innermost hold of this key; empty: there is none.
 std::string_view held_token(std::string_view held, std::string_view key)
 {
   std::string_view found;
-  while (!held.empty()) {
-    const std::string_view line = held.substr(0, held.find('\n'));
-    held.remove_prefix(std::min(held.size(), line.size() + 1));
-    const auto space = line.find(' ');
-    if (space != std::string_view::npos && line.substr(space + 1) == key) {
-      found = line.substr(0, space);
-    }
+  for (const HeldLockLine& line : parse_held_locks(held)) {
+    found = line.key == key ? line.token : found;
   }
   return found;
 }
 
 std::string_view inherited_token(const LockName& name, const Environment& environment)
 {
-  const std::string_view held = held_token(environment.value(held_variable), name.text());
+  const std::string_view held = held_token(environment.value(held_locks_variable), name.text());
   const std::string_view key = environment.value(key_variable);
   const bool concerns_it = key.empty() || key == name.text();
   return !held.empty() || !concerns_it ? held : environment.value(token_variable);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/export.h"
 
+#include "lock/held_locks.h"
 #include "store/open.h"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view held_variable = "RLOCK_HELD";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
 constexpr std::string_view server_variable = "RLOCK_SERVER";
 
@@ -18,16 +18,13 @@ std::string line(std::string_view name, std::string_view value)
   return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
 }
 
-// The lines "TOKEN KEY" of other keys: who takes a key again has it no more by its earlier token.
+// The lines of `held` for other keys: a caller that acquires a key again no longer holds it by its earlier token.
 std::string held_of_others(std::string_view held, std::string_view key)
 {
   std::string others;
-  while (!held.empty()) {
-    const std::string_view entry = held.substr(0, held.find('\n'));
-    held.remove_prefix(std::min(held.size(), entry.size() + 1));
-    const auto space = entry.find(' ');
-    if (space == std::string_view::npos || entry.substr(space + 1) != key) {
-      others += (others.empty() ? "" : "\n") + std::string(entry);
+  for (const HeldLockLine& line : parse_held_locks(held)) {
+    if (line.key != key) {
+      others += (others.empty() ? "" : "\n") + std::string(line.whole);
     }
   }
   return others;
@@ -64,14 +61,14 @@ std::string shell_quoted(std::string_view text)
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
 {
   const HeldLock& ours = lock.held.front();
-  const std::string_view held = environment.value(held_variable);
+  const std::string_view held = environment.value(held_locks_variable);
   const std::string others = ours.hold.is_nested() ? std::string(held) : held_of_others(held, ours.name.text());
-  const auto variables = job_environment({std::string(held_variable) + "=" + others}, lock);
+  const auto variables = job_environment({std::string(held_locks_variable) + "=" + others}, lock);
 
   std::string lines;
   for (const std::string_view name :
        {std::string_view("RLOCK_KEY"), std::string_view("RLOCK_TOKEN"), fence_variable,
-        std::string_view("RLOCK_LEASE_MS"), shard_variable, server_variable, held_variable}) {
+        std::string_view("RLOCK_LEASE_MS"), shard_variable, server_variable, held_locks_variable}) {
     if (name == shard_variable && !ours.shard) {
       continue;
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/environment.h"
 
+#include "lock/held_locks.h"
+
 #include <algorithm>
 
 namespace rlock {
 namespace {
 
-constexpr std::string_view held_variable = "RLOCK_HELD";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
 
 bool is_assignment_of(std::string_view assignment, std::string_view name)
@@ -44,7 +45,7 @@ std::string_view environment_value(const std::vector<std::string>& environment, 
 
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks)
 {
-  std::string held{environment_value(inherited, held_variable)};
+  std::string held{environment_value(inherited, held_locks_variable)};
   for (const HeldLock& lock : locks.held) {
     held += (held.empty() ? "" : "\n") + lock.hold.token() + " " + lock.name.text();
   }
@@ -55,7 +56,7 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
   set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
   set(inherited, "RLOCK_SERVER", locks.server);
-  set(inherited, held_variable, held);
+  set(inherited, held_locks_variable, held);
   if (const auto shard = locks.held.front().shard) {
     set(inherited, shard_variable, std::to_string(*shard));
   }
@@ -74,7 +75,7 @@ std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, c
     if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
       continue;
     }
-    const Owner owner = Hold::of_token(line.substr(0, space)).owner;
+    const Owner owner = Hold::of_token(line->token).owner;
     if (std::find(owners.begin(), owners.end(), owner) == owners.end()) {
       owners.push_back(owner);
     }

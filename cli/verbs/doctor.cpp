@@ -11,6 +11,7 @@
 #include "doctor/collect_facts.h"
 #include "doctor/probe.h"
 #include "doctor/rules.h"
+#include "lock/abilities.h"
 
 #include <algorithm>
 #include <array>
@@ -113,6 +114,11 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   const Result<ServerSpec> server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
+  }
+  for (const Endpoint& endpoint : server->endpoints) {
+    if (!endpoint.is_redis()) {
+      return not_offered(doctor_verb.name, endpoint.shown());
+    }
   }
   const bool several = server->endpoints.size() > 1;
   ExitCode end = ExitCode::ok;

@@ -87,6 +87,10 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kinds{{
 
 constexpr const KindDescriptor& kind_of(const Mode& mode) { return kinds[mode.index()]; }
 
+static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kind_of(Permits{0}).is_shared &&
+                  kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,
+              "the rows are in the order of Mode's alternatives");
+
 // The row for what a key holds; nullptr: it is no lock.
 constexpr const KindDescriptor* kind_in_key(std::string_view key_content)
 {

@@ -53,6 +53,7 @@ struct Endpoint {
   // The URL without user and password: the only form that is ever printed or handed to the job.
   [[nodiscard]] std::string shown() const;
 
+  [[nodiscard]] bool is_redis() const { return kind != Kind::other; }
   [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }
   [[nodiscard]] bool is_sentinel_group() const { return kind == Kind::sentinel; }
   [[nodiscard]] bool has_group() const { return is_cluster() || is_sentinel_group(); }

@@ -150,8 +150,8 @@ TEST_CASE("memory engine: force-unlock takes the lock away")
 TEST_CASE("memory engine: what it does not offer ends with 78 and one line that says so")
 {
   add_memory_engine();
-  for (const Words& words :
-       {Words{"events"}, Words{"forget", "k"}, Words{"once", "--for", "1h", "-k", "k", "--", "true"}}) {
+  for (const Words& words : {Words{"events"}, Words{"forget", "k"},
+                             Words{"once", "--for", "1h", "-k", "k", "--", "true"}, Words{"doctor"}}) {
     const ChildEnd end = rlock_in_a_child(words);
     CHECK(end.code == 78);
     CHECK(end.err == "rlock: rlock " + words.front() +
@@ -159,4 +159,12 @@ TEST_CASE("memory engine: what it does not offer ends with 78 and one line that 
   }
   CHECK(rlock_in_a_child({"run", "-S", "memory:a", "-S", "memory:b", "-k", "k", "--", "true"}).code == 78);
   CHECK(rlock_in_a_child({"run", "--sync", "1", "-k", "k", "--", "true"}).code == 78);
+}
+
+TEST_CASE("memory engine: bench measures it")
+{
+  add_memory_engine();
+  const ChildEnd end = rlock_in_a_child({"bench", "--for", "20ms", "--connections", "2"});
+  CHECK(end.code == 0);
+  CHECK(end.out.find("hand_over") != std::string::npos);
 }

@@ -1,118 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/memory_store.h"
 
-#include "base/fd.h"
 #include "lock/abilities.h"
+#include "support/memory_server.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <set>
 
 #include <fnmatch.h>
-#include <sys/eventfd.h>
 
 namespace rlock::test {
 namespace {
-
-class MemoryListener;
-
-struct HolderRecord {
-  Owner owner;
-  std::set<std::string> holds;  // Hold::id; empty: only ReleaseOptions::keep keeps the lock
-  HolderInfo info;
-  Mode mode;
-  Instant ends;
-  std::optional<ForceRequest> wanted = {};
-  bool revoked = false;
-};
-
-struct WaiterRecord {
-  Owner owner;
-  HolderInfo info;
-  Instant asked_at;
-};
-
-struct LockRecord {
-  std::vector<HolderRecord> holders;
-  std::vector<WaiterRecord> queue;
-  std::uint64_t fence = 0;
-};
-
-struct MemoryServer {
-  std::mutex mutex;  // guards the rest
-  std::map<std::string, LockRecord> locks;
-  std::vector<MemoryListener*> listeners;
-};
-
-MemoryServer& server_called(const std::string& name)
-{
-  static std::map<std::string, MemoryServer> servers;
-  return servers[name];
-}
-
-class MemoryListener final : public Listener {
- public:
-  MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner)
-      : m_server(server), m_owner(std::move(owner)), m_event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
-  {
-    for (const LockSpec& spec : specs) {
-      m_locks.push_back({.name = spec.name.text(), .hint = {}});
-    }
-    const std::lock_guard guard(m_server.mutex);
-    m_server.listeners.push_back(this);
-  }
-  ~MemoryListener() override
-  {
-    const std::lock_guard guard(m_server.mutex);
-    std::erase(m_server.listeners, this);
-  }
-  MemoryListener(const MemoryListener&) = delete;
-  MemoryListener& operator=(const MemoryListener&) = delete;
-
-  [[nodiscard]] int fd() const override { return m_event.get(); }
-  Result<Hints> heard(const Clock&) override
-  {
-    const std::lock_guard guard(m_server.mutex);
-    eventfd_t count = 0;
-    ::eventfd_read(m_event.get(), &count);
-    Hints hints;
-    for (Heard& lock : m_locks) {
-      hints.push_back(std::exchange(lock.hint, Hint{}));
-    }
-    return hints;
-  }
-  Result<Done> hear_releases(std::size_t which, const CallLimits&) override
-  {
-    const std::lock_guard guard(m_server.mutex);
-    m_locks[which].hears_releases = true;
-    return Done{};
-  }
-  Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
-
-  // The server's mutex is held. `to`: the only owner that is told; missing: the subscribers to releases.
-  void tell(const std::string& name, const std::optional<Owner>& to)
-  {
-    for (Heard& lock : m_locks) {
-      if (lock.name == name && (to ? *to == m_owner : lock.hears_releases)) {
-        lock.hint.look_in = Millis{0};
-        ::eventfd_write(m_event.get(), 1);
-      }
-    }
-  }
-  [[nodiscard]] const Owner& owner() const { return m_owner; }
-
- private:
-  struct Heard {
-    std::string name;
-    Hint hint;
-    bool hears_releases = false;
-  };
-  MemoryServer& m_server;
-  const Owner m_owner;
-  const Fd m_event;
-  std::vector<Heard> m_locks;
-};
 
 class MemoryStore final : public LockStore, public ForceUnlock, public LockListing {
  public:
@@ -387,7 +284,7 @@ void add_memory_engine()
 
 std::unique_ptr<LockStore> memory_store(const std::string& name, const Clock& clock)
 {
-  return std::make_unique<MemoryStore>(server_called(name), clock);
+  return std::make_unique<MemoryStore>(memory_server_called(name), clock);
 }
 
 }  // namespace rlock::test

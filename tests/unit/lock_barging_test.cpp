@@ -9,13 +9,13 @@ TEST_CASE("barging: who loses for 300 ms insists for 50, and only behind a forei
 {
   constexpr Instant t0 = Instant{} + Millis{1000};
   Barging barging;
-  CHECK_FALSE(barging.insists(t0, true, true));
-  CHECK_FALSE(barging.insists(t0 + Millis{300}, true, true));
-  CHECK(barging.insists(t0 + Millis{301}, true, true));
-  CHECK(barging.insists(t0 + Millis{350}, true, false));
-  CHECK_FALSE(barging.insists(t0 + Millis{351}, true, false));
+  CHECK_FALSE(barging.must_poll(t0, true, true));
+  CHECK_FALSE(barging.must_poll(t0 + Millis{300}, true, true));
+  CHECK(barging.must_poll(t0 + Millis{301}, true, true));
+  CHECK(barging.must_poll(t0 + Millis{350}, true, false));
+  CHECK_FALSE(barging.must_poll(t0 + Millis{351}, true, false));
 
-  CHECK_FALSE(barging.insists(t0 + Millis{400}, true, true));
-  CHECK_FALSE(barging.insists(t0 + Millis{500}, false, false));  // ours again: it starts anew
-  CHECK_FALSE(barging.insists(t0 + Millis{900}, true, true));
+  CHECK_FALSE(barging.must_poll(t0 + Millis{400}, true, true));
+  CHECK_FALSE(barging.must_poll(t0 + Millis{500}, false, false));  // ours again: it starts anew
+  CHECK_FALSE(barging.must_poll(t0 + Millis{900}, true, true));
 }

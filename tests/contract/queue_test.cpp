@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The promises of lock/store.h about waiters, kept by every store of the table in stores.h.
+#include "contract/tested_store.h"
+
+using namespace rlock;
+using namespace rlock::test;
+
+TEST_CASE("contract: a lock is granted in the order of the queue")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    const Owner holder = Tested::owner();
+    const Owner first = Tested::owner();
+    const Owner second = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), holder));
+    const LockSpec spec = Tested::spec();
+    const auto first_listens = store.other().listen({&spec, 1}, first, Tested::soon());
+    const auto second_listens = store.other().listen({&spec, 1}, second, Tested::soon());
+    REQUIRE(first_listens);
+    REQUIRE(second_listens);
+    CHECK(std::get<Busy>(store.ask(store.other(), spec, first, true)).waiters_ahead == 0);
+    CHECK(std::get<Busy>(store.ask(store.other(), spec, second, true)).waiters_ahead == 1);
+    store.release(store.one(), holder);
+    CHECK(hears(**first_listens));
+    CHECK(std::holds_alternative<Busy>(store.ask(store.other(), spec, second, true)));
+    CHECK(std::holds_alternative<Granted>(store.ask(store.other(), spec, first, true)));
+  });
+}
+
+TEST_CASE("contract: a release makes a waiter that listens look")
+{
+  on_each_store([](Tested& store) {
+    const Owner holder = Tested::owner();
+    const Owner waiter = Tested::owner();
+    const LockSpec spec = Tested::spec();
+    REQUIRE(store.granted(store.one(), spec, holder));
+    const auto listener = store.other().listen({&spec, 1}, waiter, Tested::soon());
+    REQUIRE(listener);
+    store.ask(store.other(), spec, waiter, true);
+    store.release(store.one(), holder);
+    CHECK(hears(**listener));
+  });
+}
+
+TEST_CASE("contract: a waiter is in the queue until it leaves, and a stranger is not")
+{
+  on_each_store([](Tested& store) {
+    if (!store.has_queue()) {
+      return;
+    }
+    const Owner waiter = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), Tested::owner()));
+    const auto is_queued = [&](const Owner& owner) {
+      const auto answer = store.other().is_queued(Tested::spec(), owner, Tested::soon());
+      REQUIRE(answer);
+      return *answer;
+    };
+    store.ask(store.other(), Tested::spec(), waiter, true);
+    CHECK(is_queued(waiter));
+    CHECK_FALSE(is_queued(Tested::owner()));
+    CHECK(std::holds_alternative<Dequeued>(store.release(store.other(), waiter)));
+    CHECK_FALSE(is_queued(waiter));
+    CHECK(store.state().held());
+  });
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store of the table in stores.h, two clients of it, and requests that fail the test case when they get no answer.
+#pragma once
+
+#include "contract/stores.h"
+
+#include <optional>
+#include <string>
+
+#include <poll.h>
+
+namespace rlock::test {
+
+using namespace std::chrono_literals;
+
+// One store, a second client of the same servers, and a lock `k`.
+class Tested {
+ public:
+  explicit Tested(const StoreRow& row)
+      : m_servers(row.start()), m_one(open()), m_other(open()), m_has_queue(row.has_queue)
+  {
+  }
+
+  LockStore& one() { return *m_one; }
+  LockStore& other() { return *m_other; }
+  [[nodiscard]] bool has_queue() const { return m_has_queue; }
+
+  static LockSpec spec(Mode mode = Plain{}, Millis ttl = 30s)
+  {
+    return {.name = *LockName::parse("k"), .mode = mode, .ttl = ttl, .who = {.host = "h", .pid = 1}, .once = {}};
+  }
+  static Owner owner()
+  {
+    static SystemRng rng;
+    return Owner::fresh(rng, 1);
+  }
+  static CallLimits soon() { return {.deadline = clock().now() + 5s, .stop = StopToken::never()}; }
+
+  Attempt ask(LockStore& store, const LockSpec& spec, const Owner& owner, bool queues = false)
+  {
+    const auto answer = store.acquire(spec, owner, {.queues = queues}, soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return *answer;
+  }
+  std::optional<Granted> granted(LockStore& store, const LockSpec& spec, const Owner& owner)
+  {
+    const Attempt attempt = ask(store, spec, owner);
+    const auto* grant = std::get_if<Granted>(&attempt);
+    return grant != nullptr ? std::optional(*grant) : std::nullopt;
+  }
+  Release release(LockStore& store, const Hold& hold, const ReleaseOptions& options = {})
+  {
+    const auto answer = store.release(spec(), hold, options, soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return *answer;
+  }
+  LockState state()
+  {
+    const auto answer = m_other->inspect(spec().name, soon());
+    REQUIRE_MESSAGE(answer, answer.error().text);
+    return *answer;
+  }
+  static const Clock& clock()
+  {
+    static const BootClock boot_clock;
+    return boot_clock;
+  }
+
+ private:
+  std::unique_ptr<LockStore> open()
+  {
+    auto store = open_store(m_servers.spec, clock(), StopToken::never());
+    REQUIRE(store);
+    return *std::move(store);
+  }
+
+  RunningServers m_servers;
+  std::unique_ptr<LockStore> m_one;
+  std::unique_ptr<LockStore> m_other;
+  bool m_has_queue;
+};
+
+template <typename Promise>
+void on_each_store(Promise promise)
+{
+  for (const StoreRow& row : stores) {
+    SUBCASE(row.name)
+    {
+      Tested tested(row);
+      promise(tested);
+    }
+  }
+}
+
+// Hears a message within ten seconds.
+inline bool hears(Listener& listener)
+{
+  pollfd wait{.fd = listener.fd(), .events = POLLIN, .revents = 0};
+  return ::poll(&wait, 1, 10'000) == 1 && listener.heard(Tested::clock());
+}
+
+}  // namespace rlock::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/redis_store.h"
 
+#include "base/defaults.h"
 #include "store/redis/acl_error.h"
 #include "store/redis/lock_keys.h"
 
@@ -23,7 +24,7 @@ Millis delay_of(std::string_view text, std::string_view word)
     text.remove_prefix(word.size());
     std::from_chars(text.data(), text.data() + text.size(), ms);
   }
-  return Millis{std::clamp<std::int64_t>(ms, 0, 10'000)};
+  return Millis{std::clamp<std::int64_t>(ms, 0, look_again_after.count())};
 }
 
 // Any other message makes the waiter ask at once: foreign clients announce releases in many ways.

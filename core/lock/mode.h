@@ -32,7 +32,7 @@ struct KindDescriptor {
 };
 
 // In the order of Mode's alternatives.
-inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kinds{{
+inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_table{{
     {.key_content = "lock",
      .with_article = "a lock",
      .advice = "leave out -s, -x, --permits and --format",
@@ -85,7 +85,7 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kinds{{
      .announces_release = false},
 }};
 
-constexpr const KindDescriptor& kind_of(const Mode& mode) { return kinds[mode.index()]; }
+constexpr const KindDescriptor& kind_of(const Mode& mode) { return kind_table[mode.index()]; }
 
 static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kind_of(Permits{0}).is_shared &&
                   kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,
@@ -94,7 +94,7 @@ static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kin
 // The row for what a key holds; nullptr: it is no lock.
 constexpr const KindDescriptor* kind_in_key(std::string_view key_content)
 {
-  for (const KindDescriptor& kind : kinds) {
+  for (const KindDescriptor& kind : kind_table) {
     if (kind.key_content == key_content) {
       return &kind;
     }

@@ -72,7 +72,7 @@ void add_lock(AclRules& rules, const LockName& glob)
   }
   rules.keys.push_back(keys.reads + "*:rwlock_timeout:*");
 
-  for (const KindDescriptor& kind : kinds) {
+  for (const KindDescriptor& kind : kind_table) {
     if (kind_in_key(kind.key_content) != &kind) {
       continue;  // the reader's keys are the writer's
     }

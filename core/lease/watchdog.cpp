@@ -252,7 +252,7 @@ void Watchdog::listen()
   const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
   auto opened = m_options.listener ? Result(std::move(m_options.listener))
                                    : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
-  const bool shared = is_shared(m_options.spec.mode);
+  const bool shared = kind_of(m_options.spec.mode).is_shared;
   auto subscribed = opened ? (*opened)->hear_takings(0, limit) : Result<Done>(opened.error());
   if (subscribed && !shared) {
     subscribed = (*opened)->hear_releases(0, limit);

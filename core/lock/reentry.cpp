@@ -23,7 +23,7 @@ void give_back(LockStore& store, const LockSpec& spec, const Hold& hold, Millis 
 
 Result<ReentryOutcome> failed(const Error& error)
 {
-  return error.fault == ErrorCode::interrupted ? Result<ReentryOutcome>(Interrupted{}) : Result<ReentryOutcome>(error);
+  return error.code == ErrorCode::interrupted ? Result<ReentryOutcome>(Interrupted{}) : Result<ReentryOutcome>(error);
 }
 
 template <typename Outcome>

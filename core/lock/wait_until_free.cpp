@@ -51,7 +51,7 @@ struct FreeWatch {
   Result<LockState> look()
   {
     auto state = store.inspect(name, limit());
-    if (!state && is_passing(state.error().fault) && server_has_answered) {
+    if (!state && is_passing(state.error().code) && server_has_answered) {
       state = store.inspect(name, limit());
     }
     server_has_answered = server_has_answered || state;
@@ -108,7 +108,7 @@ Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::
     if (stop.requested()) {
       return WaitResult::interrupted;
     }
-    if (!state && (!is_passing(state.error().fault) || !watch.server_has_answered)) {
+    if (!state && (!is_passing(state.error().code) || !watch.server_has_answered)) {
       return state.error();
     }
     if (until && clock.now() >= *until) {

@@ -65,7 +65,7 @@ void WaiterRequests::release_all_but(LockCandidates& candidates, const LockCandi
   const Instant by = m_clock.now() + std::min(give_back_timeout, m_policy.server_timeout);
   const auto answers = m_store.release_each(specs, m_owner, {.deadline = by, .stop = StopToken::never()});
   for (std::size_t i = 0; i < leaving.size(); ++i) {
-    m_needs_fresh_owner = m_needs_fresh_owner || answers[i] || answers[i].error().fault != ErrorCode::unfit;
+    m_needs_fresh_owner = m_needs_fresh_owner || answers[i] || answers[i].error().code != ErrorCode::unfit;
     if (answers[i]) {
       leaving[i]->released(m_clock.now());
     }

@@ -146,9 +146,9 @@ class WaitLoop {
 
   Step failed(LockCandidate& candidate, const Error& error)
   {
-    const bool may_have_happened = error.fault == ErrorCode::unreachable || error.fault == ErrorCode::interrupted;
+    const bool may_have_happened = error.code == ErrorCode::unreachable || error.code == ErrorCode::interrupted;
     candidate.needs_release = candidate.needs_release || may_have_happened;
-    if (error.fault == ErrorCode::interrupted) {
+    if (error.code == ErrorCode::interrupted) {
       return std::optional<WaitOutcome>{Interrupted{}};
     }
     if (error.was_there) {
@@ -156,7 +156,7 @@ class WaitLoop {
     }
     const bool was_there = m_requests.has_server_answered();
     const bool cut_while_resting = was_there && m_failures == 0;
-    if (!is_passing(error.fault) || !was_there || !m_policy.waits || (time_is_over() && !cut_while_resting)) {
+    if (!is_passing(error.code) || !was_there || !m_policy.waits || (time_is_over() && !cut_while_resting)) {
       return error;
     }
     m_requests.forget_connection();

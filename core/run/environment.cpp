@@ -66,13 +66,9 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name)
 {
   std::vector<Owner> owners;
-  std::string_view held = environment_value(environment, held_variable);
-  while (!held.empty()) {
-    const std::size_t newline = held.rfind('\n');
-    const std::string_view line = newline == std::string_view::npos ? held : held.substr(newline + 1);
-    held = held.substr(0, newline == std::string_view::npos ? 0 : newline);
-    const std::size_t space = line.find(' ');  // a token has no space, a key may have one
-    if (space == std::string_view::npos || space == 0 || line.substr(space + 1) != name.text()) {
+  const auto lines = parse_held_locks(environment_value(environment, held_locks_variable));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (line->key != name.text()) {
       continue;
     }
     const Owner owner = Hold::of_token(line->token).owner;

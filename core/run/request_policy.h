@@ -24,7 +24,7 @@ inline std::string display_name(const LockName& name, std::size_t shards)
 inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock)
 {
   return {.until = wait ? std::optional{clock.now() + *wait} : std::nullopt,
-          .patient = !wait || *wait > Millis{0},
+          .waits = !wait || *wait > Millis{0},
           .server_timeout = server_timeout};
 }
 

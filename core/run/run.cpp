@@ -120,7 +120,7 @@ class Run {
 
   std::optional<RunEnd> begin_again(const RetryNeeded& retry)
   {
-    if (!m_policy.patient) {
+    if (!m_policy.waits) {
       return fail(m_request, m_context, {ErrorCode::unfit, retry.why});
     }
     m_context.log.notice(retry.why + "; the job has not run yet: trying again", {.event = "lost"});

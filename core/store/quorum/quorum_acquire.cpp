@@ -202,7 +202,7 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
 
 // When one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got
 // the lock, and chance decides which is first next time. Of a lock that several hold at once each server may name
-// another holder: it counts as held when no server grants it. The place is 1, not 0, because no server promises the
+// another holder: it counts as held when no server grants it. `waiters_ahead` is 1, not 0, because no server promises the
 // next turn.
 Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
 {

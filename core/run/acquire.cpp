@@ -110,8 +110,8 @@ class AcquireLine final : public WaitingLine {
   const AcquireRequest& m_request;
 };
 
-Result<Entry> enter_lock(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
-                         const RunContext& context, StopToken stop)
+Result<EnterOutcome> enter_lock(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
+                                const RunContext& context, StopToken stop)
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
-#include "cli/dispatch.h"
 #include "cli/options/wipe.h"
 #include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
 #include "process/signals.h"
 
 #include <exception>
@@ -14,8 +14,8 @@
 namespace rlock::cli {
 namespace {
 
-// A closed 0, 1 or 2 would be the number of the next descriptor we open, and our messages would go
-// to the server. What is opened here fails like a closed one, and is closed again for the job.
+// If 0, 1 or 2 were closed, the next descriptor that rlock opens would get that number, and messages would go to the server.
+// The descriptors that are opened here fail like closed ones, and are closed again for the job.
 void occupy_standard_descriptors()
 {
   for (const int fd : {0, 1, 2}) {
@@ -34,7 +34,7 @@ RunEnd failed(const Error& error)
 
 RunEnd end_of(std::span<char* const> argv)
 {
-  Signals signals;  // first of all: it notes what we inherited, while there is one thread
+  Signals signals;  // first, while there is one thread: it notes the inherited signals
   const std::vector<std::string> words(argv.begin(), argv.end());
   wipe_passwords(argv);
   set_program_name(program_of(words));
@@ -57,7 +57,7 @@ int main(int argc, char** argv)
   cli::occupy_standard_descriptors();
   try {
     end = cli::end_of({argv, static_cast<std::size_t>(argc)});
-  } catch (const std::system_error& refused) {  // no descriptor or thread to be had
+  } catch (const std::system_error& refused) {  // no descriptor or thread is left
     end = cli::failed({ErrorCode::os, refused.what()});
   } catch (const std::exception& error) {
     end = cli::failed({ErrorCode::internal, std::string("internal error: ") + error.what()});
@@ -66,5 +66,5 @@ int main(int argc, char** argv)
   if (const auto* death = std::get_if<DieOf>(&end)) {
     die_of(death->signal);
   }
-  ::_exit(std::get<ExitWith>(end).code);  // all is said and written; nothing is gained by tidying up
+  ::_exit(std::get<ExitWith>(end).code);  // all output is written; destructors would only cost time
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # bash completion of rlock and rflock: . <(rlock completion bash)
 
-# bash cuts words at = and : too. _rlock_words puts them together again, up to the cursor.
+# bash also splits words at = and :. _rlock_words joins them again, up to the cursor.
 _rlock_words() {
   local i rest=$COMP_LINE word
   words=()

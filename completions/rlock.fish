@@ -15,7 +15,7 @@ function __rlock_next
         case files
             __fish_complete_path (commandline -ct)
         case 'command *'
-            # The job is a command line of its own: its program, or its arguments.
+            # The command of the job is a command line of its own: complete its program, or its arguments.
             set -l first (math (string replace 'command ' '' -- $answer[1]) + $front + 1)
             set -l line
             for word in $words[$first..-1]

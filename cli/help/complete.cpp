@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/complete.h"
 
-#include "cli/dispatch.h"
+#include "cli/help/topics.h"
 #include "cli/options/keys.h"
 #include "cli/options/server.h"
 #include "cli/options/split_argv.h"
-#include "cli/servers_topic.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
 
@@ -18,7 +18,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr Millis server_patience{500};
+constexpr Millis server_timeout{500};  // the user waits for the candidates
 
 constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
 constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
@@ -48,7 +48,7 @@ std::vector<Candidate> options_of(const CLI::App& app)
   std::vector<Candidate> candidates;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) {
-      continue;  // help does not show it either
+      continue;  // hidden from help
     }
     for (const std::string& name : option->get_lnames()) {
       candidates.push_back({"--" + name, option->get_description()});
@@ -60,7 +60,7 @@ std::vector<Candidate> options_of(const CLI::App& app)
   return candidates;
 }
 
-// The locks of the server that `options` mean, as they are called after the prefix.
+// The names, after the prefix, of the locks on the server that `options` name.
 std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
 {
   CLI::App app;
@@ -81,7 +81,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   if (!parse(app, relevant)) {
     return {};
   }
-  server.timeout = std::to_string(server_patience.count()) + "ms";
+  server.timeout = std::to_string(server_timeout.count()) + "ms";
   const auto opened = open_server(server, environment);
   LockListing* const listing = opened ? opened->store->listing() : nullptr;
   const auto states =
@@ -94,11 +94,12 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   return candidates;
 }
 
-// What is asked for, cut at what stands before the word that is being typed.
-class Line {
+// A command line after the verb, up to the word that the user is typing.
+class CommandLine {
  public:
-  Line(const Verb& verb, std::span<const std::string> before, std::string_view raw, const Environment& environment)
-      : m_verb(verb), m_before(before), m_typed(raw), m_environment(environment)
+  CommandLine(const Verb& verb, std::span<const std::string> before, std::string_view typed,
+              const Environment& environment)
+      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment)
   {
     add_verb_options(verb, m_app, m_wants_help);
   }
@@ -122,7 +123,7 @@ class Line {
   }
 
  private:
-  // How many operands come first; nullopt: no command at all.
+  // How many operands precede the command; nullopt: the verb runs no command.
   [[nodiscard]] std::optional<std::size_t> keys_before_command() const
   {
     switch (m_verb.operands) {
@@ -142,7 +143,7 @@ class Line {
     return result ? std::optional(*result) : std::nullopt;
   }
 
-  // `rlock run --on-lost `: one more word makes it a whole.
+  // `rlock run --on-lost `: the option still needs its value.
   Completion value_of_unfinished()
   {
     const auto whole = split_with("value");
@@ -153,7 +154,7 @@ class Line {
     return option == nullptr ? Completion{} : values(option->get_type_name(), whole->options);
   }
 
-  // `--on-lost=w` too.
+  // The name of an option, or the value in `--on-lost=w`.
   Completion option()
   {
     const std::size_t equals = m_typed.find('=');
@@ -169,7 +170,7 @@ class Line {
     return completion;
   }
 
-  // KEY of "[OPTION...] [-k] KEY...".
+  // The name of the operand in the synopsis: KEY of "[OPTION...] [-k] KEY...".
   [[nodiscard]] std::string operand() const
   {
     for (const std::string_view name : {"KEY", "PATTERN", "GLOB", "VERB", "SHELL"}) {
@@ -180,7 +181,7 @@ class Line {
     return {};
   }
 
-  // What is in capitals has a name, the rest is meant literally: auto|DUR.
+  // The candidates for a value such as auto|DUR: capitals name a kind of value, other words are values.
   Completion values(const std::string& type, const std::vector<std::string>& options)
   {
     Completion completion;
@@ -191,20 +192,23 @@ class Line {
       if (word == "FILE") {
         return {.kind = Completion::Kind::files, .candidates = {}};
       }
-      const std::vector<Candidate> some = called(word, options);
+      const std::vector<Candidate> some = candidates_for(word, options);
       completion.candidates.insert(completion.candidates.end(), some.begin(), some.end());
     }
     return completion;
   }
 
-  [[nodiscard]] std::vector<Candidate> called(const std::string& word, const std::vector<std::string>& options) const
+  [[nodiscard]] std::vector<Candidate> candidates_for(const std::string& word,
+                                                      const std::vector<std::string>& options) const
   {
     if (word == "KEY" || word == "PATTERN" || word == "GLOB") {
       return locks(options, m_environment);
     }
     if (word == "VERB") {
       std::vector<Candidate> topics = verbs();
-      topics.push_back({std::string(servers_topic), "where the locks are kept"});
+      for (const Topic& topic : all_topics()) {
+        topics.push_back({std::string(topic.name), std::string(topic.summary)});
+      }
       return topics;
     }
     if (word == "SHELL") {
@@ -234,7 +238,8 @@ Completion all(std::span<const std::string> words, const Environment& environmen
     return {.candidates = verbs()};
   }
   const auto verb = find_verb(words.front());
-  return verb ? Line(**verb, words.subspan(1, words.size() - 2), words.back(), environment).next() : Completion{};
+  return verb ? CommandLine(**verb, words.subspan(1, words.size() - 2), words.back(), environment).next()
+              : Completion{};
 }
 
 }  // namespace
@@ -242,9 +247,9 @@ Completion all(std::span<const std::string> words, const Environment& environmen
 Completion complete(std::span<const std::string> words, const Environment& environment)
 {
   Completion completion = all(words, environment);
-  completion.command_at += completion.kind == Completion::Kind::command ? 1 : 0;  // the verb's
-  const std::string_view raw = words.empty() ? std::string_view{} : words.back();
-  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(raw); });
+  completion.command_at += completion.kind == Completion::Kind::command ? 1 : 0;  // for the verb
+  const std::string_view typed = words.empty() ? std::string_view{} : words.back();
+  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(typed); });
   return completion;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may come next on a command line that is being typed; what the completions of all shells ask.
+// What may come next on a command line that the user is typing. The completion scripts of all shells ask for it.
 #pragma once
 
 #include "base/result.h"
@@ -13,19 +13,19 @@ namespace rlock::cli {
 
 struct Candidate {
   std::string word;
-  std::string about;  // may be empty
+  std::string about;  // a description; may be empty
 };
 
-// Who knows the rest: the shell completes names of files, and the words of another command.
+// Candidates, or a part that the shell completes itself: file names, or the words of another command.
 struct Completion {
   enum class Kind { words, files, command };
   Kind kind = Kind::words;
-  std::size_t command_at = 0;         // Kind::command: which of the words is the command; the first is 0
-  std::vector<Candidate> candidates;  // Kind::words: those that begin with what was typed
+  std::size_t command_at = 0;         // Kind::command: index of the command in the words
+  std::vector<Candidate> candidates;  // Kind::words: those that begin with the unfinished word
 };
 
-// `words` are those after "rlock", the last one as far as it is typed. Asks the server that the words before it mean, half
-// a second at most, when the name of a lock comes next; what cannot be had is no candidate, never an error.
+// `words` are the words after "rlock", the last one unfinished. For the name of a lock, asks the server that the words before
+// name, for half a second at most; when that fails there are no candidates.
 Completion complete(std::span<const std::string> words, const Environment& environment);
 
 }  // namespace rlock::cli

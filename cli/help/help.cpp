@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/help.h"
 
-#include "cli/dispatch.h"
+#include "cli/help/topics.h"
 #include "cli/options/server.h"
-#include "cli/servers_topic.h"
+#include "cli/output/json_fields.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 
 #include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
 
 namespace rlock::cli {
 namespace {
@@ -26,7 +30,7 @@ std::string joined_names(const CLI::Option& option)
   return takes_value ? names + " " + option.get_type_name() : names;
 }
 
-// Words from one column on, as far as the line reaches. `used`: the column where the first line begins.
+// Wraps `text` in the columns from `column` to the end of the line. `used`: the column at which the first line begins.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t used, std::string_view between = " ")
 {
   const std::string margin(column, ' ');
@@ -34,7 +38,8 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t used,
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(between));
     text.remove_prefix(std::min(text.size(), word.size() + between.size()));
-    const std::size_t end = word.size() + (text.empty() ? 0 : between.size() - 1);  // ", " leaves its comma
+    const std::size_t end =
+        word.size() + (text.empty() ? 0 : between.size() - 1);  // a line ends with the comma of ", "
     if (used > column && used + 1 + end > line_width) {
       out += "\n" + margin;
       used = column;
@@ -49,7 +54,7 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t used,
   return out + "\n";
 }
 
-// "  term      text", the text wrapped in its column; a long term stands on a line of its own.
+// "  term      text", the text wrapped in its column; a long term gets a line of its own.
 std::string entry(std::string_view term, std::string_view text, std::size_t column)
 {
   std::string out = "  " + std::string(term);
@@ -84,17 +89,26 @@ std::string described_text(const CLI::App& app, const std::string& group)
 
 enum class Detail { names, descriptions };
 
-// The options of the server are named in each help and described in one place.
+// The options of the server are named in the help of each verb and described by rlock help servers only.
 std::string options_text(const CLI::App& app, Detail detail)
 {
   std::string text;
   for (const std::string& group : app.get_groups()) {
     if (group.empty()) {
-      continue;  // options that are accepted and not shown
+      continue;  // hidden options
     }
     const bool is_server = group == server_group;
     text += "\n" + group + (is_server ? " (described by rlock help servers):\n" : ":\n");
     text += is_server || detail == Detail::names ? names_text(app, group) : described_text(app, group);
+  }
+  return text;
+}
+
+std::string joined(const std::vector<std::string_view>& words)
+{
+  std::string text;
+  for (const std::string_view word : words) {
+    text += (text.empty() ? "" : ", ") + std::string(word);
   }
   return text;
 }
@@ -130,7 +144,11 @@ std::string overview()
   for (const Verb* verb : all_verbs()) {
     text += "  " + std::string(verb->examples.front()) + "\n";
   }
-  return text + "\nrlock help VERB tells its options, rlock help servers where locks are kept.\n";
+  text += "\nrlock help VERB describes a verb. Other topics:\n";
+  for (const Topic& topic : all_topics()) {
+    text += entry("rlock help " + std::string(topic.name), topic.summary, 25);
+  }
+  return text;
 }
 
 std::string help_of(const Verb& verb)
@@ -146,7 +164,7 @@ std::string help_of(const Verb& verb)
     text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s.\n";
   }
   text += examples_text(verb) + "\nExit codes:\n";
-  for (const ExitLine& exit : verb.exits) {
+  for (const ShownExit& exit : exits_of(verb)) {
     text += entry(exit.code, exit.meaning, column);
   }
   return text;
@@ -169,11 +187,48 @@ std::string help_of_servers()
   RawServer raw;
   Options options(app);
   add_server_options(options, raw);
-  std::string text = "rlock help servers: where the locks are kept\n\nURLs:\n";
-  for (const ServerForm& output_format : server_forms()) {
-    text += entry(output_format.url, output_format.meaning, column);
+  std::string text = "rlock help servers: the server URLs and their options\n\nURLs:\n";
+  for (const UrlForm& form : url_forms()) {
+    text += entry(form.url, form.meaning, column);
   }
-  return text + "\nOptions, the same for every verb that asks a server:\n" + described_text(app, server_group);
+  return text + "\nOptions of every verb that asks a server:\n" + described_text(app, server_group);
+}
+
+std::string help_of_json()
+{
+  constexpr std::size_t column = 16;
+  std::string text =
+      "rlock help json: the JSON objects that rlock prints\n\n"
+      "One object a line. A duration is a number of milliseconds. A time is UTC in\n"
+      "ISO 8601. null means that rlock does not know the value.\n";
+  for (const JsonObject& object : json_objects()) {
+    const std::string verbs = joined(object.printed_by);
+    text += "\n" + std::string(object.name) + ": " + std::string(object.summary) +
+            (verbs.empty() ? "\n" : "; printed by " + verbs + "\n");
+    for (const JsonField& field : object.fields) {
+      text += entry(field.name, std::string(field.type) + "; " + std::string(field.meaning), column);
+    }
+  }
+  return text;
+}
+
+std::vector<ShownExit> exits_of(const Verb& verb)
+{
+  std::vector<ShownExit> exits;
+  for (const ExitLine& line : verb.own_exits) {
+    exits.push_back({std::string(line.code), line.meaning});
+  }
+  for (const ExitCode code : verb.common_exits) {
+    exits.push_back({std::to_string(static_cast<int>(code)), meaning_of(code)});
+  }
+  const auto number = [](const ShownExit& exit) {
+    int value = -1;  // "the job's own" comes first
+    std::from_chars(exit.code.data(), exit.code.data() + exit.code.size(), value);
+    return value;
+  };
+  std::stable_sort(exits.begin(), exits.end(),
+                   [&](const ShownExit& one, const ShownExit& other) { return number(one) < number(other); });
+  return exits;
 }
 
 }  // namespace rlock::cli

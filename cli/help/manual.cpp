@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/manual.h"
 
-#include "cli/dispatch.h"
+#include "cli/help/help.h"
 #include "cli/options/server.h"
+#include "cli/output/json_fields.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 
 #include <CLI/CLI.hpp>
@@ -12,7 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-// Text in which roff finds nothing to do.
+// The text, escaped so that roff prints it as it is.
 std::string plain(std::string_view text)
 {
   std::string out;
@@ -30,7 +32,7 @@ std::string plain(std::string_view text)
   return out;
 }
 
-// An argument of a macro: what is short and might be the name of one says that it is not.
+// The text as an argument of a macro, not as the name of another macro.
 std::string word(std::string_view text) { return "\\&" + plain(text); }
 
 // "Fl k , Fl -key Ar KEY"
@@ -80,7 +82,7 @@ std::string options(const CLI::App& app)
   for (const std::string& group : app.get_groups()) {
     if (group == server_group) {
       text += ".Pp\n" + group + ", described in\n.Xr rlock 1 :\n" + names(app, group);
-    } else if (!group.empty()) {  // else help does not show it either
+    } else if (!group.empty()) {  // help hides the group ""
       text += ".Pp\n" + plain(group) + ":\n" + list(app, group);
     }
   }
@@ -117,7 +119,7 @@ std::string mdoc_of(const Verb& verb)
                      literal(verb.synopsis) + "\n.Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
   text += options(app) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
-  for (const ExitLine& exit : verb.exits) {
+  for (const ShownExit& exit : exits_of(verb)) {
     text += ".It " + word(exit.code) + "\n" + plain(exit.meaning) + "\n";
   }
   text += ".El\n.Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
@@ -135,6 +137,24 @@ std::string mdoc_of_servers()
   Options options(app);
   add_server_options(options, raw);
   return list(app, server_group);
+}
+
+std::string mdoc_of_json()
+{
+  std::string text;
+  for (const JsonObject& object : json_objects()) {
+    text += ".Ss " + std::string(object.name) + "\n" + plain(sentence(object.summary));
+    for (std::size_t i = 0; i < object.printed_by.size(); ++i) {
+      text += (i == 0 ? "Printed by\n" : "") + std::string(".Xr rlock-") + std::string(object.printed_by[i]) + " 1" +
+              (i + 1 < object.printed_by.size() ? " ,\n" : " .\n");
+    }
+    text += ".Bl -tag -width Ds -compact\n";
+    for (const JsonField& field : object.fields) {
+      text += ".It Sy " + word(field.name) + " Pq " + word(field.type) + "\n" + plain(field.meaning) + "\n";
+    }
+    text += ".El\n";
+  }
+  return text;
 }
 
 std::string mdoc_of_verbs()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What help says, as the manual pages have it.
+// The parts of the manual pages that are made from the same values as help, in mdoc(7).
 #pragma once
 
 #include "cli/verbs/verb.h"
@@ -8,13 +8,13 @@
 
 namespace rlock::cli {
 
-// A subsection of a page in mdoc(7): how the verb is called, its options, exit codes and examples.
+// A subsection: the synopsis of the verb, its options, exit codes and examples.
 std::string mdoc_of(const Verb& verb);
 
-// A list of the options that add_server_options() adds.
-std::string mdoc_of_servers();
+std::string mdoc_of_verbs();  // a list of all verbs
 
-// A list of all verbs.
-std::string mdoc_of_verbs();
+// The topics.
+std::string mdoc_of_servers();  // a list of the options that add_server_options adds
+std::string mdoc_of_json();     // a subsection for each object
 
 }  // namespace rlock::cli

@@ -10,7 +10,7 @@
 namespace rlock::cli {
 namespace {
 
-// Levenshtein's distance, one row at a time; two neighbours that have changed places count once.
+// The Levenshtein distance, one row at a time; two neighbours that are swapped count as one error.
 std::size_t distance(std::string_view from, std::string_view to)
 {
   std::vector<std::size_t> before(to.size() + 1);
@@ -34,11 +34,11 @@ std::string_view letters(std::string_view word)
   return word.substr(std::min(word.find_first_not_of('-'), word.size()));
 }
 
-// The word that is nearest, if it is near: up to a third of the letters may be wrong. In a short word the first is not.
-std::string_view nearest(std::string_view raw, std::span<const std::string> known)
+// The most similar word: up to a third of the letters may be wrong, but not the first letter of a short word.
+std::string_view nearest(std::string_view typed, std::span<const std::string> known)
 {
-  constexpr std::size_t longest = 40;  // a longer word is no slip, and the distance is quadratic
-  const std::string_view slip = letters(raw);
+  constexpr std::size_t longest = 40;  // a longer word is no typing error, and the distance takes quadratic time
+  const std::string_view slip = letters(typed);
   const std::size_t allowed = slip.size() > longest ? 0 : std::min<std::size_t>(slip.size() / 3, 3);
   std::string_view best;
   std::size_t least = allowed + 1;
@@ -53,12 +53,12 @@ std::string_view nearest(std::string_view raw, std::span<const std::string> know
   return best;
 }
 
-// The only word that begins like that.
-std::string_view completed(std::string_view raw, std::span<const std::string> known)
+// The only word that begins with `typed`.
+std::string_view completed(std::string_view typed, std::span<const std::string> known)
 {
   std::string_view found;
   for (const std::string& word : known) {
-    if (letters(raw).size() >= 2 && word.starts_with(raw)) {
+    if (letters(typed).size() >= 2 && word.starts_with(typed)) {
       if (!found.empty()) {
         return {};
       }
@@ -70,10 +70,10 @@ std::string_view completed(std::string_view raw, std::span<const std::string> kn
 
 }  // namespace
 
-std::string did_you_mean(std::string_view raw, std::span<const std::string> known, std::string_view otherwise)
+std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise)
 {
-  const std::string_view near = nearest(raw, known);
-  const std::string_view best = near.empty() ? completed(raw, known) : near;
+  const std::string_view near = nearest(typed, known);
+  const std::string_view best = near.empty() ? completed(typed, known) : near;
   return best.empty() ? std::string(otherwise) : " (did you mean '" + std::string(best) + "'?)";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slip of the hand, and the word that may have been meant.
+// Suggests a known word for one that the user mistyped.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace rlock::cli {
 
-// " (did you mean 'status'?)", or `otherwise` when nothing is near.
-std::string did_you_mean(std::string_view raw, std::span<const std::string> known, std::string_view otherwise);
+// " (did you mean 'status'?)", or `otherwise` when no known word is similar.
+std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise);
 
 }  // namespace rlock::cli

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/config.h"
 
-#include "base/fd.h"
 #include "base/text.h"
-#include "cli/dispatch.h"
 #include "cli/help/suggest.h"
 #include "cli/options/options.h"
 #include "cli/options/split_argv.h"
 #include "cli/options/toml.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 #include "store/open.h"
 
@@ -15,31 +14,24 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t largest = 1 << 20;
+// Options with a variable, which comes before the file: resolve_server asks Environment::setting for them.
+constexpr std::array<std::string_view, 6> options_with_variable{"--server", "--password-file", "--cacert",
+                                                                "--cert",   "--tls-key",       "--quorum"};
 
-// For these there are variables, which come before the file: see meant_server.
-constexpr std::array<std::string_view, 6> yielding{"--server", "--password-file", "--cacert",
-                                                   "--cert",   "--tls-key",       "--quorum"};
-
-// Where one was chosen, the others do not count.
-constexpr std::array<std::array<std::string_view, 4>, 5> rivals{{{"--no-wait", "--wait", "", ""},
-                                                                 {"--shared", "--exclusive", "--permits", "--format"},
-                                                                 {"--lease", "--ttl", "--pid", ""},
-                                                                 {"--quiet", "--verbose", "", ""},
-                                                                 {"--export", "--json", "", ""}}};
+// Options that exclude each other: when the command line has one of a group, the settings of the others are ignored.
+constexpr std::array<std::array<std::string_view, 4>, 5> exclusive_groups{
+    {{"--no-wait", "--wait", "", ""},
+     {"--shared", "--exclusive", "--permits", "--format"},
+     {"--lease", "--ttl", "--pid", ""},
+     {"--quiet", "--verbose", "", ""},
+     {"--export", "--json", "", ""}}};
 
 template <typename Range>
 bool contains(const Range& range, std::string_view word)
@@ -49,49 +41,12 @@ bool contains(const Range& range, std::string_view word)
 
 Error wrong(const std::string& where, const std::string& what) { return {ErrorCode::config, where + ": " + what}; }
 
-// nullopt: there is none.
-Result<std::optional<ConfigFile>> read(const std::string& path)
-{
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && (errno == ENOENT || errno == ENOTDIR)) {
-    return std::optional<ConfigFile>{};
-  }
-  ConfigFile file{.path = printable(path), .text = {}};
-  struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) {
-    return wrong(file.path, std::generic_category().message(errno));
-  }
-  file.is_public = (info.st_mode & S_IROTH) != 0;
-  std::array<char, 4096> part{};
-  for (ssize_t got = 1; got > 0;) {
-    got = ::read(fd.get(), part.data(), part.size());
-    if (got < 0) {
-      return wrong(file.path, std::generic_category().message(errno));
-    }
-    file.text.append(part.data(), static_cast<std::size_t>(got));
-    if (file.text.size() > largest) {
-      return wrong(file.path, "too large for a config file");
-    }
-  }
-  return std::optional(std::move(file));
-}
-
-std::string own_path(const Environment& environment)
-{
-  const std::string_view config = environment.value("XDG_CONFIG_HOME");
-  if (config.starts_with('/')) {
-    return std::string(config) + "/rlock.toml";
-  }
-  const std::string_view home = environment.value("HOME");
-  return home.empty() ? "" : std::string(home) + "/.config/rlock.toml";
-}
-
 const CLI::Option* option_of(const CLI::App& app, const std::string& option)
 {
   return option == "--help" ? nullptr : app.get_option_no_throw(option);
 }
 
-bool is_known_to_any(const std::string& option, std::vector<std::string>& names)
+bool is_option_of_any_verb(const std::string& option, std::vector<std::string>& names)
 {
   for (const Verb* verb : all_verbs()) {
     CLI::App app;
@@ -119,10 +74,10 @@ bool is_about(const TomlEntry& entry, const CLI::App& app)
   return entry.table.empty() || entry.table == app.get_name();
 }
 
-// Settings of one file, as far as they concern one verb.
-class Reader {
+// The settings of one file for one verb.
+class SettingsReader {
  public:
-  Reader(const ConfigFile& file, const CLI::App& app) : m_file(file), m_app(app) {}
+  SettingsReader(const ConfigFile& file, const CLI::App& app) : m_file(file), m_app(app) {}
 
   Result<std::vector<Setting>> read(const std::vector<TomlEntry>& entries)
   {
@@ -159,7 +114,7 @@ class Reader {
     }
     const CLI::Option* known = option_of(m_app, option);
     if (known == nullptr) {
-      return elsewhere(entry, where);
+      return check_unknown(entry, where);
     }
     const Result<Done> fits = check(entry, *known, where);
     const bool is_off = entry.value.kind == TomlValue::Kind::boolean && entry.value.texts.front() == "false";
@@ -173,8 +128,8 @@ class Reader {
     return fits;
   }
 
-  // An option of other verbs, or of none.
-  Result<Done> elsewhere(const TomlEntry& entry, const std::string& where) const
+  // For an option that this verb does not have: an error, unless it stands above all tables and another verb has it.
+  Result<Done> check_unknown(const TomlEntry& entry, const std::string& where) const
   {
     std::vector<std::string> names;
     if (!entry.table.empty()) {
@@ -183,7 +138,7 @@ class Reader {
       }
       return unknown(where, entry.key, names);
     }
-    return is_known_to_any("--" + entry.key, names) ? Result<Done>(Done{}) : unknown(where, entry.key, names);
+    return is_option_of_any_verb("--" + entry.key, names) ? Result<Done>(Done{}) : unknown(where, entry.key, names);
   }
 
   Result<Done> check(const TomlEntry& entry, const CLI::Option& option, const std::string& where) const
@@ -201,8 +156,8 @@ class Reader {
       return wrong(where, entry.key + " takes one value, not several");
     }
     if (entry.key == "server" && m_file.is_public && has_password(entry.value.texts)) {
-      return wrong(where,
-                   "everybody may read this password (try chmod o-r " + m_file.path + ", or password-file = \"FILE\")");
+      return wrong(
+          where, "every user may read this password (try chmod o-r " + m_file.path + ", or password-file = \"FILE\")");
     }
     return Done{};
   }
@@ -220,12 +175,12 @@ class Reader {
   std::vector<Found> m_found;
 };
 
-// The options that were chosen, by whatever name.
-class Chosen {
+// The options that were given, by any of their names.
+class GivenOptions {
  public:
-  Chosen(const CLI::App& app, const SplitArgv& raw) : m_app(app)
+  GivenOptions(const CLI::App& app, const SplitArgv& split) : m_app(app)
   {
-    for (const std::string& word : raw.options) {
+    for (const std::string& word : split.options) {
       add(word);
     }
   }
@@ -237,17 +192,17 @@ class Chosen {
     }
   }
 
-  // It, or what contradicts it.
+  // Whether the option was given, or one that it excludes.
   [[nodiscard]] bool settles(const std::string& name) const
   {
     const CLI::Option* option = m_app.get_option_no_throw(name);
     if (has(option)) {
       return true;
     }
-    return std::any_of(rivals.begin(), rivals.end(), [&](const auto& group) {
-      const auto is_in_group = [&](std::string_view rival) { return same(option, rival); };
+    return std::any_of(exclusive_groups.begin(), exclusive_groups.end(), [&](const auto& group) {
+      const auto is_in_group = [&](std::string_view other) { return same(option, other); };
       return std::any_of(group.begin(), group.end(), is_in_group) &&
-             std::any_of(group.begin(), group.end(), [&](std::string_view rival) { return has(find(rival)); });
+             std::any_of(group.begin(), group.end(), [&](std::string_view other) { return has(find(other)); });
     });
   }
 
@@ -272,37 +227,21 @@ class Chosen {
 
 }  // namespace
 
-Result<std::optional<ConfigFile>> find_config(const Environment& environment, const std::string& system_wide)
-{
-  const std::string named(environment.value("RLOCK_CONFIG"));
-  if (!named.empty()) {
-    auto file = read(named);
-    return file && !*file ? wrong("RLOCK_CONFIG", "there is no file " + printable(named)) : std::move(file);
-  }
-  // A home that we may not look into is not ours: sudo and cron leave HOME as it was.
-  const std::string own = own_path(environment);
-  if (!own.empty() && ::access(own.c_str(), R_OK) == 0) {
-    return read(own);
-  }
-  return read(system_wide);
-}
-
 Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::App& app)
 {
   const auto entries = parse_toml(file.text);
   if (!entries) {
     return Error{ErrorCode::config, file.path + ":" + entries.error().text};
   }
-  return Reader(file, app).read(*entries);
+  return SettingsReader(file, app).read(*entries);
 }
 
-SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw)
+SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split)
 {
   SplitArgv words;
-  const Chosen by_hand(app, raw);
-  Chosen before = by_hand;  // with what the verb's own table has
+  GivenOptions given(app, split);
   for (const Setting& setting : settings) {
-    if (contains(yielding, setting.option) || before.settles(setting.option)) {
+    if (contains(options_with_variable, setting.option) || given.settles(setting.option)) {
       continue;
     }
     for (const std::string& value : setting.values) {
@@ -312,17 +251,17 @@ SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, con
     if (setting.values.empty()) {
       words.options.push_back(setting.option);
     }
-    before.add(setting.option);
+    given.add(setting.option);
   }
   return words;
 }
 
-Error blame(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& raw)
+Error with_source(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split)
 {
   if (error.code != ErrorCode::usage) {
     return error;
   }
-  const SplitArgv used = argv_of(settings, app, raw);
+  const SplitArgv used = argv_of(settings, app, split);
   for (const Setting& setting : settings) {
     const bool is_named = error.text.starts_with(setting.option) &&
                           (error.text.size() == setting.option.size() ||

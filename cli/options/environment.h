@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment as a value, so that what depends on it can be tested.
+// The environment as a value, so that tests can pass one.
 #pragma once
 
 #include "cli/options/setting.h"
@@ -16,13 +16,13 @@ class Environment {
   explicit Environment(std::vector<std::string> all) : m_all(std::move(all)) {}
   static Environment current();  // that of this process
 
-  // Empty when unset: to a lock an empty variable means nothing either.
+  // Empty when the variable is unset. Callers treat an empty variable as unset.
   [[nodiscard]] std::string_view value(std::string_view name) const;
   [[nodiscard]] const std::vector<std::string>& all() const { return m_all; }  // NAME=value
 
-  // What the config file says where no variable does: by the long option, "--server". nullptr: nothing.
+  // The settings of the config file for options that also have a variable; the variable comes first.
   void configure(std::vector<Setting> settings) { m_settings = std::move(settings); }
-  [[nodiscard]] const Setting* setting(std::string_view option) const;
+  [[nodiscard]] const Setting* setting(std::string_view option) const;  // by "--server"; nullptr: none
 
  private:
   std::vector<std::string> m_all;

@@ -10,19 +10,19 @@ constexpr NumberRule shards_rule{"--shards", 1, 1024, "5"};
 
 void add_prefix_option(Options& options, RawKeys& raw)
 {
-  options.text("--prefix", raw.prefix, "TEXT", "put before every key");
+  options.text("--prefix", raw.prefix, "TEXT", "text that rlock puts before every key");
 }
 
 void add_key_options(Options& options, RawKeys& raw)
 {
-  options.texts("-k,--key", raw.keys, "KEY", "the lock's name, which is the Redis key");
+  options.texts("-k,--key", raw.keys, "KEY", "name of the lock, which is the Redis key");
   add_prefix_option(options, raw);
 }
 
 void add_key_list_options(Options& options, RawKeys& raw)
 {
   options.texts("-k,--key", raw.keys, "KEY",
-                "the lock's name, which is the Redis key; given several times: all of them or none");
+                "name of the lock, which is the Redis key; given several times: rlock takes all of the locks or none");
   add_prefix_option(options, raw);
 }
 
@@ -55,15 +55,14 @@ Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> op
     return names.error();
   }
   if (names->size() > 1) {
-    return usage(std::to_string(names->size()) + " keys, and this is about one: ask for each alone");
+    return usage(std::to_string(names->size()) + " keys, but this verb takes one key (call it once for each key)");
   }
   return names->front();
 }
 
-void add_shards_option(Options& options, Text& raw, std::string_view how_told)
+void add_shards_option(Options& options, Text& raw, const char* number)
 {
-  const std::string help = "any free one of the locks KEY:0 to KEY:N-1; " + std::string(how_told);
-  options.text("--shards", raw, "N", help.c_str());
+  options.text("--shards", raw, "N", {"take any free lock of KEY:0 to KEY:N-1", number});
 }
 
 Result<std::vector<LockName>> resolve_shards(const Text& raw, const LockName& key)

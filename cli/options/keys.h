@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lock, or locks.
+// The keys: which lock a verb is about, or which locks.
 #pragma once
 
 #include "cli/options/options.h"
@@ -16,19 +16,19 @@ struct RawKeys {
 
 void add_prefix_option(Options& options, RawKeys& raw);
 void add_key_options(Options& options, RawKeys& raw);       // --key and --prefix
-void add_key_list_options(Options& options, RawKeys& raw);  // where they are one lock together
+void add_key_list_options(Options& options, RawKeys& raw);  // the same for a verb that takes all keys together
 
-// `operands` are keys too: `rlock status stock` is what everybody types first. Errors: ErrorCode::usage
-// (none, or more than one for meant_key), and those of LockName::parse.
+// The keys of --key and `operands` (`rlock status stock`), each after the prefix. ErrorCode::usage: there is none, or more
+// than one for resolve_key. Other errors are those of LockName::parse.
 Result<std::vector<LockName>> resolve_keys(const RawKeys& raw, std::span<const std::string> operands);
 Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> operands);
 
-// `how_told`: where the caller finds the number of the lock that was taken.
-void add_shards_option(Options& options, Text& raw, std::string_view how_told);
-// KEY:0 to KEY:N-1; empty where `typed` is missing.
+// `number`: where the caller finds the number of the lock that was taken.
+void add_shards_option(Options& options, Text& raw, const char* number);
+// KEY:0 to KEY:N-1; empty when the option was not given.
 Result<std::vector<LockName>> resolve_shards(const Text& raw, const LockName& key);
 
-// The glob of all keys that match `pattern` after the prefix, in which nothing is special.
+// The glob of all keys that match `pattern` after the prefix. Special characters of the prefix are escaped.
 std::string resolve_pattern(const RawKeys& raw, std::string_view pattern);
 
 }  // namespace rlock::cli

@@ -15,18 +15,17 @@ constexpr std::array formats{Choice<Format>{"redisson", Format::redisson}, Choic
 
 void add_kind_options(Options options, RawMode& raw)
 {
-  options.flag("-s,--shared", raw.shared, "with other readers of a read-write lock");
+  options.flag("-s,--shared", raw.shared, "take a read-write lock as a reader, together with other readers");
   options.flag("-x,-e,--exclusive", raw.exclusive,
-               "alone, as the writer of a read-write lock; neither -s nor -x: the plain lock");
+               "take a read-write lock as its only writer; without -s and -x: the plain lock");
   options.text("--permits", raw.permits, "N", "at most N holders at a time");
 }
 
 void add_format_option(Options& options, RawMode& raw)
 {
   options.text("--format", raw.format, "redisson|string",
-               "the layout on the server; string: SET KEY NX PX, for clients that poll. A Java "
-               "service that locks the "
-               "same name then fails to renew (redisson)");
+               "layout on the server; string: SET KEY NX PX, for clients that poll. A Java service that "
+               "holds a lock of that name then cannot renew it (redisson)");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say which kind of lock is meant.
+// The options that choose the kind of lock.
 #pragma once
 
 #include "cli/options/options.h"
@@ -15,11 +15,10 @@ struct RawMode {
 };
 
 void add_mode_options(Options& options, RawMode& raw);
-// For what can be under a lock for one at a time alone: the others are understood, so that they can be refused, and not
-// shown.
+// For a verb that takes plain locks only: the options are parsed, so that the verb can refuse them, and help hides them.
 void add_hidden_mode_options(Options& options, RawMode& raw);
 
-// ErrorCode::usage where two of them exclude each other.
+// ErrorCode::usage: two of the options exclude each other.
 Result<Mode> resolve_mode(const RawMode& raw);
 
 }  // namespace rlock::cli

@@ -11,15 +11,15 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t longest_quoted = 200;  // bytes of a word that cannot be meant
+constexpr std::size_t longest_quoted = 200;  // bytes of a word that an error quotes
 
-// CLI11 would take "[a,b]" for a list and refuse what is given twice; for us all is text.
+// By default CLI11 reads "[a,b]" as a list and refuses an option that is given twice. Here every value is text.
 CLI::Option* plain(CLI::Option* option, const char* value_name)
 {
   return option->type_name(value_name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
 }
 
-// "--wait", "--wait=10s"; "-w" stands alone or among others: "-nw10".
+// Whether the argument may be the option: "--wait", "--wait=10s"; a short option may stand in a cluster: "-nw10".
 bool is_in(std::string_view name, std::string_view arg)
 {
   if (name.starts_with("--")) {
@@ -29,6 +29,22 @@ bool is_in(std::string_view name, std::string_view arg)
 }
 
 }  // namespace
+
+std::string HelpText::str() const
+{
+  struct More {
+    const char* text;
+    std::string operator()(std::monostate) const { return text; }
+    std::string operator()(Millis value) const { return std::string(text) + " (" + show(value) + ")"; }
+    std::string operator()(ExitCode code) const
+    {
+      return std::string(text) + " (" + std::to_string(static_cast<int>(code)) + ")";
+    }
+    std::string operator()(const char* more) const { return std::string(text) + "; " + more; }
+    std::string operator()(std::string (*make)()) const { return make(); }
+  };
+  return std::visit(More{m_text}, m_more);
+}
 
 Options Options::in(const char* group) const
 {
@@ -61,37 +77,37 @@ void Options::show(CLI::Option* option) const
   }
 }
 
-void Options::text(const char* names, Text& target, const char* value_name, const char* help)
+void Options::text(const char* names, Text& target, const char* value_name, const HelpText& help)
 {
   if (may_occur(names)) {
-    const auto assign = [&target](const CLI::results_t& raw) {
-      target = raw.back();
+    const auto assign = [&target](const CLI::results_t& values) {
+      target = values.back();
       return true;
     };
-    show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
+    show(plain(m_app->add_option(names, CLI::callback_t(assign), help.str()), value_name));
   }
 }
 
-void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name, const char* help)
+void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name, const HelpText& help)
 {
   if (may_occur(names)) {
-    const auto assign = [&target](const CLI::results_t& raw) {
-      target = raw;
+    const auto assign = [&target](const CLI::results_t& values) {
+      target = values;
       return true;
     };
-    show(plain(m_app->add_option(names, CLI::callback_t(assign), help), value_name));
+    show(plain(m_app->add_option(names, CLI::callback_t(assign), help.str()), value_name));
   }
 }
 
-void Options::flag(const char* names, bool& target, const char* help)
+void Options::flag(const char* names, bool& target, const HelpText& help)
 {
   if (may_occur(names)) {
     const auto assign = [&target](std::int64_t) { target = true; };
-    show(m_app->add_flag_function(names, assign, help));
+    show(m_app->add_flag_function(names, assign, help.str()));
   }
 }
 
-void Options::each(const char* names, const char* value_name, const std::function<void()>& seen, const char* help)
+void Options::each(const char* names, const char* value_name, const std::function<void()>& seen, const HelpText& help)
 {
   if (!may_occur(names)) {
     return;
@@ -99,7 +115,7 @@ void Options::each(const char* names, const char* value_name, const std::functio
   if (value_name == nullptr) {
     show(m_app
              ->add_flag_function(
-                 names, [seen](std::int64_t) { seen(); }, help)
+                 names, [seen](std::int64_t) { seen(); }, help.str())
              ->trigger_on_parse());
     return;
   }
@@ -107,12 +123,19 @@ void Options::each(const char* names, const char* value_name, const std::functio
     seen();
     return true;
   };
-  show(m_app->add_option(names, CLI::callback_t(note), help)->type_name(value_name)->allow_extra_args(false));
+  show(m_app->add_option(names, CLI::callback_t(note), help.str())->type_name(value_name)->allow_extra_args(false));
 }
 
-std::string shown_word(std::string_view raw) { return shortened(printable(raw), longest_quoted); }
+std::string shown_word(std::string_view word) { return shortened(printable(word), longest_quoted); }
 
 Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
+
+Result<Done> first_error(std::initializer_list<Result<Done>> results)
+{
+  const auto* const failed =
+      std::find_if_not(results.begin(), results.end(), [](const auto& each) { return bool(each); });
+  return failed == results.end() ? Result(Done{}) : *failed;
+}
 
 Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule)
 {

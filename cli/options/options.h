@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options in two stages. First what was typed: text, nothing else. Then what it means: values, or
-// an Error that names the option and shows a good value.
+// Options are read in two steps. Step one, Options: a verb names its options, and CLI11 fills Raw* structures with the text
+// that the caller typed. Step two, resolve_*: the text becomes values, or an Error that names the option and shows a good
+// value.
 #pragma once
 
 #include "base/clock.h"
+#include "base/exit_code.h"
 #include "base/result.h"
 #include "base/text.h"
 
 #include <array>
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace CLI {
@@ -22,24 +27,44 @@ class Option;
 
 namespace rlock::cli {
 
-using Text = std::optional<std::string>;  // missing: not typed; "" was
+using Text = std::optional<std::string>;  // missing: the option was not given; "": it was given an empty value
 
-// Stage one: what a verb understands. `names` as CLI11 wants them: "-w,--wait". `target` must outlive the parsing. Of an
-// option given twice the last one counts, as with getopt.
+// What help says of one option. The string is made only when help is shown, because parsing does not need it.
+class HelpText {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr HelpText(const char* text) : m_text(text) {}
+  constexpr HelpText(const char* text, Millis default_value) : m_text(text), m_more(default_value) {}
+  constexpr HelpText(const char* text, ExitCode default_value) : m_text(text), m_more(default_value) {}
+  constexpr HelpText(const char* text, const char* more) : m_text(text), m_more(more) {}
+  template <std::convertible_to<std::string (*)()> Make>
+  constexpr HelpText(Make make) : m_more(static_cast<std::string (*)()>(make))  // NOLINT(google-explicit-constructor)
+  {
+  }
+
+  [[nodiscard]] std::string str() const;  // "text (default)", "text; more"
+
+ private:
+  const char* m_text = "";
+  std::variant<std::monostate, Millis, ExitCode, const char*, std::string (*)()> m_more;
+};
+
+// Step one. `names` in CLI11's notation: "-w,--wait". `target` must outlive the parsing. When an option is given twice the
+// last value counts, as with getopt.
 class Options {
  public:
-  // `app` must outlive it.
+  // `app` must outlive this object.
   explicit Options(CLI::App& app) : m_app(&app) {}
-  // Leaves out what cannot occur in `args`, which must outlive it: making all options of `run` is half the instructions
-  // of its start (callgrind: 635,000 of 1,311,000).
+  // Adds only the options that can occur in `args`, which must outlive this object: adding all options of `run` takes half
+  // the instructions of its start.
   Options(CLI::App& app, std::span<const std::string> args) : m_app(&app), m_args(args) {}
-  [[nodiscard]] Options in(const char* group) const;  // the same, under a heading; "": shown to nobody
+  [[nodiscard]] Options in(const char* group) const;  // the same under a heading of help; "": hidden from help
 
-  void text(const char* names, Text& target, const char* value_name, const char* help);
-  void texts(const char* names, std::vector<std::string>& target, const char* value_name, const char* help);
-  void flag(const char* names, bool& target, const char* help);
-  // Called each time, in order; `value_name` missing: a flag. The value is not told.
-  void each(const char* names, const char* value_name, const std::function<void()>& seen, const char* help);
+  void text(const char* names, Text& target, const char* value_name, const HelpText& help);
+  void texts(const char* names, std::vector<std::string>& target, const char* value_name, const HelpText& help);
+  void flag(const char* names, bool& target, const HelpText& help);
+  // Calls `seen` for each occurrence, in order, without the value. `value_name` nullptr: a flag.
+  void each(const char* names, const char* value_name, const std::function<void()>& seen, const HelpText& help);
 
  private:
   [[nodiscard]] bool may_occur(std::string_view names) const;
@@ -50,11 +75,11 @@ class Options {
   const char* m_group = nullptr;
 };
 
-// Stage two.
+// Step two.
 Error usage(std::string text);
 
-// A typed word as an error quotes it: escaped, and cut when it is long.
-std::string shown_word(std::string_view raw);
+// A word as errors quote it: escaped, and shortened when it is long.
+std::string shown_word(std::string_view word);
 
 struct DurationRule {
   std::string_view option;
@@ -88,6 +113,20 @@ Result<T> resolve_choice(std::string_view raw, std::string_view option, const st
     words += (words.empty() ? "" : ", ") + std::string(choice.word);
   }
   return usage(std::string(option) + ": '" + shown_word(raw) + "' is none of " + words);
+}
+
+// The first error of several, in their order.
+Result<Done> first_error(std::initializer_list<Result<Done>> results);
+
+// Assigns a value to `target`, or hands the error on.
+template <typename T, typename Target>
+Result<Done> assign(Result<T> value, Target& target)
+{
+  if (!value) {
+    return value.error();
+  }
+  target = *std::move(value);
+  return Done{};
 }
 
 }  // namespace rlock::cli

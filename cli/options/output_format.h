@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For whom states of locks are printed.
+// The format in which a verb prints.
 #pragma once
 
 #include "cli/options/options.h"
@@ -14,12 +14,15 @@ enum class OutputFormat { text, json, prometheus };
 
 struct RawOutputFormat {
   Text output;
-  Text format;  // what --output was called
+  Text format;  // --format, the former name of --output
   bool json = false;
 };
 
 void add_output_format_options(Options& options,
-                               RawOutputFormat& raw);  // --output, --json, and --format, which --output was called
+                               RawOutputFormat& raw);  // --output, --json, and --format
 Result<OutputFormat> resolve_output_format(const RawOutputFormat& raw);
+
+// --json, for verbs that print text or JSON.
+void add_json_option(Options& options, bool& json);
 
 }  // namespace rlock::cli

@@ -1,221 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/server.h"
 
-#include "base/password_file.h"
+#include "base/defaults.h"
+#include "base/duration.h"
+#include "cli/options/access.h"
+#include "cli/options/endpoints.h"
 
-#include <algorithm>
 #include <array>
-#include <filesystem>
-#include <iterator>
-#include <sstream>
-#include <system_error>
 
 namespace rlock::cli {
 namespace {
 
 constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
 constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
-constexpr Millis quorum_timeout{500};  // a server that is slow shall not cost much: the others may be enough
 constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
                                     Choice<QuorumRule>{"all", QuorumRule::all}};
-constexpr std::string_view default_url = "redis://127.0.0.1:6379";
-
-// The error says where the URL stands, for a bad one in the environment is hard to find otherwise.
-Result<Endpoint> endpoint_from(std::string_view url, const std::string& source, ErrorCode code)
-{
-  Result<Endpoint> endpoint = parse_server(url);
-  if (!endpoint) {
-    return Error{code, source + ": " + endpoint.error().text};
-  }
-  return endpoint;
-}
-
-// Independent masters, each of which has one vote.
-Result<Done> can_be_a_quorum(const std::vector<Endpoint>& endpoints, const std::string& source, ErrorCode code)
-{
-  for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
-    if (one->is_private()) {
-      return Error{code, source +
-                             ": local: is one server for one host and no part of a quorum (give redis:// or "
-                             "unix:// URLs)"};
-    }
-    if (one->is_cluster()) {
-      return Error{code, source +
-                             ": a cluster is no part of a quorum (give all its nodes in one URL, "
-                             "redis+cluster://host:7000,host:7001)"};
-    }
-    const auto same = std::find_if(std::next(one), endpoints.end(),
-                                   [&](const Endpoint& other) { return one->is_same_server(other); });
-    if (same != endpoints.end()) {
-      return Error{code, source + ": " + one->shown() + " and " + same->shown() +
-                             " are the same server, which cannot vote twice"};
-    }
-  }
-  return Done{};
-}
-
-Result<std::vector<Endpoint>> endpoints_from(const std::vector<std::string>& urls, const std::string& source,
-                                             ErrorCode code)
-{
-  std::vector<Endpoint> endpoints;
-  for (const std::string& url : urls) {
-    auto endpoint = endpoint_from(url, source, code);
-    if (!endpoint) {
-      return endpoint.error();
-    }
-    endpoints.push_back(*std::move(endpoint));
-  }
-  const auto fit = can_be_a_quorum(endpoints, source, code);
-  return fit ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(fit.error());
-}
-
-std::vector<std::string> argv_of(std::string_view text)
-{
-  std::istringstream stream{std::string(text)};
-  return {std::istream_iterator<std::string>(stream), {}};
-}
-
-Result<std::vector<Endpoint>> resolve_endpoints(const RawServer& raw, const Environment& environment)
-{
-  if (!raw.urls.empty()) {
-    return endpoints_from(raw.urls, "--server", ErrorCode::usage);
-  }
-  for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
-    const auto urls = argv_of(environment.value(name));
-    if (!urls.empty()) {
-      return endpoints_from(urls, name, ErrorCode::config);
-    }
-  }
-  if (const Setting* configured = environment.setting("--server")) {
-    return endpoints_from(configured->values, configured->where + ": server", ErrorCode::config);
-  }
-  return endpoints_from({std::string(default_url)}, "--server", ErrorCode::internal);
-}
-
-std::string_view password_of(const Environment& environment)
-{
-  const std::string_view ours = environment.value("RLOCK_PASSWORD");
-  return ours.empty() ? environment.value("REDISCLI_AUTH") : ours;
-}
-
-Text password_file_of(const RawServer& raw, const Environment& environment)
-{
-  const Setting* configured = environment.setting("--password-file");
-  const bool is_configured = configured != nullptr && password_of(environment).empty();
-  return !raw.password_file && is_configured ? Text(configured->values.front()) : raw.password_file;
-}
-
-// RLOCK_SERVER as a job and a script find it has no password; the URLs that it was taken from may.
-void borrow_password(Endpoint& endpoint, const Environment& environment)
-{
-  std::vector<std::string> urls = argv_of(environment.value("REDIS_URL"));
-  if (const Setting* configured = environment.setting("--server")) {
-    urls.insert(urls.end(), configured->values.begin(), configured->values.end());
-  }
-  for (const std::string& url : urls) {
-    const Result<Endpoint> known = parse_server(url);
-    if (known && known->shown() == endpoint.shown()) {
-      endpoint.password = known->password;
-      endpoint.user = endpoint.user.empty() ? known->user : endpoint.user;
-    }
-  }
-}
-
-void borrow_sentinel_password(Endpoint& endpoint, const Environment& environment)
-{
-  for (const std::string& url : argv_of(environment.value("REDIS_URL"))) {
-    const Result<Endpoint> known = parse_server(url);
-    if (known && known->shown() == endpoint.shown()) {
-      endpoint.sentinels.user = known->sentinels.user;
-      endpoint.sentinels.password = known->sentinels.password;
-    }
-  }
-}
-
-// Of those without one in their URL. The private server is guarded by its directory and has none.
-Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
-{
-  const Text file = password_file_of(raw, environment);
-  for (Endpoint& endpoint : server.endpoints) {
-    if (!endpoint.password.empty() || endpoint.is_private()) {
-      continue;
-    }
-    Result<std::string> password = file ? read_password_file(*file) : std::string(password_of(environment));
-    if (!password) {
-      return password.error();
-    }
-    endpoint.password = *std::move(password);
-    std::error_code none;
-    if (file && std::filesystem::is_regular_file(*file, none)) {
-      endpoint.password_file = *file;  // a pipe is read but once
-    }
-    if (endpoint.password.empty()) {
-      borrow_password(endpoint, environment);
-    }
-  }
-  return Done{};
-}
-
-// The sentinels' own: those of the server are not shown to them.
-Result<Done> apply_sentinels(const RawServer&, const Environment& environment, ServerSpec& server)
-{
-  for (Endpoint& endpoint : server.endpoints) {
-    Sentinels& sentinels = endpoint.sentinels;
-    if (!endpoint.is_sentinel_group() || !sentinels.password.empty()) {
-      continue;
-    }
-    sentinels.password = environment.value("RLOCK_SENTINEL_PASSWORD");
-    if (sentinels.user.empty()) {
-      sentinels.user = environment.value("RLOCK_SENTINEL_USERNAME");
-    }
-    if (sentinels.password.empty()) {
-      borrow_sentinel_password(endpoint, environment);
-    }
-  }
-  return Done{};
-}
-
-std::string value_of(const Text& raw, const Environment& environment, std::string_view name, std::string_view option)
-{
-  const std::string_view variable = environment.value(name);
-  const Setting* configured = environment.setting(option);
-  return raw ? *raw : variable.empty() && configured != nullptr ? configured->values.front() : std::string(variable);
-}
-
-// What was typed for TLS must not be without effect; the environment is for all servers, the plain ones too.
-Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
-{
-  if (raw.tls_key && !raw.cert) {
-    return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
-  }
-  // The file's key is for the file's certificate.
-  const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
-  const TlsFiles files{
-      .authorities = value_of(raw.cacert, environment, "RLOCK_CACERT", "--cacert"),
-      .certificate = value_of(raw.cert, environment, "RLOCK_CERT", "--cert"),
-      .key = raw.cert ? raw.tls_key.value_or("") : value_of({}, environment, "RLOCK_TLS_KEY", key_option)};
-  bool used = false;
-  for (Endpoint& endpoint : server.endpoints) {
-    for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
-      used = used || tls->has_value();
-      *tls = *tls ? std::optional(files) : std::nullopt;
-    }
-  }
-  if ((raw.cacert || raw.cert) && !used) {
-    return usage((raw.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
-                 " is a server without TLS (try -S rediss://host:6379)");
-  }
-  return Done{};
-}
 
 Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
   if (raw.restart_guard) {
-    const Result<Millis> guard = resolve_duration(*raw.restart_guard, guard_rule);
-    if (!guard) {
-      return guard.error();
+    const Result<Done> given = assign(resolve_duration(*raw.restart_guard, guard_rule), server.restart_guard_for);
+    if (!given) {
+      return given;
     }
-    server.restart_guard_for = *guard;
   }
   server.restart_guard = !raw.no_restart_guard && server.restart_guard_for != Millis{0};
   const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
@@ -234,34 +41,32 @@ Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, 
   return Done{};
 }
 
-constexpr std::string_view url_help =
-    "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, redis://127.0.0.1:6379)";
-
-void add_url_option(Options& options, RawServer& raw, std::string_view more)
+std::string url_help()
 {
-  const std::string help = std::string(url_help).append(more);
-  options.texts("-S,--server", raw.urls, "URL", help.c_str());
+  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, " +
+         std::string(default_url) + ")";
 }
 
 void add_quorum_options(Options options, RawServer& raw)
 {
   options.text("--quorum", raw.quorum, "majority|all",
-               "how many of several servers have to grant it; permits may need more than a majority "
+               "with several servers: how many must grant the lock; permits may need more than a majority "
                "(majority)");
   options.text("--restart-guard", raw.restart_guard, "DUR",
-               "of several servers: one that lost its data, or is new, counts after DUR (the longest ttl in use)");
+               "with several servers: a server that is new or lost its data counts after DUR (the longest ttl in use)");
   options.flag("--no-restart-guard", raw.no_restart_guard,
-               "count it at once: all of them keep their data when they are restarted");
+               "count such a server at once, because every server keeps its data when it restarts");
 }
 
 void add_access_options(Options& options, RawServer& raw)
 {
   options.text("--password-file", raw.password_file, "FILE",
-               "its first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
+               "file whose first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
   options.text("--cacert", raw.cacert, "FILE",
                "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
-  options.text("--cert", raw.cert, "FILE", "the client's certificate (else RLOCK_CERT, none)");
-  options.text("--tls-key", raw.tls_key, "FILE", "its key (else RLOCK_TLS_KEY, in the same file)");
+  options.text("--cert", raw.cert, "FILE", "certificate that rlock shows to the server (else RLOCK_CERT, none)");
+  options.text("--tls-key", raw.tls_key, "FILE",
+               "private key of that certificate (else RLOCK_TLS_KEY, in the same file)");
 }
 
 }  // namespace
@@ -269,9 +74,13 @@ void add_access_options(Options& options, RawServer& raw)
 void add_server_options(Options& options, RawServer& raw)
 {
   Options group = options.in(server_group);
-  add_url_option(group, raw, "; given several times: independent servers, of which a quorum has to grant the lock");
-  group.text("--server-timeout", raw.timeout, "DUR",
-             "for connecting and for every answer (5s; of several servers 500ms each)");
+  group.texts("-S,--server", raw.urls, "URL", [] {
+    return url_help() + "; given several times: independent servers, of which a quorum must grant the lock";
+  });
+  group.text("--server-timeout", raw.timeout, "DUR", [] {
+    return "time limit for connecting and for each answer (" + show(default_server_timeout) +
+           "; with several servers " + show(default_quorum_timeout) + " for each)";
+  });
   add_quorum_options(group, raw);
   add_access_options(group, raw);
 }
@@ -279,32 +88,32 @@ void add_server_options(Options& options, RawServer& raw)
 void add_single_server_options(Options& options, RawServer& raw)
 {
   Options group = options.in(server_group);
-  add_url_option(group, raw, "");
-  group.text("--server-timeout", raw.timeout, "DUR", "for connecting and for every answer (5s)");
+  group.texts("-S,--server", raw.urls, "URL", url_help);
+  group.text("--server-timeout", raw.timeout, "DUR",
+             {"time limit for connecting and for each answer", default_server_timeout});
   add_quorum_options(options.in(""), raw);
   add_access_options(group, raw);
 }
 
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
 {
-  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(raw, environment);
+  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(raw.urls, environment);
   if (!endpoints) {
     return endpoints.error();
   }
   ServerSpec server;
   server.endpoints = *std::move(endpoints);
-  server.timeout = server.endpoints.size() > 1 ? quorum_timeout : server.timeout;
+  server.timeout = server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout;
   if (raw.timeout) {
-    const Result<Millis> timeout = resolve_duration(*raw.timeout, timeout_rule);
-    if (!timeout) {
-      return timeout.error();
+    const Result<Done> given = assign(resolve_duration(*raw.timeout, timeout_rule), server.timeout);
+    if (!given) {
+      return given.error();
     }
-    server.timeout = *timeout;
   }
-  for (const auto mean : {apply_quorum, apply_tls, apply_passwords, apply_sentinels}) {
-    const Result<Done> meant = mean(raw, environment, server);
-    if (!meant) {
-      return meant.error();
+  for (const auto apply : {apply_quorum, apply_tls, apply_passwords, apply_sentinel_passwords}) {
+    const Result<Done> applied = apply(raw, environment, server);
+    if (!applied) {
+      return applied.error();
     }
   }
   server.runtime_directory = environment.value("XDG_RUNTIME_DIR");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which server: what was typed, what the environment says, and what comes of both.
+// Which servers, and how rlock reaches them: the options, and the ServerSpec that is made of them.
 #pragma once
 
 #include "cli/options/environment.h"
@@ -10,7 +10,7 @@
 
 namespace rlock::cli {
 
-inline constexpr const char* server_group = "Server";  // the heading of the options, which rlock help servers explains
+inline constexpr const char* server_group = "Server";  // heading of the options; rlock help servers describes them
 
 struct RawServer {
   std::vector<std::string> urls;
@@ -25,25 +25,22 @@ struct RawServer {
 };
 
 void add_server_options(Options& options, RawServer& raw);
-// For a verb that asks one server alone: what is for several is understood, for the config file may have it, and not shown.
+// For a verb that asks a single server: the options for several servers are parsed, because the config file may have them, and
+// help hides them.
 void add_single_server_options(Options& options, RawServer& raw);
 
-// -S, RLOCK_SERVER, REDIS_URL or redis://127.0.0.1:6379, first found wins; several -S, or several URLs with spaces
-// between in a variable, are a quorum. The password of each is the one in its URL, else --password-file, RLOCK_PASSWORD,
-// REDISCLI_AUTH, else the one in a REDIS_URL that means the same server. Reads that file, no other. The files for TLS are
-// those of the options, else of RLOCK_CACERT, RLOCK_CERT and RLOCK_TLS_KEY. Where neither an option nor a variable says
-// anything the config file does.
-// Faults: usage (the arguments), config (the environment, the password file).
+// Options come before variables, and variables before the config file. Reads the password file, and no other file.
+// ErrorCode::usage: an option is wrong. ErrorCode::config: a variable, a setting or the password file is wrong.
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment);
 
-// A store and what it needs to live, for the verbs that ask and print.
+// A store with the clock that it needs, for verbs that ask a server and print the answer.
 struct OpenedStore {
   std::unique_ptr<BootClock> clock;
   std::unique_ptr<LockStore> store;
   Millis timeout;
   std::string server;  // its URL, without passwords
   [[nodiscard]] CallLimits limit() const { return {clock->now() + timeout, StopToken::never()}; }
-  // For a question of many requests, however long they take together.
+  // For a question of many requests: each answer has the time limit, and all together have none.
   [[nodiscard]] PerAnswer per_answer(StopToken stop = StopToken::never()) const
   {
     return {*clock, timeout, {far_future, stop}};

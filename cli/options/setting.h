@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One line of the config file.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 namespace rlock::cli {
 
 struct Setting {
-  std::string option;               // "--wait", as the file has it
-  std::vector<std::string> values;  // none: a flag
+  std::string option;               // "--wait"
+  std::vector<std::string> values;  // empty: a flag
   std::string where;                // "/etc/rlock.toml:3"
 };
 

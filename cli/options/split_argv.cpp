@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why argv is cut before CLI11 sees it: CLI11 goes on looking for options after the first operand,
-// takes the next word for the value of `--key=`, accepts `--quiet=no`, and has errors of its own.
+// argv is split before CLI11 parses the options, because CLI11 looks for options after the first operand, takes the next word
+// for the value of `--key=`, accepts `--quiet=no`, and words its errors differently.
 #include "cli/options/split_argv.h"
 
 #include "base/text.h"
@@ -26,7 +26,7 @@ class ArgvSplitter {
   {
   }
 
-  Result<SplitArgv> split_argv()
+  Result<SplitArgv> split()
   {
     while (!m_rest.empty()) {
       const std::string& word = m_rest.front();
@@ -37,7 +37,7 @@ class ArgvSplitter {
       }
       m_rest = m_rest.subspan(1);
       if (!is_option) {
-        m_words.operands.push_back(word);
+        m_split.operands.push_back(word);
         continue;
       }
       const Result<Done> taken = word[1] == '-' ? take_long(word) : take_short(word);
@@ -45,15 +45,15 @@ class ArgvSplitter {
         return taken.error();
       }
     }
-    std::copy(m_rest.begin(), m_rest.end(), std::back_inserter(m_words.operands));
-    return std::move(m_words);
+    std::copy(m_rest.begin(), m_rest.end(), std::back_inserter(m_split.operands));
+    return std::move(m_split);
   }
 
  private:
   Result<Done> take_long(const std::string& word)
   {
     const std::size_t equals = word.find('=');
-    const std::string name = whole(word.substr(0, equals));
+    const std::string name = expanded(word.substr(0, equals));
     const CLI::Option* option = m_app.get_option_no_throw(name);
     if (option == nullptr) {
       return unknown(name);
@@ -67,23 +67,23 @@ class ArgvSplitter {
     return take(name, word.substr(equals + 1));
   }
 
-  // The one option that begins like that; `typed` itself when there is none, or more.
-  [[nodiscard]] std::string whole(const std::string& raw) const
+  // The only option that begins with `prefix`; `prefix` itself when there is none or more than one.
+  [[nodiscard]] std::string expanded(const std::string& prefix) const
   {
-    if (!m_may_be_shortened || m_app.get_option_no_throw(raw) != nullptr) {
-      return raw;
+    if (!m_may_be_shortened || m_app.get_option_no_throw(prefix) != nullptr) {
+      return prefix;
     }
-    const CLI::Option* meant = nullptr;
-    std::string found = raw;
+    const CLI::Option* match = nullptr;
+    std::string found = prefix;
     for (const CLI::Option* option : m_app.get_options()) {
       for (const std::string& name : option->get_lnames()) {
-        if (!("--" + name).starts_with(raw)) {
+        if (!("--" + name).starts_with(prefix)) {
           continue;
         }
-        if (meant != nullptr && meant != option) {
-          return raw;
+        if (match != nullptr && match != option) {
+          return prefix;
         }
-        meant = option;
+        match = option;
         found = "--" + name;
       }
     }
@@ -102,21 +102,21 @@ class ArgvSplitter {
       if (takes_value(*option)) {
         return at + 1 < word.size() ? take(name, word.substr(at + 1)) : take_next(name, *option);
       }
-      m_words.options.push_back(name);
+      m_split.options.push_back(name);
     }
     return Done{};
   }
 
   Result<Done> take(const std::string& name)
   {
-    m_words.options.push_back(name);
+    m_split.options.push_back(name);
     return Done{};
   }
 
   Result<Done> take(const std::string& name, std::string value)
   {
-    m_words.options.push_back(name);
-    m_words.options.push_back(std::move(value));
+    m_split.options.push_back(name);
+    m_split.options.push_back(std::move(value));
     return Done{};
   }
 
@@ -148,20 +148,20 @@ class ArgvSplitter {
   std::span<const std::string> m_rest;
   const bool m_operand_ends_options;
   const bool m_may_be_shortened;
-  SplitArgv m_words;
+  SplitArgv m_split;
 };
 
 }  // namespace
 
 Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands)
 {
-  return ArgvSplitter(app, args, operands).split_argv();
+  return ArgvSplitter(app, args, operands).split();
 }
 
-Result<Done> parse(CLI::App& app, const SplitArgv& words)
+Result<Done> parse(CLI::App& app, const SplitArgv& split)
 {
-  // As CLI11 wants them.
-  std::vector<std::string> last_first(words.options.rbegin(), words.options.rend());
+  // CLI11 reads the words from the end.
+  std::vector<std::string> last_first(split.options.rbegin(), split.options.rend());
   try {
     app.parse(last_first);
   } catch (const CLI::ParseError& error) {

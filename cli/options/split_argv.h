@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// argv, cut into what is ours and what is the job's.
+// Splits the words after the verb into options and operands.
 #pragma once
 
 #include "cli/verbs/verb.h"
@@ -15,15 +15,15 @@ class App;
 namespace rlock::cli {
 
 struct SplitArgv {
-  std::vector<std::string> options;   // one word each: "--wait" "10s", "-n"
-  std::vector<std::string> operands;  // byte for byte as they were typed
+  std::vector<std::string> options;   // a name or a value in each element: "--wait" "10s", "-n"
+  std::vector<std::string> operands;  // unchanged, byte for byte
 };
 
-// `args` is what follows the verb. ErrorCode::usage for options that `app` does not know, values that
-// are missing and flags that were given one.
+// `args`: the words after the verb. ErrorCode::usage: an option that `app` does not know, an option without its value, or a
+// flag with a value.
 Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands);
 
-// Fills what the options of `app` were bound to.
-Result<Done> parse(CLI::App& app, const SplitArgv& words);
+// Fills the targets of the options of `app`.
+Result<Done> parse(CLI::App& app, const SplitArgv& split);
 
 }  // namespace rlock::cli

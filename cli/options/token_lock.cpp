@@ -6,6 +6,7 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "lock/held_locks.h"
+#include "run/environment.h"
 #include "run/release_socket.h"
 
 #include <algorithm>
@@ -13,10 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr const char* key_variable = "RLOCK_KEY";
-constexpr const char* token_variable = "RLOCK_TOKEN";
-
-bool is_typed(const RawTokenLock& raw, std::span<const std::string> operands)
+bool names_key(const RawTokenLock& raw, std::span<const std::string> operands)
 {
   return !raw.keys.keys.empty() || !operands.empty();
 }
@@ -24,24 +22,24 @@ bool is_typed(const RawTokenLock& raw, std::span<const std::string> operands)
 Result<LockName> name_of(const RawTokenLock& raw, std::span<const std::string> operands, const Environment& environment)
 {
   const std::string_view inherited = environment.value(key_variable);
-  if (is_typed(raw, operands)) {
+  if (names_key(raw, operands)) {
     return resolve_key(raw.keys, operands);
   }
   if (inherited.empty()) {
-    return usage("no key: name the lock with -k KEY, or let RLOCK_KEY be set, as in a job (try -k stock)");
+    return usage("no key: name the lock with -k KEY, or set RLOCK_KEY, which a job has (try -k stock)");
   }
   Result<LockName> name = LockName::parse(inherited);
   return name ? std::move(name) : Error{ErrorCode::config, std::string(key_variable) + ": " + name.error().text};
 }
 
-// The token of the innermost hold of this key; empty: there is none.
+// Of the innermost hold of this key; empty when there is none.
 std::string_view held_token(std::string_view held, std::string_view key)
 {
-  std::string_view found;
+  std::string_view token;
   for (const HeldLockLine& line : parse_held_locks(held)) {
-    found = line.key == key ? line.token : found;
+    token = line.key == key ? line.token : token;
   }
-  return found;
+  return token;
 }
 
 std::string_view inherited_token(const LockName& name, const Environment& environment)
@@ -57,24 +55,48 @@ Result<Hold> hold_of(const RawTokenLock& raw, const LockName& name, const Enviro
   const std::string_view token = raw.token ? *raw.token : inherited_token(name, environment);
   if (token.empty()) {
     return usage("--token: there is none for " + printable(name.text()) +
-                 " (acquire prints it, and RLOCK_TOKEN has it in a job)");
+                 " (acquire prints it; in a job, RLOCK_TOKEN has it)");
   }
   return Hold::of_token(token);
 }
 
 Log log_of(const RawTokenLock& raw) { return Log(raw.quiet ? Verbosity::quiet : Verbosity::normal); }
 
-Result<RunEnd> tell(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
+RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, const RawTokenLock& raw)
+{
+  log_of(raw).notice("the lock " + printable(token_lock.name.text()) + " is not held under this token: " + reason);
+  return ended(ExitCode::no);
+}
+
+RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const RawTokenLock& raw)
+{
+  const std::string forced = found.forced ? "force-unlocked by " + printable(found.forced->by) : "";
+  return report_not_held(token_lock, forced.empty() ? found.what : forced, raw);
+}
+
+// With the kind of lock that the server has. A key that is gone or holds no lock counts as a plain lock: the notes that the
+// scripts keep beside the key are the same for all kinds.
+Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
+{
+  const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
+  if (!state && state.error().code != ErrorCode::config) {
+    return state.error();
+  }
+  return LockSpec{
+      .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
+}
+
+Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opened, const RawTokenLock& raw)
 {
   const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
   if (!state) {
     return state.error();
   }
-  const auto is_us = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
-  if (std::none_of(state->holders.begin(), state->holders.end(), is_us) && !kind_of(state->mode).is_shared) {
-    return report_not_held(token_lock, "expired or deleted", raw);  // in between
+  const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
+  if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->mode).is_shared) {
+    return report_not_held(token_lock, "expired or deleted", raw);  // since it was renewed
   }
-  const bool alone = !kind_of(state->mode).is_shared;  // else these are the others' as much as ours
+  const bool alone = !kind_of(state->mode).is_shared;  // else other holders share the fence and the ttl
   print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
   return ended(ExitCode::ok);
 }
@@ -84,8 +106,8 @@ Result<RunEnd> tell(const TokenLock& token_lock, const OpenedStore& opened, cons
 void add_token_lock_options(Options& options, RawTokenLock& raw)
 {
   add_key_options(options, raw.keys);
-  options.text("--token", raw.token, "T", "what acquire printed (else RLOCK_TOKEN, as in a job)");
-  options.flag("-q,--quiet", raw.quiet, "do not say what became of a lock that is not ours");
+  options.text("--token", raw.token, "T", "the token that acquire printed (else RLOCK_TOKEN, which a job has)");
+  options.flag("-q,--quiet", raw.quiet, "do not print why the token does not hold the lock");
   add_server_options(options, raw.server);
 }
 
@@ -103,35 +125,13 @@ Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const st
   return TokenLock{.name = *std::move(name), .hold = *std::move(hold)};
 }
 
-// A key that is gone, or no lock any more, is asked about as a plain one: what is noted beside it is the same for all.
-Result<LockSpec> lock_spec_of(const TokenLock& token_lock, Millis ttl, const OpenedStore& opened)
-{
-  const Result<LockState> state = opened.store->inspect(token_lock.name, opened.limit());
-  if (!state && state.error().code != ErrorCode::config) {
-    return state.error();
-  }
-  return LockSpec{
-      .name = token_lock.name, .mode = state ? state->mode : Mode{Plain{}}, .ttl = ttl, .who = {}, .once = {}};
-}
-
-std::string reason_of_loss(const NotHeld& found)
-{
-  return found.forced ? "force-unlocked by " + printable(found.forced->by) : found.what;
-}
-
-RunEnd report_not_held(const TokenLock& token_lock, const std::string& what, const RawTokenLock& raw)
-{
-  log_of(raw).notice("the lock " + printable(token_lock.name.text()) + " is not ours: " + what);
-  return ended(ExitCode::no);
-}
-
 Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)
 {
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  const Fd at_the_door = announce_release(token_lock.hold);  // until we return
+  const Fd announced = announce_release(token_lock.hold);  // open until the release is over
   const Result<LockSpec> spec = lock_spec_of(token_lock, Millis{0}, *opened);
   if (!spec) {
     return spec.error();
@@ -141,10 +141,10 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
     return released.error();
   }
   if (const auto* lost = std::get_if<NotHeld>(&*released)) {
-    return report_not_held(token_lock, reason_of_loss(*lost), raw);
+    return report_not_held(token_lock, *lost, raw);
   }
   if (std::holds_alternative<Dequeued>(*released)) {
-    return report_not_held(token_lock, "it was still waited for", raw);
+    return report_not_held(token_lock, "its owner was still waiting for it", raw);
   }
   return ended(ExitCode::ok);
 }
@@ -164,13 +164,13 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const R
     return renewal.error();
   }
   if (const auto* lost = std::get_if<NotHeld>(&*renewal)) {
-    return report_not_held(token_lock, reason_of_loss(*lost), raw);
+    return report_not_held(token_lock, *lost, raw);
   }
   if (const auto& request = std::get<Renewed>(*renewal).forced) {
     log_of(raw).notice(printable(request->by) + " wants the lock " + printable(token_lock.name.text()) +
                        " (force-unlock): release it soon");
   }
-  return raw.json ? tell(token_lock, *opened, raw) : ended(ExitCode::ok);
+  return raw.json ? print_lease(token_lock, *opened, raw) : ended(ExitCode::ok);
 }
 
 }  // namespace rlock::cli

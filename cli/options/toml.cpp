@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Why rlock has a parser of its own: TOML++ reports a syntax error without the correction ("wait = 10s" becomes "Error while
+// parsing decimal integer: expected digit, saw 's'"), so the advice of these errors would need a second parser. TOML++ does
+// not keep a number as it stands in the file, and that text is the value of an option. It also adds 74 KiB of code.
 #include "cli/options/toml.h"
 
 #include "base/text.h"
@@ -228,7 +232,7 @@ class Parser {
   Result<std::string> escape()
   {
     constexpr std::string_view letters = "btnfre\"\\";
-    constexpr std::string_view meant = "\b\t\n\f\r\x1b\"\\";
+    constexpr std::string_view characters = "\b\t\n\f\r\x1b\"\\";
     drop();
     const char letter = peek();
     if (letter == 'u' || letter == 'U') {
@@ -240,7 +244,7 @@ class Parser {
                    " (in single quotes a backslash is itself)");
     }
     drop();
-    return std::string(1, meant[at]);
+    return std::string(1, characters[at]);
   }
 
   Result<std::string> code_point(std::size_t digits)

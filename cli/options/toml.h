@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of TOML as options need: `key = value` and `[table]`, comments; a value is a string in one line ("basic" or
-// 'literal'), a number, true or false, or an array of these. What else TOML has is refused, so that nothing is read as
-// something that it does not say.
+// Parses the part of TOML that options need: `key = value`, `[table]` and comments. A value is a string in one line ("basic" or
+// 'literal'), a number, true or false, or an array of these. The parser refuses the rest of TOML.
 #pragma once
 
 #include "base/result.h"
@@ -14,20 +13,20 @@
 namespace rlock::cli {
 
 struct TomlValue {
-  enum class Kind { boolean, text, array };  // a number is text, as it was written
+  enum class Kind { boolean, text, array };  // a number is text, as it stands in the file
   Kind kind;
-  std::vector<std::string> texts;  // one, unless it is an array
+  std::vector<std::string> texts;  // one element, unless it is an array
 };
 
 struct TomlEntry {
-  std::string table;  // empty: before the first
+  std::string table;  // empty: above all tables
   std::string key;
   TomlValue value;
   std::size_t line;            // from 1
-  std::size_t table_line = 0;  // where [table] stands
+  std::size_t table_line = 0;  // of [table]
 };
 
-// ErrorCode::config, "LINE: what is wrong". A key that comes twice in a table is wrong.
+// ErrorCode::config, "LINE: what is wrong", also when a table has a key twice.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 }  // namespace rlock::cli

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/wait_options.h"
 
+#include "base/duration.h"
+
 namespace rlock::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-// parse_duration knows nothing longer.
-constexpr DurationRule wait_rule{"--wait", 0ms, std::chrono::hours{10 * 366 * 24}, "10s"};
+constexpr DurationRule wait_rule{"--wait", 0ms, longest_duration, "10s"};
 
 }  // namespace
 
 void add_wait_options(Options& options, RawWaitOptions& raw)
 {
   options.flag("-n,--no-wait,--nonblock,--nb", raw.no_wait, "give up at once when the lock is busy");
-  options.text("-w,--wait,--timeout", raw.wait, "DUR", "give up after DUR; 0 is -n (wait for ever)");
+  options.text("-w,--wait,--timeout", raw.wait, "DUR", "give up after DUR; 0: the same as -n (wait for ever)");
 }
 
 Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw)
 {
   std::optional<Millis> wait;
   if (raw.wait) {
-    const Result<Millis> meant = resolve_duration(*raw.wait, wait_rule);
-    if (!meant) {
-      return meant.error();
+    const Result<Done> given = assign(resolve_duration(*raw.wait, wait_rule), wait);
+    if (!given) {
+      return given.error();
     }
-    wait = *meant;
   }
   if (raw.no_wait && wait.value_or(0ms) > 0ms) {
     return usage("--no-wait and --wait exclude each other (try -w 10s alone)");

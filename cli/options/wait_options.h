@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a busy lock is waited for.
+// How long a verb waits for a busy lock.
 #pragma once
 
 #include "cli/options/options.h"
@@ -13,7 +13,7 @@ struct RawWaitOptions {
 
 void add_wait_options(Options& options, RawWaitOptions& raw);  // -n and -w
 
-// Missing: for ever; zero: not at all.
+// Missing: for ever; zero: not at all. ErrorCode::usage: --no-wait and --wait exclude each other.
 Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw);
 
 }  // namespace rlock::cli

@@ -16,7 +16,7 @@ void wipe_passwords(std::span<char* const> argv)
       std::fill(value, value + std::strlen(value), '*');
     }
     char* const scheme_end = std::strstr(word, "://");
-    // The last '@': a password typed without percent-encoding may contain others.
+    // The last '@', because a password without percent-encoding may contain more of them.
     char* const at = scheme_end == nullptr ? nullptr : std::strrchr(scheme_end, '@');
     if (at != nullptr) {
       std::fill(scheme_end + 3, at, '*');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in columns. A character is one column wide: what East Asian fonts do is not known here.
+// Text in columns. Every character counts as one column wide, also East Asian characters.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace rlock::cli {
 
-// Characters, not bytes: UTF-8's continuation bytes take no column.
+// The number of characters, not bytes.
 std::size_t width(std::string_view text);
 
-// Exactly that many columns: filled with blanks, or cut, with … as the last character.
+// Exactly `columns` wide: filled with blanks, or cut, with … as the last character.
 std::string fitted(std::string_view text, std::size_t columns);
 
-// No more than that many.
+// At most `columns` wide.
 std::string clipped(std::string_view text, std::size_t columns);
 
 }  // namespace rlock::cli

@@ -10,27 +10,25 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view shard_variable = "RLOCK_SHARD";
-constexpr std::string_view server_variable = "RLOCK_SERVER";
-
 std::string line(std::string_view name, std::string_view value)
 {
   return "export " + std::string(name) + "=" + shell_quoted(value) + "\n";
 }
 
-// The lines of `held` for other keys: a caller that acquires a key again no longer holds it by its earlier token.
+// RLOCK_HELD without the entries of `key`: a caller that takes the key again no longer holds it by the earlier token.
 std::string held_of_others(std::string_view held, std::string_view key)
 {
   std::string others;
   for (const HeldLockLine& line : parse_held_locks(held)) {
     if (line.key != key) {
-      others += (others.empty() ? "" : "\n") + std::string(line.whole);
+      others += (others.empty() ? "" : "
+") + std::string(line.whole);
     }
   }
   return others;
 }
 
-// Whether RLOCK_SERVER means these servers already, and knows a password of one of them.
+// Whether RLOCK_SERVER already names these servers, with a password for one of them.
 bool has_password_for(const std::string& servers, const Environment& environment)
 {
   std::istringstream urls{std::string(environment.value(server_variable))};
@@ -60,16 +58,15 @@ std::string shell_quoted(std::string_view text)
 
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
 {
-  const HeldLock& ours = lock.held.front();
+  const HeldLock& taken = lock.held.front();
   const std::string_view held = environment.value(held_locks_variable);
-  const std::string others = ours.hold.is_nested() ? std::string(held) : held_of_others(held, ours.name.text());
+  const std::string others = taken.hold.is_nested() ? std::string(held) : held_of_others(held, taken.name.text());
   const auto variables = job_environment({std::string(held_locks_variable) + "=" + others}, lock);
 
   std::string lines;
-  for (const std::string_view name :
-       {std::string_view("RLOCK_KEY"), std::string_view("RLOCK_TOKEN"), fence_variable,
-        std::string_view("RLOCK_LEASE_MS"), shard_variable, server_variable, held_locks_variable}) {
-    if (name == shard_variable && !ours.shard) {
+  for (const std::string_view name : {key_variable, token_variable, fence_variable, lease_variable, shard_variable,
+                                      server_variable, held_locks_variable}) {
+    if (name == shard_variable && !taken.shard) {
       continue;
     }
     if (name == fence_variable) {

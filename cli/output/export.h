@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shell evaluates to have a lock in its environment, under the names that a job finds there.
+// The output of acquire --export: a shell that evaluates it gets the variables that a job finds in its environment.
 #pragma once
 
 #include "cli/options/environment.h"
@@ -11,12 +11,12 @@
 
 namespace rlock::cli {
 
-// "'it'\''s'": one word to every POSIX shell, byte for byte.
+// The text as one word of a POSIX shell: "'it'\''s'".
 std::string shell_quoted(std::string_view text);
 
-// A line `export NAME='value'` each, for one lock. RLOCK_HELD is the environment's and this lock, which takes the place of
-// an earlier one under its key unless it is nested in it. RLOCK_SERVER is left out where the environment has it already, with a password that we would take
-// away.
+// Lines `export NAME='value'` for one lock. RLOCK_HELD is the environment's and this lock, which replaces an earlier one under
+// its key unless it is nested in it. RLOCK_SERVER is left out where the environment's has the same servers and a password,
+// because the exported URL has none.
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment);
 
 }  // namespace rlock::cli

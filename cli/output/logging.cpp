@@ -14,7 +14,7 @@ constexpr std::array formats{Choice<LogFormat>{"text", LogFormat::text}, Choice<
 
 void add_log_format_option(Options& options, Text& raw)
 {
-  options.text("--log-format", raw, "text|json", "of the lines on stderr; json: one object a line (text)");
+  options.text("--log-format", raw, "text|json", "format of the lines on stderr; json: one object a line (text)");
 }
 
 Result<Done> use_log_format(const Text& raw, const LockName* lock)

@@ -9,8 +9,8 @@ namespace rlock::cli {
 
 void add_log_format_option(Options& options, Text& raw);
 
-// From here on all lines of this process are written like that. `lock`: what they are about, unless they say otherwise.
-// ErrorCode::usage.
+// Sets the format of all lines of this process on stderr. `lock`: the lock that the lines are about, unless a line names another;
+// nullptr: none. ErrorCode::usage: there is no such format.
 Result<Done> use_log_format(const Text& raw, const LockName* lock);
 
 }  // namespace rlock::cli

@@ -8,12 +8,12 @@
 
 namespace rlock::cli {
 
-void print(std::string_view text);  // as it is; failures are kept for finish_output
+void print(std::string_view text);  // unchanged; finish_output reports a failure
 
-// ErrorCode::os when not all of it could be written: half an answer must not look like one.
+// ErrorCode::os: not all of the output could be written. A caller must not take half an answer for a whole one.
 Result<Done> finish_output();
 
-// Whether the program that read standard output has ended, as with `rlock watch | head`. If so, what is left is dropped, and
+// Whether the reader of standard output has ended, as with `rlock watch | head`. If so, drops the output that is left, so that
 // finish_output succeeds.
 bool drop_unread_output();
 

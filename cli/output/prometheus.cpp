@@ -32,7 +32,7 @@ std::optional<std::string> fence(const LockState& state, std::int64_t)
   return state.fence == 0 ? std::nullopt : std::optional(std::to_string(state.fence));
 }
 
-// Of the holder that has had it for longest; by its own clock, which may be ahead of ours.
+// Of the oldest holder. Its time is that of its host, which may be ahead of the clock here.
 std::optional<std::string> age(const LockState& state, std::int64_t now_ms)
 {
   std::optional<std::int64_t> since;
@@ -57,19 +57,19 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"rlock_held", "Whether somebody holds the lock.",
+    {"rlock_held", "Whether the lock is held.",
      [](const LockState& state, std::int64_t) { return std::optional(std::string(state.held() ? "1" : "0")); }},
-    {"rlock_ttl_seconds", "Until the lock expires unless it is renewed; 0 when it is free.", ttl},
-    {"rlock_fence", "The last fencing number that was given out.", fence},
-    {"rlock_holders", "How many hold the lock.",
+    {"rlock_ttl_seconds", "Time until the lock expires unless it is renewed; 0 when it is free.", ttl},
+    {"rlock_fence", "The last fencing number that the server gave out.", fence},
+    {"rlock_holders", "Number of holders.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.count)); }},
-    {"rlock_limit", "How many permits there are.", limit},
-    {"rlock_waiting", "How many wait for the lock.",
+    {"rlock_limit", "Number of permits.", limit},
+    {"rlock_waiting", "Number of waiters.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},
-    {"rlock_age_seconds", "For how long the lock has been held.", age},
+    {"rlock_age_seconds", "Time since the lock was acquired.", age},
 };
 
-// A collector refuses the whole file when a byte in it is no valid UTF-8. Such bytes and control characters become U+FFFD.
+// A collector refuses a file with invalid UTF-8. Invalid bytes and control characters become U+FFFD.
 std::string label_value(std::string_view text)
 {
   std::string value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks as a textfile collector of Prometheus reads them (the text exposition format).
+// Locks in the text exposition format, for a textfile collector of Prometheus.
 #pragma once
 
 #include "lock/store.h"
@@ -10,7 +10,7 @@
 
 namespace rlock::cli {
 
-// A family after the other, each with its HELP and TYPE, all locks in each. What is not known has no sample.
+// One metric family after the other, with HELP and TYPE and a sample for each lock whose value is known.
 std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms);
 
 }  // namespace rlock::cli

@@ -23,7 +23,7 @@ void write_all(std::string_view text)
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written <= 0) {
-      return;  // a terminal that is gone sends HUP as well
+      return;  // the terminal is gone, and SIGHUP follows
     }
     text.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -36,23 +36,23 @@ bool Screen::is_there() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_
 Screen::Screen()
 {
   ::tcgetattr(STDIN_FILENO, &m_before);
-  take();
+  enter();
 }
 
-Screen::~Screen() { give_back(); }
+Screen::~Screen() { leave(); }
 
-void Screen::take() const
+void Screen::enter() const
 {
   termios quiet = m_before;
   quiet.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   quiet.c_cc[VMIN] = 0;
   quiet.c_cc[VTIME] = 0;
-  quiet.c_cc[VSUSP] = _POSIX_VDISABLE;  // a key like another: see suspend()
+  quiet.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is read as a key: see suspend()
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
   write_all(begin);
 }
 
-void Screen::give_back() const
+void Screen::leave() const
 {
   write_all(end);
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &m_before);
@@ -93,9 +93,9 @@ std::string Screen::keys() const
 
 void Screen::suspend()
 {
-  give_back();
+  leave();
   ::raise(SIGTSTP);
-  take();
+  enter();
 }
 
 }  // namespace rlock::cli

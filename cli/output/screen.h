@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A terminal as a screen: keys as they are pressed, and a page of its own, which is gone when this is.
+// A terminal as a screen: single keys, and a page of its own.
 #pragma once
 
 #include "cli/output/watch.h"
@@ -12,9 +12,9 @@
 
 namespace rlock::cli {
 
-// Between its begin and its end the terminal does not echo, and shows an alternate page without a cursor. Ctrl-C, Ctrl-\ and
-// Ctrl-Z are signals as ever. The first two must be read as data (Signals): a process that dies of one would leave
-// the terminal as it is.
+// During its life the terminal does not echo, and shows an alternate page without a cursor. The destructor restores the terminal.
+// Ctrl-C and Ctrl-\ still send signals, which the caller must block and read (Signals): a process that dies of one does not
+// restore the terminal. Ctrl-Z is a key.
 class Screen {
  public:
   static bool is_there();  // standard input and output are a terminal
@@ -25,13 +25,13 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   [[nodiscard]] Size size() const;
-  void show(const std::vector<std::string>& lines) const;  // in one write: nothing flickers
-  [[nodiscard]] std::string keys() const;                  // that were pressed; never waits
-  void suspend();                                          // as Ctrl-Z does; returns when we are continued
+  void show(const std::vector<std::string>& lines) const;  // in one write, so that nothing flickers
+  [[nodiscard]] std::string keys() const;                  // pressed since the last call; never waits
+  void suspend();  // stops the process as Ctrl-Z does; returns when it is continued
 
  private:
-  void take() const;
-  void give_back() const;
+  void enter() const;
+  void leave() const;
 
   termios m_before{};
 };

@@ -18,7 +18,7 @@ constexpr std::size_t columns = 6;
 constexpr std::size_t waiters_shown = 10;
 using Row = std::array<std::string, columns>;
 
-// Nothing for what is not known.
+// Empty when `value` is empty.
 std::string line(const char* label, const std::string& value)
 {
   char padded[16];
@@ -42,7 +42,7 @@ std::string show_ttl(const LockState& state)
 std::string show_holder(const Holder& holder, std::int64_t now_ms)
 {
   if (!holder.info) {
-    return line("holder", describe_who(holder.owner, {}) + " (another client, of which no more is known)");
+    return line("holder", describe_who(holder.owner, {}) + " (another client, of which rlock knows no more)");
   }
   const HolderInfo& info = *holder.info;
   return line("holder", describe_who(holder.owner, holder.info)) + line("running", printable(info.command)) +
@@ -74,7 +74,7 @@ std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)
   return text + line("", more > 0 ? "… and " + std::to_string(more) + " more" : "");
 }
 
-// What `rlock once` remembers.
+// The success that `rlock once` remembers.
 std::string show_once(const LockState& state)
 {
   if (!state.once) {
@@ -85,7 +85,7 @@ std::string show_once(const LockState& state)
                           " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
 }
 
-// Of several servers: who has the lock on too few of them.
+// With several servers: owners that hold the lock on too few of them.
 std::string show_partial(const LockState& state)
 {
   std::string text;
@@ -132,6 +132,7 @@ std::string aligned(const std::vector<Row>& rows)
   return text;
 }
 
+// How the lock is held; empty for a plain lock.
 std::string label_of(const LockState& state)
 {
   const auto* permits = std::get_if<Permits>(&state.mode);

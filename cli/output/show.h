@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks as operators read them. What comes from the server is made safe to print.
+// Locks as text for operators. Text from the server is made safe to print.
 #pragma once
 
 #include "lock/event_log.h"
@@ -12,22 +12,22 @@
 
 namespace rlock::cli {
 
-// "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the holder's clock is ahead of ours.
+// "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
-// A paragraph: "stock: held" and what is known of it, or "stock: free"; and the first ten who wait.
+// A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters.
 std::string show_status(const LockState& state, std::int64_t now_ms);
 
-// A table of held locks; empty when there are none.
+// A table of held locks; empty when no lock is held.
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms);
 
-// What happened, and to which lock.
+// An event, and the lock that it is about.
 struct ShownEvent {
   LockName name;
   LockEvent event;
 };
 
-// A line: when, which lock, what, and all that is known of it.
+// A line: the time, the lock, the event and its details.
 std::string show_event(const ShownEvent& shown);
 
 }  // namespace rlock::cli

@@ -18,9 +18,9 @@ constexpr std::string_view inverse = "\x1b[7m";
 constexpr std::string_view bold = "\x1b[1m";
 constexpr std::string_view red = "\x1b[31m";
 constexpr std::string_view normal = "\x1b[0m";
-constexpr std::size_t rows_for_details = 20;  // from so many on there is room for the selected lock's
+constexpr std::size_t rows_for_details =
+    20;  // a screen with fewer rows has no room for the details of the selected lock
 constexpr std::size_t bar_width = 10;
-constexpr char escape = 0x1b;
 
 struct Row {
   const LockState* state;
@@ -59,7 +59,7 @@ bool matches(const Row& row, const std::string& filter)
          row.command.find(filter) != std::string::npos;
 }
 
-// What somebody wants to see first: the oldest, the nearest end, the longest queue, the busiest.
+// The order of the rows: the oldest first, the next to expire, the longest queue, the most active.
 bool before(const Row& a, const Row& b, SortBy sort)
 {
   switch (sort) {
@@ -117,7 +117,7 @@ std::string shown_rate(double rate)
 
 using Cells = std::array<std::string, 7>;
 
-// The columns' widths add up to `columns`; the last one has what is left.
+// One line of `columns`; the last cell takes the columns that are left.
 std::string line_of(const Cells& cells, std::size_t columns)
 {
   const std::size_t spare = columns > 80 ? columns - 80 : 0;
@@ -161,8 +161,8 @@ std::string footing(const Picture& picture, const View& view, std::size_t column
   if (view.types_filter) {
     return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
   }
-  if (!picture.trouble.empty()) {
-    return std::string(red) + fitted(printable(picture.trouble), columns) + std::string(normal);
+  if (!picture.error.empty()) {
+    return std::string(red) + fitted(printable(picture.error), columns) + std::string(normal);
   }
   constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
   const std::string sorted =
@@ -184,7 +184,7 @@ std::vector<std::string> details_of(const LockState& state, const Picture& pictu
   return lines;
 }
 
-// The rows that fit, the selected one among them.
+// The rows that fit on the screen, the selected row among them.
 std::vector<std::string> table(const std::vector<Row>& rows, const View& view, std::size_t most, std::size_t columns)
 {
   std::vector<std::string> lines;
@@ -199,43 +199,6 @@ std::vector<std::string> table(const std::vector<Row>& rows, const View& view, s
 void append(std::vector<std::string>& lines, std::vector<std::string> more)
 {
   std::move(more.begin(), more.end(), std::back_inserter(lines));
-}
-
-void sort_by(View& view, SortBy sort)
-{
-  view.reversed = view.sort == sort && !view.reversed;
-  view.sort = sort;
-}
-
-void press_in_filter(View& view, char key)
-{
-  if (key == '\r' || key == '\n') {
-    view.types_filter = false;
-  } else if (key == escape) {
-    view.types_filter = false;
-    view.filter.clear();
-  } else if (key == 0x7f || key == '\b') {
-    while (!view.filter.empty() && (static_cast<unsigned char>(view.filter.back()) & 0xc0) == 0x80) {
-      view.filter.pop_back();
-    }
-    view.filter.resize(view.filter.empty() ? 0 : view.filter.size() - 1);
-  } else if (static_cast<unsigned char>(key) >= ' ') {
-    view.filter += key;
-  }
-}
-
-void press_one(View& view, char key)
-{
-  switch (key) {
-    case 'q': view.quits = true; break;
-    case 'k': sort_by(view, SortBy::key); break;
-    case 'a': sort_by(view, SortBy::age); break;
-    case 't': sort_by(view, SortBy::ttl); break;
-    case 'w': sort_by(view, SortBy::waiting); break;
-    case 'r': sort_by(view, SortBy::rate); break;
-    case '/': view.types_filter = true; break;
-    default: break;
-  }
 }
 
 }  // namespace
@@ -257,20 +220,6 @@ double Rates::per_second(const LockName& name, Instant now) const
     return 0;
   }
   return static_cast<double>(found->second.changes) / std::chrono::duration<double>(now - found->second.since).count();
-}
-
-void press(View& view, std::string_view keys)
-{
-  while (!keys.empty()) {
-    const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
-    if (is_arrow) {
-      view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
-      keys.remove_prefix(3);
-    } else {
-      view.types_filter ? press_in_filter(view, keys.front()) : press_one(view, keys.front());
-      keys.remove_prefix(1);
-    }
-  }
 }
 
 std::vector<std::string> frame(const Picture& picture, View& view, Size size)

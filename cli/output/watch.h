@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rlock watch` shows, without a terminal: what was seen, how it is looked at, and the lines that come of both.
+// What `rlock watch` shows, independent of a terminal: the locks, the view of the user, and the lines that follow from both.
 #pragma once
 
 #include "base/clock.h"
+#include "cli/output/watch_view.h"
 #include "lock/store.h"
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace rlock::cli {
 
-// How often a lock changed hands while it was watched, as far as looking now and then can tell: at least.
+// How often a lock changed hands since it was first seen. Changes between two requests count as one.
 class Rates {
  public:
   void note(const std::vector<LockState>& states, Instant now);
@@ -28,19 +29,6 @@ class Rates {
   std::map<std::string, Seen> m_seen;
 };
 
-enum class SortBy { key, age, ttl, waiting, rate };
-
-// How somebody looks at it; keys change it.
-struct View {
-  SortBy sort = SortBy::key;
-  bool reversed = false;
-  std::string filter;         // a part of the name, the holder or the command
-  bool types_filter = false;  // what is typed goes there
-  std::size_t selected = 0;   // of the rows
-  bool quits = false;
-};
-void press(View& view, std::string_view keys);
-
 struct Size {
   std::size_t rows;
   std::size_t columns;
@@ -50,13 +38,13 @@ struct Picture {
   const std::vector<LockState>& states;
   const Rates& rates;
   std::string_view server;
-  std::string_view trouble;  // the last look failed; what is shown is older. Empty: it did not
+  std::string_view error;  // why the last request failed, so that `states` are older; empty: it succeeded
   std::int64_t wall_ms;
   Instant now;
 };
 
-// Exactly `size.rows` lines, none longer than `size.columns`; keeps `view.selected` within what there is. Colours and
-// highlights are control sequences (SGR), which take no column.
+// Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colours and highlights are
+// control sequences (SGR), which take no column.
 std::vector<std::string> frame(const Picture& picture, View& view, Size size);
 
 }  // namespace rlock::cli

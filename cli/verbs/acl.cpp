@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock acl: what an administrator has to allow.
+// rlock acl: the ACL rules that an administrator must set.
 #include "cli/options/keys.h"
+#include "cli/options/output_format.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
@@ -28,13 +29,11 @@ constexpr std::array<std::string_view, 3> examples{
 
 constexpr std::array exits{
     ExitLine{"0", "the line is printed"},
-    usage_exit,
-    output_exit,
     ExitLine{"78", "a brace in the pattern would split the lock over two cluster slots"},
 };
 
-// As redis-cli and redis.conf take a word apart.
-std::string as_word(std::string_view word)
+// As one word of redis-cli and redis.conf.
+std::string quoted_word(std::string_view word)
 {
   if (word.find_first_of("\"'") == std::string_view::npos) {
     return std::string(word);
@@ -50,15 +49,15 @@ std::string rules(char kind, const std::vector<std::string>& names)
 {
   std::string text;
   for (const std::string& name : names) {
-    text += " " + as_word(kind + name);
+    text += " " + quoted_word(kind + name);
   }
   return text;
 }
 
-// Says nothing of a password: so it can be repeated for a user that has one, and a new user cannot log in before it does.
+// Sets no password: so the command may be repeated for a user that has one, and a new user cannot log in without one.
 std::string line_for(const std::string& user, const AclRules& rights)
 {
-  return "ACL SETUSER " + as_word(user) + " on resetkeys resetchannels -@all" + rules('~', rights.keys) +
+  return "ACL SETUSER " + quoted_word(user) + " on resetkeys resetchannels -@all" + rules('~', rights.keys) +
          rules('&', rights.channels) + rules('+', rights.commands);
 }
 
@@ -67,7 +66,7 @@ Result<std::string> resolve_user(const RawAcl& raw)
   const std::string user = raw.user.value_or("rlock");
   const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
   return user.empty() || blank
-             ? Result<std::string>(usage("--user: '" + printable(user) + "' is no name of a user (try --user rlock)"))
+             ? Result<std::string>(usage("--user: '" + printable(user) + "' is no user name (try --user rlock)"))
              : user;
 }
 
@@ -98,15 +97,14 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   return ended(ExitCode::ok);
 }
 
-VerbAction add_options(Options& options)
+void add_acl_options(Options& options, RawAcl& raw)
 {
-  auto raw = std::make_shared<RawAcl>();
-  options.texts("-k,--key", raw->keys.keys, "GLOB", "the locks that the user may take");
-  add_prefix_option(options, raw->keys);
-  options.text("--user", raw->user, "NAME", "who may (rlock)");
-  options.flag("--cluster", raw->cluster, "for the nodes of a cluster, of Redis 7 or later: each has users of its own");
-  options.flag("--json", raw->json, "one JSON object a line");
-  return [raw](const Call& call) { return execute(*raw, call); };
+  options.texts("-k,--key", raw.keys.keys, "GLOB", "locks that the user may take");
+  add_prefix_option(options, raw.keys);
+  options.text("--user", raw.user, "NAME", "name of the user (rlock)");
+  options.flag("--cluster", raw.cluster,
+               "add the rules for a cluster of Redis 7 or later; each node has users of its own");
+  add_json_option(options, raw.json);
 }
 
 }  // namespace
@@ -116,9 +114,10 @@ const Verb acl_verb{
     .summary = "print the ACL rules that a user of the server needs",
     .synopsis = "[OPTION...] [-k] GLOB",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = printing_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawAcl, add_acl_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -3,13 +3,13 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "cli/label.h"
-#include "cli/options/limits.h"
+#include "cli/options/label.h"
+#include "cli/options/lock_rules.h"
+#include "cli/options/sync.h"
 #include "cli/output/export.h"
 #include "cli/output/json.h"
 #include "cli/output/logging.h"
 #include "cli/output/output.h"
-#include "cli/sync.h"
 #include "cli/verbs/table.h"
 
 #include <array>
@@ -28,43 +28,43 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "taken, and its token is printed"},
-    ExitLine{"64", "usage, a bad URL in the arguments or a --pid that does not exist among it"},
-    server_exit,
-    ExitLine{"70, 71",
-             "internal error; no keeper could be started, or standard output not be "
-             "written: nothing is held"},
-    ExitLine{"75", "busy (or -E N)"},
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "the lock is taken, and its token is printed"},
+    ExitLine{"64", "usage error, such as a bad URL or a --pid that does not exist"},
+    ExitLine{"71", "no keeper could be started, or standard output could not be written; the lock is not held"},
 };
+
+constexpr std::array codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
+                           ExitCode::config};
 
 void add_keeper_options(Options& options, RawAcquire& raw)
 {
-  Options group = options.in("How long it lasts (one of --pid and --lease is needed)");
+  Options group = options.in("Duration of the lock (one of --pid and --lease is needed)");
   group.text("--pid", raw.pid, "PID",
-             "leave a keeper behind, a process that renews the lock until PID ends and releases it "
-             "then, or when the script says rlock release; with a shell, $$");
-  group.text("--ttl", raw.ttl, "DUR", "with --pid: how long the lock outlives a dead keeper (30s)");
-  group.text("--signal", raw.signal, "SIG",
-             "with --pid: what PID, and PID alone, gets when the lock is lost: at once, or a sixth of "
-             "the ttl, 5s at most, before it could be another's; it is never followed by KILL (TERM)");
-  group.text("--on-lost", raw.on_lost, "stop|warn", "with --pid: warn sends nothing; ask rlock check (stop)");
+             "start a keeper, a process that renews the lock until PID ends, and then releases it; rlock release ends "
+             "the keeper "
+             "earlier. In a shell script, PID is $$");
+  group.text("--ttl", raw.ttl, "DUR", {"with --pid: how long the lock outlives a dead keeper", default_ttl});
+  group.text(
+      "--signal", raw.signal, "SIG",
+      "with --pid: signal for the process PID alone, when the lock is lost or about to expire; no KILL follows (TERM)");
+  group.text("--on-lost", raw.on_lost, "stop|warn",
+             "with --pid: warn sends no signal; rlock check tells of the loss (stop)");
   group.text("--lease", raw.lease, "DUR",
-             "leave nobody behind: over after DUR, unless renewed; where the lock is ours already, from an "
-             "outer hold, not before that one ends, and what is then left of its ttl");
+             "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that holds the same "
+             "lock, no earlier than the job's hold");
 }
 
-Result<Millis> resolve_ttl(const RawAcquire& raw)
+Result<Millis> resolve_lease(const RawAcquire& raw)
 {
   if (raw.pid.has_value() == raw.lease.has_value()) {
-    return usage(raw.pid ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
-                         : "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)");
+    return usage(raw.pid
+                     ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
+                     : "--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
   }
   if (raw.lease) {
     return resolve_duration(*raw.lease, fixed_lease_rule);
   }
-  return raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
+  return resolve_ttl(raw.ttl);
 }
 
 Error keeper_only(std::string_view option, const char* why)
@@ -79,7 +79,7 @@ Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
       return keeper_only("--ttl", "a lease is its own ttl");
     }
     if (raw.signal || raw.on_lost) {
-      return keeper_only(raw.signal ? "--signal" : "--on-lost", "without a keeper nobody tells of a loss");
+      return keeper_only(raw.signal ? "--signal" : "--on-lost", "only a keeper tells of a loss");
     }
     return std::optional<WatchedProcess>{};
   }
@@ -89,20 +89,29 @@ Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
   }
   WatchedProcess watched{.pid = *pid};
   if (raw.signal) {
-    const std::optional<int> signal = signal_number(*raw.signal);
-    if (!signal) {
-      return usage("--signal: '" + printable(*raw.signal) + "' is not a signal (try --signal TERM)");
+    const Result<Done> given = assign(resolve_signal(*raw.signal), watched.lost_signal);
+    if (!given) {
+      return given.error();
     }
-    watched.lost_signal = *signal;
   }
   if (raw.on_lost) {
-    const Result<OnLost> on_lost = resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices);
-    if (!on_lost) {
-      return on_lost.error();
+    const Result<Done> given = assign(resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices), watched.on_lost);
+    if (!given) {
+      return given.error();
     }
-    watched.on_lost = *on_lost;
   }
   return std::optional(watched);
+}
+
+Result<Done> check_output(const RawAcquire& raw)
+{
+  if (raw.exports && raw.json) {
+    return usage("--export and --json exclude each other (try --export alone)");
+  }
+  if (raw.shards && !raw.exports && !raw.json) {
+    return usage("--shards: only --export and --json print which lock was taken (try --export)");
+  }
+  return Done{};
 }
 
 std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
@@ -117,7 +126,7 @@ std::string shown(const RawAcquire& raw, const AcquireRequest& request, const He
   return lock.hold.token() + "\n";
 }
 
-// What eval "$(rlock acquire --export ...)" would take for success if nothing was printed.
+// Makes `eval "$(rlock acquire --export ...)"` fail, which would succeed if nothing was printed.
 void print_failure(const Result<RunEnd>& end)
 {
   int code = end ? 0 : static_cast<int>(exit_code_of(end.error().code));
@@ -130,7 +139,7 @@ void print_failure(const Result<RunEnd>& end)
   }
 }
 
-Result<RunEnd> acquired(const RawAcquire& raw, const Call& call)
+Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
 {
   const Result<AcquireRequest> request = resolve_acquire(raw, call.operands, call.environment);
   const Result<Done> logging = use_log_format(raw.log_format, request ? &request->name : nullptr);
@@ -151,18 +160,11 @@ Result<RunEnd> acquired(const RawAcquire& raw, const Call& call)
 
 Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
 {
-  Result<RunEnd> end = acquired(raw, call);
+  Result<RunEnd> end = acquire_lock(raw, call);
   if (raw.exports) {
     print_failure(end);
   }
   return end;
-}
-
-VerbAction add_options(Options& options)
-{
-  auto raw = std::make_shared<RawAcquire>();
-  add_acquire_options(options, *raw);
-  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -170,16 +172,16 @@ VerbAction add_options(Options& options)
 void add_acquire_options(Options& options, RawAcquire& raw)
 {
   add_key_options(options, raw.keys);
-  add_shards_option(options, raw.shards, "--export and --json say which");
+  add_shards_option(options, raw.shards, "--export and --json print its number");
   add_mode_options(options, raw.mode);
   add_wait_options(options, raw.wait_options);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (75)");
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::busy});
   add_sync_option(options, raw.sync);
   add_label_option(options, raw.label);
   options.flag("--export", raw.exports,
-               "print export lines for eval, with the names that a job finds in its environment");
+               "print export lines for eval: the variables that a job finds in its environment");
   options.flag("--json", raw.json, "print one JSON object");
-  options.flag("-q,--quiet", raw.quiet, "say nothing on stderr but why it fails");
+  options.flag("-q,--quiet", raw.quiet, "print on stderr only why rlock fails");
   add_log_format_option(options, raw.log_format);
   add_keeper_options(options, raw);
   add_server_options(options, raw.server);
@@ -192,59 +194,21 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
   if (!name) {
     return name.error();
   }
-  const Result<Mode> mode = resolve_mode(raw.mode);
-  if (!mode) {
-    return mode.error();
-  }
-  const Result<Millis> ttl = resolve_ttl(raw);
-  if (!ttl) {
-    return ttl.error();
-  }
-  const Result<std::optional<WatchedProcess>> watched = resolve_watched(raw);
-  if (!watched) {
-    return watched.error();
-  }
-  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
-  if (!wait) {
-    return wait.error();
-  }
-  const Result<int> busy_code = resolve_number(raw.busy_code.value_or("75"), busy_code_rule);
-  if (!busy_code) {
-    return busy_code.error();
-  }
-  if (raw.exports && raw.json) {
-    return usage("--export and --json exclude each other (try --export alone)");
-  }
-  const Result<std::vector<LockName>> shards = resolve_shards(raw.shards, *name);
-  if (!shards) {
-    return shards.error();
-  }
-  if (!shards->empty() && !raw.exports && !raw.json) {
-    return usage("--shards: which lock was taken is said by --export and --json only (try --export)");
-  }
-  Result<std::string> label = resolve_label(raw.label);
-  if (!label) {
-    return label.error();
-  }
-  Result<ServerSpec> server = resolve_server(raw.server, environment);
-  if (!server) {
-    return server.error();
-  }
-  const Result<unsigned> sync = resolve_sync(raw.sync, *server);
-  if (!sync) {
-    return sync.error();
-  }
-  return AcquireRequest{.server = *std::move(server),
-                        .name = *std::move(name),
-                        .shards = *shards,
-                        .mode = *mode,
-                        .ttl = *ttl,
-                        .wait = *wait,
-                        .busy_code = *busy_code,
-                        .sync = *sync,
-                        .label = *std::move(label),
-                        .watched = *watched,
-                        .environment = environment.all()};
+  AcquireRequest request{
+      .server = {}, .name = *std::move(name), .wait = {}, .label = {}, .watched = {}, .environment = environment.all()};
+  const Result<Done> resolved = first_error({
+      assign(resolve_mode(raw.mode), request.mode),
+      assign(resolve_lease(raw), request.ttl),
+      assign(resolve_watched(raw), request.watched),
+      assign(resolve_wait_options(raw.wait_options), request.wait),
+      assign(resolve_busy_code(raw.busy_code, ExitCode::busy), request.busy_code),
+      assign(resolve_shards(raw.shards, request.name), request.shards),
+      check_output(raw),
+      assign(resolve_label(raw.label), request.label),
+      assign(resolve_server(raw.server, environment), request.server),
+      assign(resolve_sync(raw.sync, request.server), request.sync),
+  });
+  return resolved ? Result(std::move(request)) : Result<AcquireRequest>(resolved.error());
 }
 
 const Verb acquire_verb{
@@ -252,9 +216,10 @@ const Verb acquire_verb{
     .summary = "take a lock for a script and return",
     .synopsis = "[-k] KEY (--pid PID | --lease DUR) [OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawAcquire, add_acquire_options, execute>,
 };
 
 }  // namespace rlock::cli

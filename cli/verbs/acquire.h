@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock acquire: what was typed, and what it means.
+// rlock acquire: its options, and the AcquireRequest that is made of them.
 #pragma once
 
 #include "cli/options/keys.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock bench: how fast locks are on this server.
+// rlock bench: measures how fast locks are on this server.
 #include "doctor/bench.h"
+#include "base/defaults.h"
 #include "cli/options/keys.h"
+#include "cli/options/output_format.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
@@ -31,7 +33,7 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "measured"}, usage_exit, server_exit, output_exit, refused_exit, config_exit,
+    ExitLine{"0", "the measurements are printed"},
 };
 
 std::string shown(Micros time)
@@ -62,15 +64,15 @@ std::string shown(std::string_view what, const Distribution& times)
   return line.data() + bars(times);
 }
 
-void tell(const BenchResult& result, const BenchPlan& plan, bool json)
+void print_result(const BenchResult& result, const BenchPlan& plan, bool json)
 {
-  const auto tell_times = [json](std::string_view what, const Distribution& times) {
+  const auto print_times = [json](std::string_view what, const Distribution& times) {
     print(json ? distribution_json(what, times) : shown(what, times));
   };
-  tell_times("acquire", result.acquire);
-  tell_times("release", result.release);
+  print_times("acquire", result.acquire);
+  print_times("release", result.release);
   if (result.hand_over) {
-    tell_times("hand_over", *result.hand_over);
+    print_times("hand_over", *result.hand_over);
   }
   if (json) {
     print(pairs_json(result.pairs_per_second, plan.connections));
@@ -82,9 +84,9 @@ void tell(const BenchResult& result, const BenchPlan& plan, bool json)
   print(line.data());
 }
 
-Result<BenchPlan> meant(const RawBench& raw, const Environment& environment)
+Result<BenchPlan> resolve_plan(const RawBench& raw, const Environment& environment)
 {
-  const Result<Millis> time = raw.time ? resolve_duration(*raw.time, time_rule) : Millis{1000};
+  const Result<Millis> time = raw.time ? resolve_duration(*raw.time, time_rule) : default_bench_time;
   if (!time) {
     return time.error();
   }
@@ -102,10 +104,10 @@ Result<BenchPlan> meant(const RawBench& raw, const Environment& environment)
                    .time = *time};
 }
 
-// A signal ends it, but not before its locks are deleted.
+// After a signal, bench deletes its locks before it ends.
 Result<RunEnd> execute(const RawBench& raw, const Call& call)
 {
-  const Result<BenchPlan> plan = meant(raw, call.environment);
+  const Result<BenchPlan> plan = resolve_plan(raw, call.environment);
   if (!plan) {
     return plan.error();
   }
@@ -118,19 +120,18 @@ Result<RunEnd> execute(const RawBench& raw, const Call& call)
   if (!result) {
     return result.error();
   }
-  tell(*result, *plan, raw.json);
+  print_result(*result, *plan, raw.json);
   return ended(ExitCode::ok);
 }
 
-VerbAction add_options(Options& options)
+void add_bench_options(Options& options, RawBench& raw)
 {
-  auto raw = std::make_shared<RawBench>();
-  options.text("--for", raw->time, "DUR", "how long each of the three measurements takes (1s)");
-  options.text("--connections", raw->connections, "N", "how many take and release at once, each its own lock (4)");
-  add_prefix_option(options, raw->keys);
-  options.flag("--json", raw->json, "one JSON object a line");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  options.text("--for", raw.time, "DUR", {"how long each of the three measurements takes", default_bench_time});
+  options.text("--connections", raw.connections, "N",
+               "number of connections that take and release at the same time, each its own lock (4)");
+  add_prefix_option(options, raw.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.server);
 }
 
 }  // namespace
@@ -140,9 +141,10 @@ const Verb bench_verb{
     .summary = "measure how fast locks are on this server",
     .synopsis = "[OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::none,
-    .add_options = add_options,
+    .add_options = bound<RawBench, add_bench_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock check: whether a lock is still ours.
+// rlock check: asks whether a token still holds its lock.
 #include "cli/options/token_lock.h"
 #include "cli/verbs/table.h"
 
@@ -14,13 +14,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "it was ours a moment ago"},
-    ExitLine{"1", "not ours; stderr says what became of it"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "the token held the lock a moment ago"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
 };
 
 Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
@@ -32,24 +27,23 @@ Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
   return renew_token_lock(*token_lock, Millis{0}, raw, call);
 }
 
-VerbAction add_options(Options& options)
+void add_check_options(Options& options, RawTokenLock& raw)
 {
-  auto raw = std::make_shared<RawTokenLock>();
-  add_token_lock_options(options, *raw);
-  options.flag("--json", raw->json, "one JSON object a line, when it is ours");
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_token_lock_options(options, raw);
+  options.flag("--json", raw.json, "print one JSON object when the token holds the lock");
 }
 
 }  // namespace
 
 const Verb check_verb{
     .name = "check",
-    .summary = "ask whether a lock is still ours; inside a job, its own",
+    .summary = "ask whether a token, or the job around, still holds its lock",
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawTokenLock, add_check_options, execute>,
 };
 
 }  // namespace rlock::cli

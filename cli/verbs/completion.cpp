@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock completion: the script of a shell, and the answers to its questions.
+// rlock completion: prints the completion script of a shell, and the candidates that the script asks for.
 #include "cli/help/complete.h"
 #include "cli/options/options.h"
 #include "cli/output/output.h"
@@ -19,7 +19,11 @@ constexpr std::array<std::string_view, 3> examples{
     "source <(rlock completion bash)",
     "rlock completion fish >~/.config/fish/completions/rlock.fish",
 };
-constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
+constexpr std::array exits{ExitLine{"0", "printed"}};
+
+struct RawCompletion {
+  bool next = false;
+};
 
 constexpr std::array scripts{
     Choice<std::string_view>{"bash", completions::bash},
@@ -27,8 +31,9 @@ constexpr std::array scripts{
     Choice<std::string_view>{"fish", completions::fish},
 };
 
-// The kind; then a line for each candidate, as fish reads them. Names come from a server, and may be anything.
-void answer(const Completion& completion)
+// Prints the kind, then a line for each candidate, in the format of fish. Leaves out names that are not safe to print, because
+// they come from a server.
+void print_completion(const Completion& completion)
 {
   switch (completion.kind) {
     case Completion::Kind::files: print("files\n"); return;
@@ -43,10 +48,10 @@ void answer(const Completion& completion)
   }
 }
 
-Result<RunEnd> execute(bool next, const Call& call)
+Result<RunEnd> execute(const RawCompletion& raw, const Call& call)
 {
-  if (next) {
-    answer(complete(call.operands, call.environment));
+  if (raw.next) {
+    print_completion(complete(call.operands, call.environment));
     return ended(ExitCode::ok);
   }
   if (call.operands.size() != 1) {
@@ -60,12 +65,10 @@ Result<RunEnd> execute(bool next, const Call& call)
   return ended(ExitCode::ok);
 }
 
-VerbAction add_options(Options& options)
+void add_completion_options(Options& options, RawCompletion& raw)
 {
-  auto next = std::make_shared<bool>(false);
-  options.flag("--next", *next,
-               "what the scripts ask: what may come after these WORDs, of which the last is unfinished");
-  return [next](const Call& call) { return execute(*next, call); };
+  options.flag("--next", raw.next,
+               "print what may follow these WORDs, of which the last is unfinished; the scripts call rlock with it");
 }
 
 }  // namespace
@@ -75,9 +78,10 @@ const Verb completion_verb{
     .summary = "print the completion script of bash, zsh or fish",
     .synopsis = "SHELL | --next -- WORD...",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = printing_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawCompletion, add_completion_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock doctor: is this server fit to hold locks?
+// rlock doctor: checks whether a server is fit to hold locks.
 #include "base/host.h"
 #include "base/text.h"
 #include "cli/options/keys.h"
-#include "cli/options/limits.h"
+#include "cli/options/lock_rules.h"
+#include "cli/options/output_format.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
@@ -35,13 +36,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "fit; there may be warnings, and what was not permitted"},
+    ExitLine{"0", "fit; some checks may have warned, or were not permitted"},
     ExitLine{"1", "a check failed"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    ExitLine{"77", "the server does not let us in"},
-    config_exit,
 };
 
 constexpr std::string_view word_of(CheckStatus status)
@@ -58,8 +54,8 @@ std::string shown(const Finding& finding)
   return head.data() + finding.found + "\n" + (finding.advice.empty() ? "" : margin + "→ " + finding.advice + "\n");
 }
 
-// Several servers are told apart by a line of their own. No server: this host.
-void tell(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& raw, bool several)
+// Several servers get a heading each. An empty `server` means this host.
+void print_findings(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& raw, bool several)
 {
   if (several && !raw.json) {
     print((server.empty() ? "this host" : server) + "\n");
@@ -98,7 +94,7 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
                        {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
 }
 
-// A server of which nothing could be asked weighs more than one that failed a check.
+// A server that could not be asked weighs more than one that failed a check.
 ExitCode worse(ExitCode one, ExitCode other)
 {
   const auto weight = [](ExitCode code) { return code == ExitCode::ok ? 0 : code == ExitCode::no ? 1 : 2; };
@@ -107,7 +103,7 @@ ExitCode worse(ExitCode one, ExitCode other)
 
 Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
 {
-  const Result<Millis> ttl = raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Millis{30'000};
+  const Result<Millis> ttl = resolve_ttl(raw.ttl);
   if (!ttl) {
     return ttl.error();
   }
@@ -129,7 +125,7 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
       return facts.error();
     }
     const auto findings = check_server(*facts, *ttl);
-    tell(findings, facts->server, raw, several);
+    print_findings(findings, facts->server, raw, several);
     end = worse(end, facts->failure         ? exit_code_of(facts->failure->code)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
@@ -137,21 +133,19 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   }
   const auto together = check_quorum(all);
   if (!together.empty()) {
-    tell(together, server->shown(), raw, several);
+    print_findings(together, server->shown(), raw, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
-  tell(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
+  print_findings(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
   return ended(end);
 }
 
-VerbAction add_options(Options& options)
+void add_doctor_options(Options& options, RawDoctor& raw)
 {
-  auto raw = std::make_shared<RawDoctor>();
-  options.text("--ttl", raw->ttl, "DUR", "the ttl that locks are to have: what is slow is slow for that (30s)");
-  add_prefix_option(options, raw->keys);
-  options.flag("--json", raw->json, "one JSON object a line");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  options.text("--ttl", raw.ttl, "DUR", {"ttl that the locks will have; doctor compares times with it", default_ttl});
+  add_prefix_option(options, raw.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.server);
 }
 
 }  // namespace
@@ -161,9 +155,10 @@ const Verb doctor_verb{
     .summary = "check whether this server is fit to hold locks",
     .synopsis = "[OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::none,
-    .add_options = add_options,
+    .add_options = bound<RawDoctor, add_doctor_options, execute>,
 };
 
 }  // namespace rlock::cli

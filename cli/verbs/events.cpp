@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock events: what happened to a lock lately.
+// rlock events: prints what happened to locks lately.
 #include "base/log.h"
 #include "cli/options/keys.h"
+#include "cli/options/output_format.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
@@ -19,8 +20,8 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
-constexpr Millis between_looks = 500ms;
-constexpr int looks_between_searches = 10;  // for further locks, and for leases that have ended
+constexpr Millis poll_interval = 500ms;
+constexpr int polls_per_search = 10;  // a search looks for new locks, and for leases that have ended
 
 struct RawEvents {
   RawKeys keys;
@@ -36,27 +37,22 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "told, also when nothing has happened lately"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "printed, also when there are no events"},
 };
 
-// The trails of some locks, or of all, from one server.
-class Trails {
+// The event logs of some locks, or of all locks, of one server.
+class FollowedLocks {
  public:
   // The store must offer an event log.
-  explicit Trails(OpenedStore opened) : m_log(opened.store->event_log()), m_opened(std::move(opened)) {}
+  explicit FollowedLocks(OpenedStore opened) : m_event_log(opened.store->event_log()), m_opened(std::move(opened)) {}
 
-  [[nodiscard]] bool is_about_one_lock(const Error& refused) const { return m_log->is_about_one_lock(refused); }
+  [[nodiscard]] bool is_about_one_lock(const Error& refused) const { return m_event_log->is_about_one_lock(refused); }
 
-  void follow(const LockName& name) { m_trails.try_emplace(name); }
+  void follow(const LockName& name) { m_logs.try_emplace(name); }
 
   Result<Done> search(std::string_view pattern)
   {
-    const auto names = m_log->find_logs(pattern, m_opened.per_answer());
+    const auto names = m_event_log->find_logs(pattern, m_opened.per_answer());
     if (!names) {
       return names.error();
     }
@@ -66,23 +62,23 @@ class Trails {
     return Done{};
   }
 
-  // What is new, in its order.
-  Result<std::vector<ShownEvent>> news()
+  // Events that have not been read before, in the order of their times.
+  Result<std::vector<ShownEvent>> new_events()
   {
     std::vector<EventLogQuery> queries;
-    for (const auto& [name, trail] : m_trails) {
-      queries.push_back({name, trail.last});
+    for (const auto& [name, log] : m_logs) {
+      queries.push_back({name, log.last});
     }
-    const auto trails = m_log->read_logs(queries, m_opened.limit());
-    if (!trails) {
-      return trails.error();
+    const auto logs = m_event_log->read_logs(queries, m_opened.limit());
+    if (!logs) {
+      return logs.error();
     }
     std::vector<ShownEvent> events;
-    for (std::size_t i = 0; i < trails->size(); ++i) {
-      const auto& entries = (*trails)[i];
-      Trail& trail = m_trails[queries[i].name];
-      trail.last = entries.empty() ? trail.last : entries.back().text;
-      for (LockEvent& event : trail.reader.read(entries)) {
+    for (std::size_t i = 0; i < logs->size(); ++i) {
+      const auto& entries = (*logs)[i];
+      LockLog& log = m_logs[queries[i].name];
+      log.last = entries.empty() ? log.last : entries.back().text;
+      for (LockEvent& event : log.reader.read(entries)) {
         events.push_back({queries[i].name, std::move(event)});
       }
     }
@@ -92,13 +88,13 @@ class Trails {
     return events;
   }
 
-  // Those who have it by the trail, but not on the server. Their end may have been written since the trail was read: so it
-  // is read once more, before they are said to have expired.
-  Result<std::vector<ShownEvent>> news_and_expired()
+  // The same, with an `expired` event for each holder that has the lock by its event log, but not on the server. The end of such
+  // a hold may have been logged after the log was read, so the log is read again first.
+  Result<std::vector<ShownEvent>> new_and_expired_events()
   {
     std::vector<std::pair<LockName, Owner>> gone;
-    for (auto& [name, trail] : m_trails) {
-      const auto owner = trail.reader.holder();
+    for (auto& [name, log] : m_logs) {
+      const auto owner = log.reader.holder();
       const auto held = owner ? holds(name, *owner) : Result(true);
       if (!held) {
         return held.error();
@@ -107,9 +103,9 @@ class Trails {
         gone.emplace_back(name, *owner);
       }
     }
-    auto events = news();
+    auto events = new_events();
     for (auto each = gone.begin(); events && each != gone.end(); ++each) {
-      EventLogReader& reader = m_trails[each->first].reader;
+      EventLogReader& reader = m_logs[each->first].reader;
       if (reader.holder() == each->second) {
         events->push_back({each->first, reader.expired(wall_clock_ms())});
       }
@@ -117,10 +113,10 @@ class Trails {
     return events;
   }
 
-  void pause() const { m_opened.clock->sleep_until(m_opened.clock->now() + between_looks, StopToken::never()); }
+  void pause() const { m_opened.clock->sleep_until(m_opened.clock->now() + poll_interval, StopToken::never()); }
 
  private:
-  struct Trail {
+  struct LockLog {
     EventLogReader reader;
     std::string last;
   };
@@ -135,12 +131,12 @@ class Trails {
                        [&](const Holder& holder) { return holder.owner == owner; });
   }
 
-  EventLog* m_log;  // of m_opened.store
+  EventLog* m_event_log;  // of m_opened.store
   OpenedStore m_opened;
-  std::map<LockName, Trail> m_trails;
+  std::map<LockName, LockLog> m_logs;
 };
 
-Result<Done> tell(Result<std::vector<ShownEvent>> events, const RawEvents& raw)
+Result<Done> print_events(Result<std::vector<ShownEvent>> events, const RawEvents& raw)
 {
   if (!events) {
     return events.error();
@@ -151,33 +147,34 @@ Result<Done> tell(Result<std::vector<ShownEvent>> events, const RawEvents& raw)
   return finish_output();
 }
 
-// Through restarts of the server; only what cannot pass ends it.
-Result<RunEnd> follow(Trails& trails, const RawEvents& raw, const std::optional<std::string>& pattern)
+// Goes on while the server is unreachable; ends with an error that does not pass.
+Result<RunEnd> follow(FollowedLocks& logs, const RawEvents& raw, const std::optional<std::string>& pattern)
 {
-  bool is_away = false;
+  bool is_unreachable = false;
   for (int look = 1;; ++look) {
-    trails.pause();
-    const bool is_search = look % looks_between_searches == 0;
-    const auto found = is_search && pattern ? trails.search(*pattern) : Result(Done{});
-    const auto told = found ? tell(is_search ? trails.news_and_expired() : trails.news(), raw) : found;
-    if (!told && !is_passing(told.error().code)) {
-      return told.error();
+    logs.pause();
+    const bool is_search = look % polls_per_search == 0;
+    const auto found = is_search && pattern ? logs.search(*pattern) : Result(Done{});
+    const auto printed =
+        found ? print_events(is_search ? logs.new_and_expired_events() : logs.new_events(), raw) : found;
+    if (!printed && !is_passing(printed.error().code)) {
+      return printed.error();
     }
-    if (!told && !is_away) {
-      Log(Verbosity::normal).notice(told.error().text + "; trying again");
+    if (!printed && !is_unreachable) {
+      Log(Verbosity::normal).notice(printed.error().text + "; trying again");
     }
-    is_away = !told;
+    is_unreachable = !printed;
   }
 }
 
-Result<Trails> open_trails(const RawEvents& raw, const Environment& environment)
+Result<FollowedLocks> open_event_logs(const RawEvents& raw, const Environment& environment)
 {
   const Result<ServerSpec> server = resolve_server(raw.server, environment);
   if (!server) {
     return server.error();
   }
   if (server->endpoints.size() > 1) {
-    return usage("events: each server tells its own (give one -S)");
+    return usage("events: every server has events of its own (give one -S)");
   }
   Result<OpenedStore> opened = open_server(raw.server, environment);
   if (!opened) {
@@ -186,14 +183,14 @@ Result<Trails> open_trails(const RawEvents& raw, const Environment& environment)
   if (opened->store->event_log() == nullptr) {
     return not_offered(events_verb.name, opened->server);
   }
-  return Trails(*std::move(opened));
+  return FollowedLocks(*std::move(opened));
 }
 
-// Who asks for all locks meets those of others.
-Error with_a_choice(const Trails& trails, Error error)
+// For a user who may read some locks only, but asked for all.
+Error with_advice(const FollowedLocks& logs, Error error)
 {
-  if (trails.is_about_one_lock(error) && error.text.ends_with(')')) {
-    error.text.insert(error.text.size() - 1, "; with -k KEY or --prefix PREFIX no other locks are looked at");
+  if (logs.is_about_one_lock(error) && error.text.ends_with(')')) {
+    error.text.insert(error.text.size() - 1, "; -k KEY or --prefix PREFIX limits the locks that rlock reads");
   }
   return error;
 }
@@ -205,52 +202,55 @@ Result<RunEnd> execute(const RawEvents& raw, const Call& call)
   if (raw.keys.keys.empty() && call.operands.empty()) {
     pattern = resolve_pattern(raw.keys, "*");
   } else {
-    auto meant = resolve_keys(raw.keys, call.operands);
-    if (!meant) {
-      return meant.error();
+    auto given = resolve_keys(raw.keys, call.operands);
+    if (!given) {
+      return given.error();
     }
-    names = *std::move(meant);
+    names = *std::move(given);
   }
-  Result<Trails> trails = open_trails(raw, call.environment);
-  if (!trails) {
-    return trails.error();
+  Result<FollowedLocks> logs = open_event_logs(raw, call.environment);
+  if (!logs) {
+    return logs.error();
   }
   for (const LockName& name : names) {
-    trails->follow(name);
+    logs->follow(name);
   }
-  const auto found = pattern ? trails->search(*pattern) : Result(Done{});
-  const auto told = found ? tell(trails->news(), raw) : found;
-  const auto rest = told ? tell(trails->news_and_expired(), raw) : told;
+  const auto found = pattern ? logs->search(*pattern) : Result(Done{});
+  const auto printed = found ? print_events(logs->new_events(), raw) : found;
+  const auto rest = printed ? print_events(logs->new_and_expired_events(), raw) : printed;
   if (!rest) {
-    return pattern ? with_a_choice(*trails, rest.error()) : rest.error();
+    return pattern ? with_advice(*logs, rest.error()) : rest.error();
   }
-  return raw.follow ? follow(*trails, raw, pattern) : ended(ExitCode::ok);
+  return raw.follow ? follow(*logs, raw, pattern) : ended(ExitCode::ok);
 }
 
-VerbAction add_options(Options& options)
+// A reader of the pipe that ended is no error, as with `rlock events --follow | head`.
+Result<RunEnd> execute_for_reader(const RawEvents& raw, const Call& call)
 {
-  auto raw = std::make_shared<RawEvents>();
-  options.texts("-k,--key", raw->keys.keys, "KEY", "this lock, and others when given again (all)");
-  add_prefix_option(options, raw->keys);
-  options.flag("-f,--follow", raw->follow, "go on, and tell what happens");
-  options.flag("--json", raw->json, "one JSON object a line");
-  add_single_server_options(options, raw->server);
-  return [raw](const Call& call) {
-    Result<RunEnd> end = execute(*raw, call);
-    return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
-  };
+  Result<RunEnd> end = execute(raw, call);
+  return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
+}
+
+void add_events_options(Options& options, RawEvents& raw)
+{
+  options.texts("-k,--key", raw.keys.keys, "KEY", "name of a lock; may be given several times (all locks)");
+  add_prefix_option(options, raw.keys);
+  options.flag("-f,--follow", raw.follow, "keep running, and print new events");
+  add_json_option(options, raw.json);
+  add_single_server_options(options, raw.server);
 }
 
 }  // namespace
 
 const Verb events_verb{
     .name = "events",
-    .summary = "tell what happened to locks lately, to whom and by whom",
+    .summary = "print what happened to locks lately, to which holder and by whom",
     .synopsis = "[OPTION...] [[-k] KEY...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawEvents, add_events_options, execute_for_reader>,
 };
 
 }  // namespace rlock::cli

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// flock(1) with a key where the file was.
+// rlock flock: flock(1) with a key in the place of the file.
 #include "cli/verbs/flock.h"
 
+#include "base/duration.h"
 #include "cli/help/version.h"
-#include "cli/label.h"
-#include "cli/options/limits.h"
+#include "cli/options/label.h"
+#include "cli/options/lock_rules.h"
 #include "cli/options/token_lock.h"
 #include "cli/output/logging.h"
 #include "cli/output/output.h"
@@ -20,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr DurationRule wait_rule{"--timeout", 0ms, std::chrono::hours{10 * 366 * 24}, "10"};
+constexpr DurationRule wait_rule{"--timeout", 0ms, longest_duration, "10"};
 
 constexpr std::array<std::string_view, 4> examples{
     "rlock flock -n -E 0 nightly /usr/local/bin/nightly",
@@ -30,24 +31,22 @@ constexpr std::array<std::string_view, 4> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"the command's own", "it ran; 128 + n: killed by signal n"},
-    ExitLine{"1", "busy, with -n or -w (or -E N)"},
-    ExitLine{"64", "usage; what flock(1) has and a key cannot have among it"},
-    ExitLine{"69", "the command cannot be executed or was not found; the server unreachable or unfit"},
-    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
-    refused_exit,
-    config_exit,
-    ExitLine{"121", "the lock was lost or taken by force while the command ran"},
+    ExitLine{"the command's own", "the command ran; 128 + n: signal n killed it"},
+    ExitLine{"1", "the lock is busy, with -n or -w (or -E N)"},
+    ExitLine{"64", "usage error, such as an option of flock(1) that a key cannot have"},
+    ExitLine{"69", "the command cannot be executed or was not found; the server is unreachable or unfit"},
 };
+constexpr std::array codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
 
-// What is part of flock(1) and makes no sense for a key, and what does instead.
+// An option of flock(1) that makes no sense for a key, with what to do instead.
 struct UnsupportedOption {
   const char* names;
   const char* value;  // nullptr: a flag
   const char* why;
 };
 constexpr std::array unsupported{
-    UnsupportedOption{"-F,--no-fork", nullptr, "somebody has to renew the lock while the command runs (leave it out)"},
+    UnsupportedOption{"-F,--no-fork", nullptr,
+                      "rlock must stay to renew the lock while the command runs (leave it out)"},
     UnsupportedOption{"--fcntl", nullptr, "a key has one kind of lock, which -s and -x share (leave it out)"},
     UnsupportedOption{"--start", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
     UnsupportedOption{"--length", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
@@ -80,7 +79,7 @@ Error no_command(const std::string& key)
   const bool is_number = std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   if (is_number) {
     return usage("a descriptor cannot be locked: " + key +
-                 " is a key only with a command behind it (for a part of a script: rlock acquire -k KEY --pid $$)");
+                 " is a key only when a command follows (for a part of a script: rlock acquire -k KEY --pid $$)");
   }
   return usage("no command to run (try rlock flock " + printable(key) + " ./job.sh, or " + printable(key) +
                " -c 'a && b')");
@@ -113,7 +112,7 @@ Result<std::optional<Millis>> resolve_wait(const RawFlock& raw)
   return raw.no_wait ? std::optional{0ms} : std::nullopt;
 }
 
-// -u: what this job's own rflock holds is let go of before the job is over.
+// -u: a job releases the lock of its own rflock before the job is over.
 Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
 {
   const RawTokenLock raw_lock{.keys = {.keys = {call.operands.front()}, .prefix = raw.keys.prefix},
@@ -125,14 +124,14 @@ Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
   const Result<RunEnd> end = token_lock ? release_token_lock(*token_lock, raw_lock, call) : token_lock.error();
   if (call.operands.size() == 1) {
     return token_lock ? end
-                      : usage("-u: nothing is held under " + printable(call.operands.front()) +
-                              " here (inside a job of rflock's; elsewhere rlock release --token)");
+                      : usage("-u: no lock is held under " + printable(call.operands.front()) +
+                              " by this job (in a job of rflock, -u works; elsewhere use rlock release --token)");
   }
   const auto command = resolve_command(call.operands, call.environment);
   if (!command) {
     return command.error();
   }
-  // As with flock(1), where an unlocked file keeps nobody from running anything.
+  // As with flock(1), the command runs even if the lock could not be released.
   return Error{ErrorCode::unreachable, exec_command(*command, call.environment.all(), call.signals).text};
 }
 
@@ -165,31 +164,26 @@ Result<RunEnd> execute(const RawFlock& raw, const Call& call)
   return run(*request, {clock, rng, call.signals, log});
 }
 
-VerbAction add_options(Options& options)
-{
-  auto raw = std::make_shared<RawFlock>();
-  add_flock_options(options, *raw);
-  return [raw](const Call& call) { return execute(*raw, call); };
-}
-
 }  // namespace
 
 void add_flock_options(Options& options, RawFlock& raw)
 {
-  add_kind(options, "-s,--shared", raw, FlockKind::shared, "with others who share");
-  add_kind(options, "-x,-e,--exclusive", raw, FlockKind::exclusive, "alone (the default)");
+  add_kind(options, "-s,--shared", raw, FlockKind::shared, "share the lock with other -s holders");
+  add_kind(options, "-x,-e,--exclusive", raw, FlockKind::exclusive, "hold the lock alone (the default)");
   add_kind(options, "-u,--unlock", raw, FlockKind::none,
-           "let go, from within the command, of what it runs under; then run CMD, if there is one");
-  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, "give up at once when it is busy");
-  options.text("-w,--wait,--timeout", raw.wait, "SECS", "give up after SECS, 0.5 or 5m; 0 is -n (wait for ever)");
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (1)");
+           "inside the command: release the lock that the command runs under; then run CMD, if there is one");
+  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, "give up at once when the lock is busy");
+  options.text("-w,--wait,--timeout", raw.wait, "SECS",
+               "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)");
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::no});
   options.flag("-o,--close", raw.close,
-               "the lock is over with the command; else whatever the command leaves behind keeps "
-               "it, until it ends");
-  options.flag("--verbose", raw.verbose, "say on stderr what is done, and why not");
+               "release the lock when the command ends; without -o, processes that the command leaves behind keep the "
+               "lock until "
+               "they end");
+  options.flag("--verbose", raw.verbose, "print each step on stderr, and why rlock fails");
   options.flag("-V,--version", raw.wants_version, "print the version and exit");
   add_prefix_option(options, raw.keys);
-  options.text("--ttl", raw.ttl, "DUR", "how long the lock outlives a dead rlock (30s)");
+  options.text("--ttl", raw.ttl, "DUR", {"how long the lock outlives a dead rlock", default_ttl});
   add_label_option(options, raw.label);
   add_log_format_option(options, raw.log_format);
   add_server_options(options, raw.server);
@@ -208,53 +202,35 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   if (!name) {
     return name.error();
   }
-  Result<std::vector<std::string>> command = resolve_command(operands, environment);
-  if (!command) {
-    return command.error();
-  }
-  const Result<std::optional<Millis>> wait = resolve_wait(raw);
-  if (!wait) {
-    return wait.error();
-  }
-  const Result<int> busy_code = resolve_number(raw.busy_code.value_or("1"), busy_code_rule);
-  if (!busy_code) {
-    return busy_code.error();
-  }
-  const Result<Millis> ttl = raw.ttl ? resolve_duration(*raw.ttl, ttl_rule) : Result<Millis>(Millis{30'000});
-  if (!ttl) {
-    return ttl.error();
-  }
-  Result<std::string> label = resolve_label(raw.label);
-  if (!label) {
-    return label.error();
-  }
-  Result<ServerSpec> server = resolve_server(raw.server, environment);
-  if (!server) {
-    return server.error();
-  }
-  return RunRequest{.server = *std::move(server),
-                    .names = {*std::move(name)},
-                    .shards = {},
-                    .mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
-                    .ttl = *ttl,
-                    .wait = *wait,
-                    .busy_code = *busy_code,
-                    .label = *std::move(label),
-                    .compatibility = Compatibility::flock,
-                    .argv = *std::move(command),
-                    .environment = environment.all(),
-                    .leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes,
-                    .max_runtime = std::nullopt};
+  RunRequest request{.server = {},
+                     .names = {*std::move(name)},
+                     .shards = {},
+                     .mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
+                     .label = {},
+                     .compatibility = Compatibility::flock,
+                     .environment = environment.all(),
+                     .leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes,
+                     .max_runtime = std::nullopt};
+  const Result<Done> resolved = first_error({
+      assign(resolve_command(operands, environment), request.argv),
+      assign(resolve_wait(raw), request.wait),
+      assign(resolve_busy_code(raw.busy_code, ExitCode::no), request.busy_code),
+      assign(resolve_ttl(raw.ttl), request.ttl),
+      assign(resolve_label(raw.label), request.label),
+      assign(resolve_server(raw.server, environment), request.server),
+  });
+  return resolved ? Result(std::move(request)) : Result<RunRequest>(resolved.error());
 }
 
 const Verb flock_verb{
     .name = "flock",
-    .summary = "like flock(1), with a key where the file was; also called rflock",
+    .summary = "like flock(1), with a key as the file; also called rflock",
     .synopsis = "[OPTION...] KEY (CMD [ARG...] | -c|--command STRING)",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = codes,
     .operands = Operands::getopt,
-    .add_options = add_options,
+    .add_options = bound<RawFlock, add_flock_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock flock: what was typed, and what it means.
+// rlock flock: its options, and the RunRequest that is made of them.
 #pragma once
 
 #include "cli/options/keys.h"
@@ -12,7 +12,7 @@ namespace rlock::cli {
 enum class FlockKind { exclusive, shared, none };
 
 struct RawFlock {
-  RawKeys keys;  // the prefix; the key is the first operand
+  RawKeys keys;  // only the prefix; the key is the first operand
   RawServer server;
   FlockKind kind = FlockKind::exclusive;
   bool no_wait = false;
@@ -24,12 +24,12 @@ struct RawFlock {
   Text ttl;
   Text label;
   Text log_format;
-  std::string unsupported;  // an option of flock(1) that a key cannot have, and why; empty: none
+  std::string unsupported;  // an option of flock(1) that a key cannot have, and why; empty: none was given
 };
 
 void add_flock_options(Options& options, RawFlock& raw);
 
-// `operands`: KEY and what is to run. Unlike with `run`, what flock(1) takes is taken: -n with -w is -n.
+// `operands`: KEY and the command. Accepts what flock(1) accepts: -n together with -w means -n, unlike with `run`.
 Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::string>& operands,
                                  const Environment& environment);
 

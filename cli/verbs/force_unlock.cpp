@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/force_unlock.h"
 
+#include "base/defaults.h"
 #include "base/duration.h"
 #include "base/log.h"
 #include "cli/output/json.h"
@@ -25,16 +26,11 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the holder released it, its lease is over, or it was broken"},
-    ExitLine{"1", "it was free, or changed hands; nothing was done"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "the holder released the lock, its lease ended, or the lock was broken"},
+    ExitLine{"1", "the lock was free or has another holder; nothing was done"},
 };
 
-struct Line {
+struct OutcomeText {
   std::string operator()(const ReleasedByHolder& end) const { return "released by " + describe(end.holder); }
   std::string operator()(const ForceExpired& end) const
   {
@@ -48,26 +44,26 @@ struct Line {
   std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
   std::string operator()(const ForceChanged& end) const
   {
-    return "held by somebody else, " + describe(end.holder) + "; nothing was done";
+    return "held by another holder, " + describe(end.holder) + "; nothing was done";
   }
 };
 
 Error unconfirmed(const Holder& holder)
 {
   return usage("add --token " + printable(holder.owner.text()) +
-               " to take the lock from this holder, or --yes to take it from any");
+               " to take the lock from this holder, or --yes to take it from any holder");
 }
 
 // `state` is held.
-Result<Done> confirmed(const LockState& state, const ForceOptions& meant)
+Result<Done> check_confirmed(const LockState& state, const ForceOptions& options)
 {
   const Holder& holder = state.holders.front();
-  if (!meant.confirmed && state.proven) {
+  if (!options.confirmed && state.proven) {
     return unconfirmed(holder);
   }
-  if (!meant.owner && !state.proven) {
+  if (!options.owner && !state.proven) {
     return Error{ErrorCode::config,
-                 "nothing proves that " + printable(meant.name.text()) +
+                 "nothing proves that " + printable(options.name.text()) +
                      " is a lock, its value may be data of another program: it is deleted only with --token " +
                      printable(holder.owner.text())};
   }
@@ -76,7 +72,7 @@ Result<Done> confirmed(const LockState& state, const ForceOptions& meant)
 
 Result<Millis> resolve_grace(const RawForce& raw)
 {
-  Result<Millis> grace = resolve_duration(raw.grace.value_or("10s"), grace_rule);
+  Result<Millis> grace = raw.grace ? resolve_duration(*raw.grace, grace_rule) : default_force_grace;
   if (!grace || !raw.now) {
     return grace;
   }
@@ -86,49 +82,49 @@ Result<Millis> resolve_grace(const RawForce& raw)
   return Millis{0};
 }
 
-Result<RunEnd> tell(const ForceOptions& meant, const ForceEnd& end)
+Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end)
 {
-  print(meant.json ? force_json(meant.name, end) : show_force(meant.name, end));
+  print(options.json ? force_json(options.name, end) : show_force(options.name, end));
   return ended(exit_code_of_force(end));
 }
 
-void tell_revoked(const LockName& name, const ForceHeld& held)
+void print_revoked(const LockName& name, const ForceHeld& held)
 {
-  const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it ends never by itself";
+  const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it never ends by itself";
   Log(Verbosity::normal)
       .notice(printable(name.text()) + " is revoked, its holder does not answer: " + end +
               ", unless the holder releases it before (--now takes it away at once; its job may still be running)");
 }
 
-// `seen` held the lock a moment ago. Without --token it is the one that is meant: who comes after
-// it was not shown to anybody.
-Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOptions& meant, const OpenedStore& opened)
+// `seen` held the lock a moment ago. Without --token the lock is taken from `seen` only: the operator has not seen a holder
+// that comes later.
+Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOptions& options, const OpenedStore& opened)
 {
   const ForceUnlockRequest order{
-      .name = meant.name,
+      .name = options.name,
       .mode = mode,
-      .owner = meant.owner.value_or(seen.owner),
+      .owner = options.owner.value_or(seen.owner),
       .by = own_identity(),
-      .grace = meant.grace,
+      .grace = options.grace,
       .server_timeout = opened.timeout,
-      .revoked = [&meant](const ForceHeld& held) { tell_revoked(meant.name, held); },
+      .revoked = [&options](const ForceHeld& held) { print_revoked(options.name, held); },
   };
   const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, StopToken::never());
   if (!end) {
     return end.error();
   }
-  return tell(meant, *end);
+  return print_outcome(options, *end);
 }
 
-// From the one that is meant, or from each of those who hold it.
-Result<RunEnd> take(const LockState& state, const ForceOptions& meant, const OpenedStore& opened)
+// From the holder that --token names, or from each holder.
+Result<RunEnd> take(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
-  if (meant.owner) {
-    return take_from(state.holders.front(), state.mode, meant, opened);
+  if (options.owner) {
+    return take_from(state.holders.front(), state.mode, options, opened);
   }
   int worst = 0;
   for (const Holder& holder : state.holders) {
-    Result<RunEnd> end = take_from(holder, state.mode, meant, opened);
+    Result<RunEnd> end = take_from(holder, state.mode, options, opened);
     if (!end) {
       return end;
     }
@@ -137,24 +133,24 @@ Result<RunEnd> take(const LockState& state, const ForceOptions& meant, const Ope
   return RunEnd{ExitWith{worst}};
 }
 
-// All that inspect shows; of many that is not all of them.
-Result<RunEnd> take_shown(const LockState& state, const ForceOptions& meant, const OpenedStore& opened)
+// From the holders in `state`, which are not all of them when there are many.
+Result<RunEnd> take_shown(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
   if (!state.held()) {
-    return tell(meant, ForceFree{});
+    return print_outcome(options, ForceFree{});
   }
   for (const Holder& holder : state.holders) {
-    Log(Verbosity::normal).notice(printable(meant.name.text()) + " is held by " + describe(holder));
+    Log(Verbosity::normal).notice(printable(options.name.text()) + " is held by " + describe(holder));
   }
-  const Result<Done> may_take = confirmed(state, meant);
-  return may_take ? take(state, meant, opened) : Result<RunEnd>(may_take.error());
+  const Result<Done> may_take = check_confirmed(state, options);
+  return may_take ? take(state, options, opened) : Result<RunEnd>(may_take.error());
 }
 
 Result<RunEnd> execute(const RawForce& raw, const Call& call)
 {
-  const Result<ForceOptions> meant = resolve_force(raw, call.operands);
-  if (!meant) {
-    return meant.error();
+  const Result<ForceOptions> options = resolve_force(raw, call.operands);
+  if (!options) {
+    return options.error();
   }
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
@@ -164,23 +160,16 @@ Result<RunEnd> execute(const RawForce& raw, const Call& call)
     return not_offered(force_unlock_verb.name, opened->server);
   }
   for (;;) {
-    const Result<LockState> state = opened->store->inspect(meant->name, opened->limit());
+    const Result<LockState> state = opened->store->inspect(options->name, opened->limit());
     if (!state) {
       return state.error();
     }
-    Result<RunEnd> end = take_shown(*state, *meant, *opened);
-    const bool that_was_all = meant->owner || state->count <= state->holders.size();
+    Result<RunEnd> end = take_shown(*state, *options, *opened);
+    const bool that_was_all = options->owner || state->count <= state->holders.size();
     if (!end || that_was_all) {
       return end;
     }
   }
-}
-
-VerbAction add_options(Options& options)
-{
-  auto raw = std::make_shared<RawForce>();
-  add_force_options(options, *raw);
-  return [raw](const Call& call) { return execute(*raw, call); };
 }
 
 }  // namespace
@@ -188,10 +177,11 @@ VerbAction add_options(Options& options)
 void add_force_options(Options& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
-  options.text("--token", raw.token, "T", "only if this is still the holder (status shows its token)");
-  options.flag("--yes", raw.yes, "any holder, if the key is provably a lock");
-  options.text("--grace", raw.grace, "DUR", "how long it may be silent until renewals are refused (10s)");
-  options.flag("--now", raw.now, "take it away at once: its job may still be running");
+  options.text("--token", raw.token, "T", "take the lock only from this holder (status shows its token)");
+  options.flag("--yes", raw.yes, "take the lock from any holder, if the key is provably a lock");
+  options.text("--grace", raw.grace, "DUR",
+               {"how long the holder may be silent before its renewals are refused", default_force_grace});
+  options.flag("--now", raw.now, "delete the lock at once; the job of the holder may still be running");
   options.flag("--json", raw.json, "one JSON object a line");
   add_server_options(options, raw.server);
 }
@@ -220,7 +210,7 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
 
 std::string show_force(const LockName& name, const ForceEnd& end)
 {
-  return printable(name.text()) + ": " + std::visit(Line{}, end) + "\n";
+  return printable(name.text()) + ": " + std::visit(OutcomeText{}, end) + "\n";
 }
 
 ExitCode exit_code_of_force(const ForceEnd& end)
@@ -234,9 +224,10 @@ const Verb force_unlock_verb{
     .summary = "make the holder stop and release, or take the lock away",
     .synopsis = "[-k] KEY (--token T | --yes) [OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawForce, add_force_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock force-unlock: what was typed, and how its end is told.
+// rlock force-unlock: its options, and how it prints the outcome.
 #pragma once
 
 #include "base/exit_code.h"
@@ -23,8 +23,8 @@ void add_force_options(Options& options, RawForce& raw);
 
 struct ForceOptions {
   LockName name;
-  std::optional<Owner> owner;  // missing: whoever holds it
-  bool confirmed;              // else the holder is only shown
+  std::optional<Owner> owner;  // missing: any holder
+  bool confirmed;              // false: the holder is only printed
   Millis grace;
   bool json;
 };

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock forget: drop the success that once remembers.
-#include "cli/options/keys.h"
-#include "cli/options/server.h"
+// rlock forget: forgets the success that rlock once remembers.
+#include "cli/options/one_lock.h"
+#include "cli/options/output_format.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
 
-#include <array>
-
 namespace rlock::cli {
 namespace {
 
 struct RawForget {
-  RawKeys keys;
-  RawServer server;
+  RawOneLock lock;
   bool json = false;
 };
 
@@ -23,44 +20,33 @@ constexpr std::array<std::string_view, 1> examples{"rlock forget -k migrate:v42"
 constexpr std::array exits{
     ExitLine{"0", "forgotten: the next rlock once runs its command"},
     ExitLine{"1", "there was no success to forget"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
 };
 
 Result<RunEnd> execute(const RawForget& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(raw.keys, call.operands);
-  if (!name) {
-    return name.error();
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
   }
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  OnceMemory* const memory = opened->store->once_memory();
+  OnceMemory* const memory = lock->opened.store->once_memory();
   if (memory == nullptr) {
-    return not_offered(forget_verb.name, opened->server);
+    return not_offered(forget_verb.name, lock->opened.server);
   }
-  const Result<bool> forgotten = memory->forget_success(*name, opened->limit());
+  const Result<bool> forgotten = memory->forget_success(lock->name, lock->opened.limit());
   if (!forgotten) {
     return forgotten.error();
   }
   if (raw.json) {
-    print(forget_json(*name, *forgotten));
+    print(forget_json(lock->name, *forgotten));
   }
   return ended(*forgotten ? ExitCode::ok : ExitCode::no);
 }
 
-VerbAction add_options(Options& options)
+void add_forget_options(Options& options, RawForget& raw)
 {
-  auto raw = std::make_shared<RawForget>();
-  add_key_options(options, raw->keys);
-  options.flag("--json", raw->json, "one JSON object a line");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_key_options(options, raw.lock.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.lock.server);
 }
 
 }  // namespace
@@ -70,9 +56,10 @@ const Verb forget_verb{
     .summary = "forget that a command has succeeded, so that once runs it again",
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawForget, add_forget_options, execute>,
 };
 
 }  // namespace rlock::cli

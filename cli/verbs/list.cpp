@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock list: the locks that are held now.
+// rlock list: prints the locks that are held now.
 #include "cli/options/keys.h"
 #include "cli/options/output_format.h"
 #include "cli/options/server.h"
@@ -29,12 +29,7 @@ constexpr std::array<std::string_view, 2> examples{
 
 constexpr std::array exits{
     ExitLine{"0", "at least one lock is held"},
-    ExitLine{"1", "none is, and nothing is printed"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"1", "no lock is held, and nothing is printed"},
 };
 
 void print_held(const std::vector<LockState>& states, OutputFormat output_format)
@@ -54,7 +49,7 @@ void print_held(const std::vector<LockState>& states, OutputFormat output_format
 Result<RunEnd> execute(const RawList& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
-    return usage("one pattern at a time; does the shell expand it? (try rlock list 'billing:*')");
+    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
   }
   const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
   const Result<OutputFormat> output_format = resolve_output_format(raw.output_format);
@@ -79,13 +74,11 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   return ended(any_held ? ExitCode::ok : ExitCode::no);
 }
 
-VerbAction add_options(Options& options)
+void add_list_options(Options& options, RawList& raw)
 {
-  auto raw = std::make_shared<RawList>();
-  add_prefix_option(options, raw->keys);
-  add_output_format_options(options, raw->output_format);
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_prefix_option(options, raw.keys);
+  add_output_format_options(options, raw.output_format);
+  add_server_options(options, raw.server);
 }
 
 }  // namespace
@@ -95,9 +88,10 @@ const Verb list_verb{
     .summary = "list the locks that are held, all or those that match a glob",
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawList, add_list_options, execute>,
 };
 
 }  // namespace rlock::cli

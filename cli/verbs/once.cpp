@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/duration.h"
 #include "cli/verbs/run.h"
 #include "cli/verbs/table.h"
 #include "run/run.h"
@@ -10,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr DurationRule for_rule{"--for", 1ms, std::chrono::hours{10 * 366 * 24}, "1h"};
+constexpr DurationRule for_rule{"--for", 1ms, longest_duration, "1h"};
 
 constexpr std::array<std::string_view, 4> examples{
     "rlock once -k report --for 20h -- ./report.sh",
@@ -20,17 +21,8 @@ constexpr std::array<std::string_view, 4> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"the job's own", "it ran; killed by a signal: rlock dies of the same one"},
-    ExitLine{"0", "it ran well, now or within DUR before, here or elsewhere"},
-    usage_exit,
-    server_exit,
-    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
-    ExitLine{"75", "busy (or -E N)"},
-    refused_exit,
-    config_exit,
-    ExitLine{"121", "the lock was lost or taken by force while the job ran"},
-    ExitLine{"124", "stopped because its time was over (--max-runtime, a fixed --lease)"},
-    ExitLine{"126, 127", "the job cannot be executed, was not found"},
+    job_exits.front(),
+    ExitLine{"0", "the job succeeded, now or within DUR, on this host or another"},
 };
 
 struct RawOnce {
@@ -42,7 +34,7 @@ struct RawOnce {
 Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
 {
   if (!raw.within) {
-    return usage("--for is missing: for how long is a success good? (try --for 1h)");
+    return usage("--for is missing: it says how long a success counts (try --for 1h)");
   }
   const Result<Millis> within = resolve_duration(*raw.within, for_rule);
   if (!within) {
@@ -58,7 +50,7 @@ Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
   }
   if (!kind_of(request->mode).is_always_exclusive) {
     return usage(
-        "once is for one at a time: --shared, --exclusive and --permits make no sense with it (try "
+        "--shared, --exclusive and --permits make no sense with once, which runs one job at a time (try "
         "rlock run)");
   }
   request->once = *within;
@@ -66,30 +58,34 @@ Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
   return request;
 }
 
-VerbAction add_options(Options& options)
+Result<RunEnd> execute(const RawOnce& raw, const Call& call)
 {
-  auto raw = std::make_shared<RawOnce>();
-  options.text("--for", raw->within, "DUR",
-               "do not run CMD if it has succeeded under KEY within DUR; who comes while it runs "
-               "waits, and shares its "
-               "success without running it");
-  options.flag("--again", raw->again, "run CMD whether it has succeeded or not; its success is remembered anew");
-  add_key_options(options, raw->run.keys);
-  add_hidden_mode_options(options, raw->run.mode);
-  add_common_run_options(options, raw->run);
-  return [raw](const Call& call) { return execute(raw->run, call, resolve_once(*raw, call)); };
+  return run_request(raw.run, call, resolve_once(raw, call));
+}
+
+void add_once_options(Options& options, RawOnce& raw)
+{
+  options.text(
+      "--for", raw.within, "DUR",
+      "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs waits, and shares its "
+      "success");
+  options.flag("--again", raw.again, "run CMD even if it succeeded; the server remembers the new success");
+  add_key_options(options, raw.run.keys);
+  add_hidden_mode_options(options, raw.run.mode);
+  add_common_run_options(options, raw.run);
 }
 
 }  // namespace
 
 const Verb once_verb{
     .name = "once",
-    .summary = "run a command unless it has succeeded lately, here or elsewhere",
+    .summary = "run a command unless it has succeeded lately, on any host",
     .synopsis = "-k KEY --for DUR [OPTION...] [--] CMD [ARG...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = job_codes,
     .operands = Operands::command,
-    .add_options = add_options,
+    .add_options = bound<RawOnce, add_once_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock release: let go of a lock that is still ours.
+// rlock release: releases a lock by its token.
 #include "cli/options/token_lock.h"
 #include "cli/verbs/table.h"
 
@@ -14,12 +14,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "released, now or before; its keeper ends without a word"},
-    ExitLine{"1", "not ours; stderr says what became of it"},
-    usage_exit,
-    server_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "released, now or before; its keeper ends silently"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
 };
 
 Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
@@ -31,23 +27,17 @@ Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
   return release_token_lock(*token_lock, raw, call);
 }
 
-VerbAction add_options(Options& options)
-{
-  auto raw = std::make_shared<RawTokenLock>();
-  add_token_lock_options(options, *raw);
-  return [raw](const Call& call) { return execute(*raw, call); };
-}
-
 }  // namespace
 
 const Verb release_verb{
     .name = "release",
-    .summary = "let go of a lock that is still ours",
+    .summary = "release a lock by its token",
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawTokenLock, add_token_lock_options, execute>,
 };
 
 }  // namespace rlock::cli

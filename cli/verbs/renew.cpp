@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock renew: push back the expiry of a lock that is still ours.
-#include "cli/options/limits.h"
+// rlock renew: renews a lock by its token.
+#include "base/duration.h"
+#include "cli/options/lock_rules.h"
 #include "cli/options/token_lock.h"
 #include "cli/verbs/table.h"
+#include "run/environment.h"
 
 #include <array>
 
@@ -10,12 +12,9 @@ namespace rlock::cli {
 namespace {
 
 struct RawRenew {
-  RawTokenLock token_lock;
+  RawTokenLock lock;
   Text lease;
 };
-
-constexpr const char* lease_variable = "RLOCK_LEASE_MS";
-constexpr Millis usual_lease{30'000};
 
 constexpr std::array<std::string_view, 2> examples{
     "rlock renew --lease 5m",
@@ -23,13 +22,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "renewed; a lease is never made shorter"},
-    ExitLine{"1", "not ours; stderr says what became of it"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "renewed; rlock never makes a lease shorter"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
 };
 
 Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
@@ -39,17 +33,17 @@ Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment
   }
   const std::string_view inherited = environment.value(lease_variable);
   if (inherited.empty()) {
-    return usual_lease;
+    return default_ttl;
   }
   Result<Millis> lease = resolve_duration(std::string(inherited) + "ms", fixed_lease_rule);
   return lease ? std::move(lease)
                : Error{ErrorCode::config, std::string(lease_variable) + ": '" + printable(inherited) +
-                                              "' is no number of milliseconds for a lease (try --lease 5m)"};
+                                              "' is no lease in milliseconds (try --lease 5m)"};
 }
 
 Result<RunEnd> execute(const RawRenew& raw, const Call& call)
 {
-  const Result<TokenLock> token_lock = resolve_token_lock(raw.token_lock, call.operands, call.environment);
+  const Result<TokenLock> token_lock = resolve_token_lock(raw.lock, call.operands, call.environment);
   if (!token_lock) {
     return token_lock.error();
   }
@@ -57,28 +51,28 @@ Result<RunEnd> execute(const RawRenew& raw, const Call& call)
   if (!lease) {
     return lease.error();
   }
-  return renew_token_lock(*token_lock, *lease, raw.token_lock, call);
+  return renew_token_lock(*token_lock, *lease, raw.lock, call);
 }
 
-VerbAction add_options(Options& options)
+void add_renew_options(Options& options, RawRenew& raw)
 {
-  auto raw = std::make_shared<RawRenew>();
-  add_token_lock_options(options, raw->token_lock);
-  options.text("--lease", raw->lease, "DUR", "how long from now (else RLOCK_LEASE_MS, 30s)");
-  options.flag("--json", raw->token_lock.json, "one JSON object a line, when it is ours");
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_token_lock_options(options, raw.lock);
+  options.text("--lease", raw.lease, "DUR",
+               [] { return "new length of the lease, from now (else RLOCK_LEASE_MS, " + show(default_ttl) + ")"; });
+  options.flag("--json", raw.lock.json, "print one JSON object when the token holds the lock");
 }
 
 }  // namespace
 
 const Verb renew_verb{
     .name = "renew",
-    .summary = "push back the expiry of a lock that is still ours",
+    .summary = "renew a lock by its token",
     .synopsis = "[[-k] KEY] [OPTION...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawRenew, add_renew_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/run.h"
 
-#include "cli/label.h"
-#include "cli/options/limits.h"
+#include "base/duration.h"
+#include "cli/options/label.h"
+#include "cli/options/lock_rules.h"
+#include "cli/options/sync.h"
 #include "cli/output/logging.h"
-#include "cli/sync.h"
 #include "cli/verbs/table.h"
 
 #include <array>
@@ -14,13 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis some = 1ms;
-constexpr Millis any_length = std::chrono::hours{10 * 366 * 24};  // parse_duration's own limit
-
 constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
 constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
-constexpr DurationRule max_runtime_rule{"--max-runtime", some, any_length, "1h"};
-constexpr DurationRule kill_after_rule{"--kill-after", 0ms, any_length, "5s"};
+constexpr DurationRule max_runtime_rule{"--max-runtime", 1ms, longest_duration, "1h"};
+constexpr DurationRule kill_after_rule{"--kill-after", 0ms, longest_duration, "5s"};
 
 constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
                                        Choice<Leftovers>{"wait", Leftovers::wait},
@@ -34,67 +32,110 @@ constexpr std::array<std::string_view, 5> examples{
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
 };
 
-constexpr std::array exits{
-    ExitLine{"the job's own", "it ran; killed by a signal: rlock dies of the same one"},
-    usage_exit,
-    server_exit,
-    ExitLine{"70, 71", "internal error; the operating system refused (fork, memory)"},
-    ExitLine{"75", "busy (or -E N)"},
-    refused_exit,
-    config_exit,
-    ExitLine{"121", "the lock was lost or taken by force while the job ran"},
-    ExitLine{"124", "stopped because its time was over (--max-runtime, a fixed --lease)"},
-    ExitLine{"126, 127", "the job cannot be executed, was not found"},
+Result<Done> apply_lease(const std::string& value, RunRequest& request)
+{
+  request.automatic = value == "auto";
+  return request.automatic ? Result(Done{}) : assign(resolve_duration(value, lease_rule), request.ttl);
+}
+
+Result<Done> apply_ttl(const std::string& value, RunRequest& request)
+{
+  if (!request.automatic) {
+    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + show(request.ttl) +
+                 " alone)");
+  }
+  return assign(resolve_duration(value, ttl_rule), request.ttl);
+}
+
+// An option of run and once with one value that nothing else depends on. A new one is a row here and a field of RunRequest.
+struct RunOption {
+  const char* group;  // heading of help; nullptr: none
+  const char* names;
+  const char* value_name;
+  HelpText help;
+  Result<Done> (*apply)(const std::string& value, RunRequest& request);
+};
+constexpr const char* job_group = "Job";
+constexpr std::array run_options{
+    RunOption{nullptr,
+              "-E,--conflict-exit-code",
+              "N",
+              {"exit code when the lock is busy", ExitCode::busy},
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_number(value, busy_code_rule), request.busy_code);
+              }},
+    RunOption{
+        nullptr, "--lease", "auto|DUR",
+        "auto: rlock renews the lock while the job runs; DUR: rlock never renews it and stops the job before DUR is "
+        "over (auto)",
+        apply_lease},
+    RunOption{nullptr,
+              "--ttl",
+              "DUR",
+              {"with --lease auto: how long the lock outlives a dead rlock", default_ttl},
+              apply_ttl},
+    RunOption{nullptr, "--min-hold", "DUR",
+              "keep the lock for at least DUR, even if the job ends earlier; rlock itself does not wait for that (0)",
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_duration(value, min_hold_rule), request.min_hold);
+              }},
+    RunOption{nullptr, "--on-lost", "stop|warn",
+              "what rlock does when the lock is lost: stop the job, or only say so (stop)",
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_choice(value, "--on-lost", on_lost_choices), request.on_lost);
+              }},
+    RunOption{job_group, "--max-runtime", "DUR", "stop the job after DUR",
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_duration(value, max_runtime_rule), request.max_runtime);
+              }},
+    RunOption{job_group, "--signal", "SIG", "signal that asks the job to stop (TERM)",
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_signal(value), request.stop_signal);
+              }},
+    RunOption{job_group,
+              "--kill-after",
+              "DUR",
+              {"time from that signal to KILL; 0: KILL at once", default_kill_after},
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_duration(value, kill_after_rule), request.kill_after);
+              }},
+    RunOption{job_group, "--leftovers", "stop|wait|leave",
+              "what rlock does with processes that the job leaves behind: stop them, wait for them, or leave them "
+              "alone (stop)",
+              [](const std::string& value, RunRequest& request) {
+                return assign(resolve_choice(value, "--leftovers", leftovers_choices), request.leftovers);
+              }},
 };
 
-void add_lease_options(Options& options, RawRun& raw)
+void add_table_options(Options& options, RawRun& raw)
 {
-  options.text("--lease", raw.lease, "auto|DUR",
-               "auto: renewed for as long as the job runs; DUR: never renewed, the job is stopped "
-               "before it is over (auto)");
-  options.text("--ttl", raw.ttl, "DUR", "with --lease auto: how long the lock outlives a dead rlock (30s)");
-  options.text("--min-hold", raw.min_hold, "DUR",
-               "keep the lock at least DUR from when it was taken, by its ttl, not by sleeping (0)");
-  options.text("--on-lost", raw.on_lost, "stop|warn", "what a lost lock does to the job (stop)");
-  add_sync_option(options, raw.sync);
-  add_label_option(options, raw.label);
-}
-
-void add_job_options(Options& options, RawRun& raw)
-{
-  Options group = options.in("Job");
-  group.text("--max-runtime", raw.max_runtime, "DUR", "stop the job after DUR");
-  group.text("--signal", raw.signal, "SIG", "what stops the job (TERM)");
-  group.text("--kill-after", raw.kill_after, "DUR", "from that signal to KILL; 0: KILL at once (5s)");
-  group.text("--leftovers", raw.leftovers, "stop|wait|leave",
-             "what becomes of processes that the job leaves behind (stop)");
-}
-
-Result<Done> apply_waiting(const RawRun& raw, RunRequest& request)
-{
-  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
-  if (!wait) {
-    return wait.error();
+  raw.values.resize(run_options.size());
+  for (std::size_t i = 0; i < run_options.size(); ++i) {
+    const RunOption& option = run_options[i];
+    Options group = option.group == nullptr ? options : options.in(option.group);
+    group.text(option.names, raw.values[i], option.value_name, option.help);
   }
-  request.wait = *wait;
-  if (raw.busy_code) {
-    const Result<int> code = resolve_number(*raw.busy_code, busy_code_rule);
-    if (!code) {
-      return code.error();
+}
+
+Result<Done> apply_table_options(const RawRun& raw, RunRequest& request)
+{
+  for (std::size_t i = 0; i < raw.values.size(); ++i) {
+    const Result<Done> applied = raw.values[i] ? run_options[i].apply(*raw.values[i], request) : Result(Done{});
+    if (!applied) {
+      return applied;
     }
-    request.busy_code = *code;
   }
   return Done{};
+}
+
+Result<Done> apply_wait(const RawRun& raw, RunRequest& request)
+{
+  return assign(resolve_wait_options(raw.wait_options), request.wait);
 }
 
 Result<Done> apply_label(const RawRun& raw, RunRequest& request)
 {
-  Result<std::string> label = resolve_label(raw.label);
-  if (!label) {
-    return label.error();
-  }
-  request.label = *std::move(label);
-  return Done{};
+  return assign(resolve_label(raw.label), request.label);
 }
 
 Result<Done> apply_shards(const RawRun& raw, RunRequest& request)
@@ -102,102 +143,14 @@ Result<Done> apply_shards(const RawRun& raw, RunRequest& request)
   if (raw.shards && request.names.size() > 1) {
     return usage("--shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)");
   }
-  auto shards = resolve_shards(raw.shards, *request.names.begin());
-  if (!shards) {
-    return shards.error();
-  }
-  request.shards = *std::move(shards);
-  return Done{};
+  return assign(resolve_shards(raw.shards, *request.names.begin()), request.shards);
 }
 
-Result<Done> apply_mode(const RawRun& raw, RunRequest& request)
-{
-  const Result<Mode> mode = resolve_mode(raw.mode);
-  if (!mode) {
-    return mode.error();
-  }
-  request.mode = *mode;
-  return Done{};
-}
-
-Result<Done> apply_lease(const RawRun& raw, RunRequest& request)
-{
-  request.automatic = raw.lease.value_or("auto") == "auto";
-  if (!request.automatic && raw.ttl) {
-    return usage("--ttl is for --lease auto: a fixed lease is its own ttl (try --lease " + printable(*raw.lease) +
-                 " alone)");
-  }
-  const Text& typed_ttl = request.automatic ? raw.ttl : raw.lease;
-  if (typed_ttl) {
-    const Result<Millis> ttl = resolve_duration(*typed_ttl, request.automatic ? ttl_rule : lease_rule);
-    if (!ttl) {
-      return ttl.error();
-    }
-    request.ttl = *ttl;
-  }
-  if (raw.on_lost) {
-    const Result<OnLost> on_lost = resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices);
-    if (!on_lost) {
-      return on_lost.error();
-    }
-    request.on_lost = *on_lost;
-  }
-  return Done{};
-}
+Result<Done> apply_mode(const RawRun& raw, RunRequest& request) { return assign(resolve_mode(raw.mode), request.mode); }
 
 Result<Done> apply_sync(const RawRun& raw, RunRequest& request)
 {
-  const Result<unsigned> replicas = resolve_sync(raw.sync, request.server);
-  if (!replicas) {
-    return replicas.error();
-  }
-  request.sync = *replicas;
-  return Done{};
-}
-
-Result<Done> apply_times(const RawRun& raw, RunRequest& request)
-{
-  if (raw.min_hold) {
-    const Result<Millis> min_hold = resolve_duration(*raw.min_hold, min_hold_rule);
-    if (!min_hold) {
-      return min_hold.error();
-    }
-    request.min_hold = *min_hold;
-  }
-  if (raw.max_runtime) {
-    const Result<Millis> limit = resolve_duration(*raw.max_runtime, max_runtime_rule);
-    if (!limit) {
-      return limit.error();
-    }
-    request.max_runtime = *limit;
-  }
-  if (raw.kill_after) {
-    const Result<Millis> kill_after = resolve_duration(*raw.kill_after, kill_after_rule);
-    if (!kill_after) {
-      return kill_after.error();
-    }
-    request.kill_after = *kill_after;
-  }
-  return Done{};
-}
-
-Result<Done> apply_stopping(const RawRun& raw, RunRequest& request)
-{
-  if (raw.signal) {
-    const std::optional<int> signal = signal_number(*raw.signal);
-    if (!signal) {
-      return usage("--signal: '" + printable(*raw.signal) + "' is not a signal (try --signal TERM)");
-    }
-    request.stop_signal = *signal;
-  }
-  if (raw.leftovers) {
-    const Result<Leftovers> leftovers = resolve_choice(*raw.leftovers, "--leftovers", leftovers_choices);
-    if (!leftovers) {
-      return leftovers.error();
-    }
-    request.leftovers = *leftovers;
-  }
-  return Done{};
+  return assign(resolve_sync(raw.sync, request.server), request.sync);
 }
 
 Result<Verbosity> resolve_verbosity(const RawRun& raw)
@@ -211,34 +164,12 @@ Result<Verbosity> resolve_verbosity(const RawRun& raw)
   return raw.verbose ? Verbosity::verbose : Verbosity::normal;
 }
 
-VerbAction add_options(Options& options)
+Result<RunEnd> execute(const RawRun& raw, const Call& call)
 {
-  auto raw = std::make_shared<RawRun>();
-  add_run_options(options, *raw);
-  return [raw](const Call& call) { return execute(*raw, call, resolve_run(*raw, call.operands, call.environment)); };
+  return run_request(raw, call, resolve_run(raw, call.operands, call.environment));
 }
 
 }  // namespace
-
-Result<RunEnd> execute(const RawRun& raw, const Call& call, const Result<RunRequest>& request)
-{
-  const Result<Verbosity> verbosity = resolve_verbosity(raw);
-  if (!verbosity) {
-    return verbosity.error();
-  }
-  const bool is_one = request && request->names.size() == 1;
-  const Result<Done> logging = use_log_format(raw.log_format, is_one ? &*request->names.begin() : nullptr);
-  if (!logging) {
-    return logging.error();
-  }
-  if (!request) {
-    return request.error();
-  }
-  const BootClock clock;
-  SystemRng rng;
-  const Log log(*verbosity);
-  return run(*request, {clock, rng, call.signals, log});
-}
 
 void add_run_options(Options& options, RawRun& raw)
 {
@@ -251,12 +182,12 @@ void add_run_options(Options& options, RawRun& raw)
 void add_common_run_options(Options& options, RawRun& raw)
 {
   add_wait_options(options, raw.wait_options);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", "what a busy lock returns (75)");
-  add_lease_options(options, raw);
-  options.flag("-q,--quiet", raw.quiet, "say nothing but why rlock ends with a code of its own");
-  options.flag("-v,--verbose", raw.verbose, "say what is done");
+  add_table_options(options, raw);
+  add_sync_option(options, raw.sync);
+  add_label_option(options, raw.label);
+  options.flag("-q,--quiet", raw.quiet, "print only why rlock ends with an exit code of its own");
+  options.flag("-v,--verbose", raw.verbose, "print each step");
   add_log_format_option(options, raw.log_format);
-  add_job_options(options, raw);
   add_server_options(options, raw.server);
 }
 
@@ -285,14 +216,33 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto mean :
-       {apply_label, apply_waiting, apply_shards, apply_mode, apply_lease, apply_sync, apply_times, apply_stopping}) {
-    const Result<Done> meant = mean(raw, request);
-    if (!meant) {
-      return meant.error();
+  for (const auto apply : {apply_label, apply_wait, apply_shards, apply_mode, apply_table_options, apply_sync}) {
+    const Result<Done> applied = apply(raw, request);
+    if (!applied) {
+      return applied.error();
     }
   }
   return request;
+}
+
+Result<RunEnd> run_request(const RawRun& raw, const Call& call, const Result<RunRequest>& request)
+{
+  const Result<Verbosity> verbosity = resolve_verbosity(raw);
+  if (!verbosity) {
+    return verbosity.error();
+  }
+  const bool has_one_lock = request && request->names.size() == 1;
+  const Result<Done> logging = use_log_format(raw.log_format, has_one_lock ? &*request->names.begin() : nullptr);
+  if (!logging) {
+    return logging.error();
+  }
+  if (!request) {
+    return request.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(*verbosity);
+  return run(*request, {clock, rng, call.signals, log});
 }
 
 const Verb run_verb{
@@ -300,9 +250,10 @@ const Verb run_verb{
     .summary = "run a command under a lock",
     .synopsis = "-k KEY [OPTION...] [--] CMD [ARG...]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = job_exits,
+    .common_exits = job_codes,
     .operands = Operands::command,
-    .add_options = add_options,
+    .add_options = bound<RawRun, add_run_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock run: what was typed, and what it means.
+// rlock run: its options, and the RunRequest that is made of them. rlock once shares them.
 #pragma once
 
 #include "cli/options/keys.h"
@@ -16,16 +16,8 @@ struct RawRun {
   RawServer server;
   RawWaitOptions wait_options;
   RawMode mode;
-  Text busy_code;
   Text shards;
-  Text lease;
-  Text ttl;
-  Text min_hold;
-  Text max_runtime;
-  Text signal;
-  Text kill_after;
-  Text leftovers;
-  Text on_lost;
+  std::vector<Text> values;  // of the rows of the table in run.cpp, in their order
   Text label;
   Text sync;
   Text log_format;
@@ -34,12 +26,13 @@ struct RawRun {
 };
 
 void add_run_options(Options& options, RawRun& raw);
-void add_common_run_options(Options& options, RawRun& raw);  // all but the keys and the kind of lock
+void add_common_run_options(Options& options, RawRun& raw);  // without those of the keys and the kind of lock
 
+// ErrorCode::usage, ErrorCode::config: an option, a variable or the config file has a value that makes no sense.
 Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>& command,
                                const Environment& environment);
 
-// Runs it, unless it cannot be meant.
-Result<RunEnd> execute(const RawRun& raw, const Call& call, const Result<RunRequest>& request);
+// Runs the request, or returns its error after --log-format has been applied.
+Result<RunEnd> run_request(const RawRun& raw, const Call& call, const Result<RunRequest>& request);
 
 }  // namespace rlock::cli

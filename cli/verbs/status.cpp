@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock status: who holds it, since when, doing what, how long still, who waits.
+// rlock status: prints the holders of a lock, their commands and times, and the queue.
 #include "cli/options/keys.h"
 #include "cli/options/output_format.h"
 #include "cli/options/server.h"
@@ -27,13 +27,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "held, all of them; with -o prometheus whether held or free"},
-    ExitLine{"1", "free, at least one"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "all of the locks are held; with -o prometheus always"},
+    ExitLine{"1", "at least one is free"},
 };
 
 Result<RunEnd> execute(const RawStatus& raw, const Call& call)
@@ -60,7 +55,7 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
     }
     all_held = all_held && state->held();
     if (*output_format == OutputFormat::prometheus) {
-      states.push_back(*state);  // each family of them stands together
+      states.push_back(*state);  // printed together, by family
       continue;
     }
     print(*output_format == OutputFormat::json ? status_json(*state) : show_status(*state, wall_clock_ms()));
@@ -74,13 +69,11 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
   return ended(all_held || is_scraped ? ExitCode::ok : ExitCode::no);
 }
 
-VerbAction add_options(Options& options)
+void add_status_options(Options& options, RawStatus& raw)
 {
-  auto raw = std::make_shared<RawStatus>();
-  add_key_options(options, raw->keys);
-  add_output_format_options(options, raw->output_format);
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_key_options(options, raw.keys);
+  add_output_format_options(options, raw.output_format);
+  add_server_options(options, raw.server);
 }
 
 }  // namespace
@@ -90,9 +83,10 @@ const Verb status_verb{
     .summary = "show who holds a lock, doing what, and who waits for it",
     .synopsis = "[OPTION...] [-k] KEY...",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawStatus, add_status_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -2,6 +2,7 @@
 #include "cli/verbs/table.h"
 
 #include "cli/help/suggest.h"
+#include "cli/help/topics.h"
 #include "cli/options/options.h"
 
 #include <array>
@@ -15,19 +16,18 @@ constexpr std::array table{
     &events_verb, &doctor_verb, &bench_verb, &acl_verb,    &completion_verb, &version_verb, &help_verb,
 };
 
-// What other tools call it.
-struct Elsewhere {
+// A name that another tool or a user has for a verb.
+struct OtherName {
   std::string_view name;
   std::string_view advice;
 };
-constexpr std::array elsewhere{
-    Elsewhere{"unlock", " (rlock release lets go of one's own lock, rlock force-unlock takes it from its holder)"},
-    Elsewhere{"lock", " (rlock run holds it while a command runs, rlock acquire while a script does)"},
-    Elsewhere{"exec", " (try rlock run)"},
-    Elsewhere{"ls", " (did you mean 'list'?)"},
-    Elsewhere{"ps", " (did you mean 'list'?)"},
-    Elsewhere{"top", " (did you mean 'watch'?)"},
-    Elsewhere{"servers", " (try rlock help servers)"},
+constexpr std::array other_names{
+    OtherName{"unlock", " (rlock release releases a lock by its token, rlock force-unlock takes it from its holder)"},
+    OtherName{"lock", " (rlock run holds it while a command runs, rlock acquire while a script does)"},
+    OtherName{"exec", " (try rlock run)"},
+    OtherName{"ls", " (did you mean 'list'?)"},
+    OtherName{"ps", " (did you mean 'list'?)"},
+    OtherName{"top", " (did you mean 'watch'?)"},
 };
 
 }  // namespace
@@ -43,10 +43,13 @@ Result<const Verb*> find_verb(std::string_view name)
     }
     names.emplace_back(verb->name);
   }
-  for (const Elsewhere& other : elsewhere) {
+  for (const OtherName& other : other_names) {
     if (other.name == name) {
       return usage("unknown verb '" + std::string(name) + "'" + std::string(other.advice));
     }
+  }
+  if (find_topic(name) != nullptr) {
+    return usage("unknown verb '" + std::string(name) + "' (try rlock help " + std::string(name) + ")");
   }
   if (name.find('/') != std::string_view::npos) {
     return usage("unknown verb '" + shown_word(name) + "' (to run a command: rlock run -k KEY -- " + shown_word(name) +

@@ -30,7 +30,7 @@ extern const Verb help_verb;
 
 std::span<const Verb* const> all_verbs();  // in the order in which help shows them
 
-// ErrorCode::usage, with the verb that may have been meant.
+// ErrorCode::usage: there is no such verb; the error names a similar one.
 Result<const Verb*> find_verb(std::string_view name);
 
 }  // namespace rlock::cli

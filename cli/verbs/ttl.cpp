@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock ttl: bare milliseconds, for scripts.
-#include "cli/options/keys.h"
-#include "cli/options/server.h"
+// rlock ttl: prints the ttl of a lock in milliseconds, for scripts.
+#include "cli/options/one_lock.h"
+#include "cli/options/output_format.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
-
-#include <array>
 
 namespace rlock::cli {
 namespace {
 
 struct RawTtl {
-  RawKeys keys;
-  RawServer server;
+  RawOneLock lock;
   bool json = false;
 };
 
 constexpr std::array<std::string_view, 1> examples{"rlock ttl -k stock"};
 
 constexpr std::array exits{
-    ExitLine{"0", "held; -1 stands for a lock that never expires (null in JSON)"},
+    ExitLine{"0", "held; -1 means that the lock never expires (null in JSON)"},
     ExitLine{"1", "free, and 0 is printed"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
 };
 
-// As redis-cli's PTTL says it, but for the free lock.
-std::string bare(const LockState& state)
+// As PTTL of redis-cli prints it, but 0 for a free lock.
+std::string ttl_text(const LockState& state)
 {
   if (!state.held()) {
     return "0\n";
@@ -40,29 +32,23 @@ std::string bare(const LockState& state)
 
 Result<RunEnd> execute(const RawTtl& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(raw.keys, call.operands);
-  if (!name) {
-    return name.error();
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
   }
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  const Result<LockState> state = opened->store->inspect(*name, opened->limit());
+  const Result<LockState> state = lock->opened.store->inspect(lock->name, lock->opened.limit());
   if (!state) {
     return state.error();
   }
-  print(raw.json ? ttl_json(*state) : bare(*state));
+  print(raw.json ? ttl_json(*state) : ttl_text(*state));
   return ended(state->held() ? ExitCode::ok : ExitCode::no);
 }
 
-VerbAction add_options(Options& options)
+void add_ttl_options(Options& options, RawTtl& raw)
 {
-  auto raw = std::make_shared<RawTtl>();
-  add_key_options(options, raw->keys);
-  options.flag("--json", raw->json, "one JSON object a line");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_key_options(options, raw.lock.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.lock.server);
 }
 
 }  // namespace
@@ -72,9 +58,10 @@ const Verb ttl_verb{
     .summary = "print how many milliseconds a lock still has",
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawTtl, add_ttl_options, execute>,
 };
 
 }  // namespace rlock::cli

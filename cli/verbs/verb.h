@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a verb is: the one truth that parsing, help, the man page and the completions are made of.
+// What a verb is. Parsing, help, the manual pages and the completions are made of these values.
 #pragma once
 
 #include "base/exit_code.h"
@@ -7,7 +7,9 @@
 #include "cli/options/environment.h"
 #include "run/run_end.h"
 
+#include <array>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,26 +23,28 @@ namespace rlock::cli {
 
 class Options;
 
-// The words after the options.
+// The words that are not options.
 enum class Operands {
   none,
   anywhere,  // options may follow them: rlock status stock --json
-  command,   // the first one ends the options: what follows is the job's
-  getopt,    // so it does, and a long option may be shortened as long as one only is meant
+  command,   // the first one ends the options: the rest is the job's
+  getopt,    // the same, and a long option may be shortened while it stays unambiguous
 };
 
+// When a verb ends with an exit code, in the words of that verb.
 struct ExitLine {
   std::string_view code;
   std::string_view meaning;
 };
 
+// What an action gets of the command line and the process. All must outlive the call.
 struct Call {
   std::vector<std::string> operands;
   const Environment& environment;
   Signals& signals;
 };
 
-// To be called once the options are parsed. Prints on stdout; an Error is the caller's to print.
+// Runs the verb; called after the options have been parsed. Prints on stdout; the caller prints the Error.
 using VerbAction = std::function<Result<RunEnd>(const Call&)>;
 
 struct Verb {
@@ -48,17 +52,33 @@ struct Verb {
   std::string_view summary;   // one line, lower case
   std::string_view synopsis;  // what follows the name
   std::span<const std::string_view> examples;
-  std::span<const ExitLine> exits;
+  std::span<const ExitLine> own_exits;     // codes whose meaning is the verb's own; they come first, or by their number
+  std::span<const ExitCode> common_exits;  // codes with the meaning of the table in base/exit_code.h
   Operands operands;
-  // Tells the verb's options; the Act owns what they are parsed into.
+  // Adds the verb's options; the action owns the structure that they are parsed into.
   VerbAction (*add_options)(Options& options);
 };
 
-constexpr ExitLine usage_exit{"64", "usage, a bad URL in the arguments among it"};
-constexpr ExitLine server_exit{"69", "server unreachable or unfit (loading, read-only)"};
-constexpr ExitLine output_exit{"71", "standard output could not be written"};
-constexpr ExitLine refused_exit{"77", "authentication or ACL refused"};
-constexpr ExitLine config_exit{"78", "bad configuration, or the key holds no such lock"};
+// Verb::add_options of a verb whose options are parsed into a Raw.
+template <typename Raw, void (*add)(Options&, Raw&), Result<RunEnd> (*execute)(const Raw&, const Call&)>
+VerbAction bound(Options& options)
+{
+  auto raw = std::make_shared<Raw>();
+  add(options, *raw);
+  return [raw](const Call& call) { return execute(*raw, call); };
+}
+
+// Verbs that ask no server.
+inline constexpr std::array printing_codes{ExitCode::usage, ExitCode::os};
+// Verbs that ask a server.
+inline constexpr std::array asking_codes{ExitCode::usage, ExitCode::unavailable, ExitCode::os, ExitCode::refused,
+                                         ExitCode::config};
+// Verbs that run a job.
+inline constexpr std::array job_codes{ExitCode::usage,     ExitCode::unavailable,    ExitCode::internal, ExitCode::os,
+                                      ExitCode::busy,      ExitCode::refused,        ExitCode::config,   ExitCode::lost,
+                                      ExitCode::time_over, ExitCode::not_executable, ExitCode::not_found};
+inline constexpr std::array job_exits{
+    ExitLine{"the job's own", "the job ran; when a signal killed it, rlock dies of the same one"}};
 
 inline RunEnd ended(ExitCode code) { return ExitWith{static_cast<int>(code)}; }
 

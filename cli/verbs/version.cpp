@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/version.h"
-#include "cli/options/options.h"
+#include "cli/options/output_format.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
@@ -16,17 +16,19 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array<std::string_view, 1> examples{"rlock version"};
-constexpr std::array exits{ExitLine{"0", "printed"}, usage_exit, output_exit};
+constexpr std::array exits{ExitLine{"0", "printed"}};
 
-VerbAction add_options(Options& options)
+struct RawVersion {
+  bool json = false;
+};
+
+Result<RunEnd> execute(const RawVersion& raw, const Call&)
 {
-  auto json = std::make_shared<bool>(false);
-  options.flag("--json", *json, "one JSON object a line");
-  return [json](const Call&) -> Result<RunEnd> {
-    *json ? print(version_json(RLOCK_VERSION)) : print_version();
-    return ended(ExitCode::ok);
-  };
+  raw.json ? print(version_json(RLOCK_VERSION)) : print_version();
+  return ended(ExitCode::ok);
 }
+
+void add_version_options(Options& options, RawVersion& raw) { add_json_option(options, raw.json); }
 
 }  // namespace
 
@@ -37,9 +39,10 @@ const Verb version_verb{
     .summary = "print the version",
     .synopsis = "[--json]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = printing_codes,
     .operands = Operands::none,
-    .add_options = add_options,
+    .add_options = bound<RawVersion, add_version_options, execute>,
 };
 
 }  // namespace rlock::cli

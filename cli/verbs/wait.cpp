@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock wait: until the lock is free, without taking it.
+// rlock wait: waits until a lock is free, without taking it.
 #include "base/duration.h"
 #include "base/log.h"
-#include "cli/options/keys.h"
-#include "cli/options/server.h"
+#include "cli/options/one_lock.h"
 #include "cli/options/wait_options.h"
 #include "cli/verbs/table.h"
 #include "lock/wait_until_free.h"
 #include "run/waiting_line.h"
 
-#include <array>
-
 namespace rlock::cli {
 namespace {
 
 struct RawWait {
-  RawKeys keys;
-  RawServer server;
+  RawOneLock lock;
   RawWaitOptions wait_options;
   bool quiet = false;
 };
@@ -28,12 +24,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "it was free a moment ago; whoever must be alone takes it with run"},
-    usage_exit,
-    server_exit,
-    ExitLine{"75", "busy, and the time is over"},
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "the lock was free a moment ago; use rlock run to hold it while a command runs"},
+    ExitLine{"75", "the lock is busy, and the time to wait is over"},
 };
 
 RunEnd busy(const LockName& name, Millis waited, const Log& log)
@@ -42,44 +34,38 @@ RunEnd busy(const LockName& name, Millis waited, const Log& log)
   return ended(ExitCode::busy);
 }
 
-// Nothing of ours is on the server: a signal may end us as it ends any program.
+// Blocks no signals: this process has nothing on the server, so a signal may end it as it ends any program.
 Result<RunEnd> execute(const RawWait& raw, const Call& call)
 {
-  const Result<LockName> name = resolve_key(raw.keys, call.operands);
-  if (!name) {
-    return name.error();
-  }
   const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
   if (!wait) {
     return wait.error();
   }
-  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
   }
-
-  const BootClock& clock = *opened->clock;
+  const OpenedStore& opened = lock->opened;
+  const BootClock& clock = *opened.clock;
   SystemRng rng;
   const auto until = *wait ? std::optional{clock.now() + **wait} : std::nullopt;
-  const Result<WaitResult> freedom =
-      wait_until_free(*opened->store, *name, until, opened->timeout, clock, rng, StopToken::never());
-  if (!freedom) {
-    return freedom.error();
+  const Result<WaitResult> result =
+      wait_until_free(*opened.store, lock->name, until, opened.timeout, clock, rng, StopToken::never());
+  if (!result) {
+    return result.error();
   }
-  if (*freedom == WaitResult::free) {
+  if (*result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(*name, wait->value_or(Millis{0}), Log(raw.quiet ? Verbosity::quiet : Verbosity::normal));
+  return busy(lock->name, wait->value_or(Millis{0}), Log(raw.quiet ? Verbosity::quiet : Verbosity::normal));
 }
 
-VerbAction add_options(Options& options)
+void add_wait_verb_options(Options& options, RawWait& raw)
 {
-  auto raw = std::make_shared<RawWait>();
-  add_key_options(options, raw->keys);
-  add_wait_options(options, raw->wait_options);
-  options.flag("-q,--quiet", raw->quiet, "do not say that it is busy");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_key_options(options, raw.lock.keys);
+  add_wait_options(options, raw.wait_options);
+  options.flag("-q,--quiet", raw.quiet, "do not print that the lock is busy");
+  add_server_options(options, raw.lock.server);
 }
 
 }  // namespace
@@ -89,9 +75,10 @@ const Verb wait_verb{
     .summary = "wait until a lock is free, without taking it",
     .synopsis = "[OPTION...] [-k] KEY",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawWait, add_wait_verb_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock watch: the locks of a server, live.
+// rlock watch: shows the locks of a server live.
 #include "cli/output/watch.h"
 #include "base/duration.h"
 #include "base/text.h"
@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
+constexpr Millis default_interval{1000};
 constexpr char ctrl_z = 26;
 
 struct RawWatch {
@@ -41,23 +42,18 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "q was pressed, or the reader of a pipe has ended"},
-    usage_exit,
-    server_exit,
-    output_exit,
-    refused_exit,
-    config_exit,
+    ExitLine{"0", "the user pressed q, or the reader of the pipe ended"},
 };
 
-// A window that changes its size wakes whoever waits for a key.
-void be_woken_by_resizing()
+// A change of the window size then interrupts the wait for a key.
+void wake_on_resize()
 {
-  struct sigaction nothing {};
-  nothing.sa_handler = [](int) {};
-  ::sigaction(SIGWINCH, &nothing, nullptr);
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGWINCH, &action, nullptr);
 }
 
-// What is shown is what was seen last; a server that is away for a while is told, and waited for.
+// Shows the last answer of the server. While the server is unreachable, shows the error and asks again.
 class Watch {
  public:
   Watch(OpenedStore& opened, std::string pattern, std::string server, Millis interval, Signals& signals)
@@ -69,39 +65,39 @@ class Watch {
   {
   }
 
-  // The first look: a server that was never there is an error.
+  // Asks for the first time. Unlike later, an unreachable server is an error.
   Result<Done> begin()
   {
     const auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (!states) {
       return states.error();
     }
-    take(*states);
+    keep(*states);
     return Done{};
   }
 
   RunEnd die_of_signal() { return DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number}; }
 
-  RunEnd live()
+  RunEnd run_screen()
   {
     Screen screen;
-    be_woken_by_resizing();
+    wake_on_resize();
     while (!m_view.quits) {
       draw(screen);
-      switch (rest()) {
+      switch (wait_for_input()) {
         case Woken::signal: return die_of_signal();
-        case Woken::key: pressed(screen); break;
+        case Woken::key: handle_keys(screen); break;
         case Woken::neither: break;
       }
-      if (now() >= m_look_at) {
-        look();
+      if (now() >= m_next_refresh) {
+        refresh();
       }
     }
     return ExitWith{0};
   }
 
-  // Lines for a file or a pipe, until a signal comes or nobody reads them.
-  Result<RunEnd> lines(bool json)
+  // Prints lines for a file or a pipe, until a signal comes or the reader ends.
+  Result<RunEnd> print_lines(bool json)
   {
     for (;;) {
       for (const LockState& state : m_states) {
@@ -111,15 +107,15 @@ class Watch {
       if (const auto printed = finish_output(); !printed) {
         return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
       }
-      const Wake woken = m_opened.clock->sleep_until(m_look_at, m_signals.stop());
+      const Wake woken = m_opened.clock->sleep_until(m_next_refresh, m_signals.stop());
       if (woken == Wake::due) {
-        look();
+        refresh();
       }
       if (woken == Wake::stopped || m_signals.stop().requested()) {
         return die_of_signal();
       }
-      if (m_trouble) {
-        return *m_trouble;
+      if (m_error) {
+        return *m_error;
       }
     }
   }
@@ -129,24 +125,24 @@ class Watch {
 
   [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
 
-  void take(std::vector<LockState> states)
+  void keep(std::vector<LockState> states)
   {
     m_states = std::move(states);
     m_rates.note(m_states, now());
-    m_trouble.reset();
-    m_look_at = now() + m_interval;
+    m_error.reset();
+    m_next_refresh = now() + m_interval;
   }
 
-  void look()
+  void refresh()
   {
     auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
     if (states) {
-      take(*std::move(states));
+      keep(*std::move(states));
       return;
     }
     m_opened.store->forget();
-    m_trouble = states.error();
-    m_look_at = now() + m_interval;
+    m_error = states.error();
+    m_next_refresh = now() + m_interval;
   }
 
   void draw(const Screen& screen)
@@ -154,22 +150,22 @@ class Watch {
     screen.show(frame({.states = m_states,
                        .rates = m_rates,
                        .server = m_server,
-                       .trouble = m_trouble ? m_trouble->text : "",
+                       .error = m_error ? m_error->text : "",
                        .wall_ms = wall_clock_ms(),
                        .now = now()},
                       m_view, screen.size()));
   }
 
-  Woken rest()
+  Woken wait_for_input()
   {
     std::array<pollfd, 2> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
-    const Instant until = m_look_at;
+    const Instant until = m_next_refresh;
     poll_until(waits, now(), until);
     return waits[0].revents != 0 ? Woken::signal : waits[1].revents != 0 ? Woken::key : Woken::neither;
   }
 
-  void pressed(Screen& screen)
+  void handle_keys(Screen& screen)
   {
     const std::string keys = screen.keys();
     if (keys.empty()) {
@@ -190,16 +186,16 @@ class Watch {
   std::vector<LockState> m_states;
   Rates m_rates;
   View m_view;
-  std::optional<Error> m_trouble;
-  Instant m_look_at{};
+  std::optional<Error> m_error;
+  Instant m_next_refresh{};
 };
 
 Result<RunEnd> execute(const RawWatch& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
-    return usage("one pattern at a time; does the shell expand it? (try rlock watch 'billing:*')");
+    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock watch 'billing:*')");
   }
-  const auto interval = resolve_duration(raw.interval.value_or("1s"), interval_rule);
+  const auto interval = raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval;
   if (!interval) {
     return interval.error();
   }
@@ -220,17 +216,15 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (const auto begun = watch.begin(); !begun) {
     return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
   }
-  return raw.json || !Screen::is_there() ? watch.lines(raw.json) : Result<RunEnd>(watch.live());
+  return raw.json || !Screen::is_there() ? watch.print_lines(raw.json) : Result<RunEnd>(watch.run_screen());
 }
 
-VerbAction add_options(Options& options)
+void add_watch_options(Options& options, RawWatch& raw)
 {
-  auto raw = std::make_shared<RawWatch>();
-  add_prefix_option(options, raw->keys);
-  options.text("--interval", raw->interval, "DUR", "from one look at the server to the next (1s)");
-  options.flag("--json", raw->json, "one JSON object a line, each time for every lock");
-  add_server_options(options, raw->server);
-  return [raw](const Call& call) { return execute(*raw, call); };
+  add_prefix_option(options, raw.keys);
+  options.text("--interval", raw.interval, "DUR", {"time between two requests to the server", default_interval});
+  options.flag("--json", raw.json, "one JSON object a line, for every lock each time");
+  add_server_options(options, raw.server);
 }
 
 }  // namespace
@@ -240,9 +234,10 @@ const Verb watch_verb{
     .summary = "show locks, holders and queues live",
     .synopsis = "[OPTION...] [PATTERN]",
     .examples = examples,
-    .exits = exits,
+    .own_exits = exits,
+    .common_exits = asking_codes,
     .operands = Operands::anywhere,
-    .add_options = add_options,
+    .add_options = bound<RawWatch, add_watch_options, execute>,
 };
 
 }  // namespace rlock::cli

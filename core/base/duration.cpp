@@ -29,18 +29,18 @@ constexpr std::array units{Unit{"ms", 1},
                            Unit{"w", 604'800'000}};
 constexpr std::array biggest_first{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1000},
                                    Unit{"ms", 1}};
-constexpr std::int64_t ten_years_ms = 10LL * 366 * 86'400'000;
+constexpr std::int64_t longest_ms = longest_duration.count();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A number of thousandths, so that 1.5s and 0.2 are exact; at most ten_years_ms of them. nullopt: there are no digits.
+// A number of thousandths, so that 1.5s and 0.2 are exact; at most longest_ms of them. nullopt: there are no digits.
 std::optional<std::int64_t> take_thousandths(std::string_view& text)
 {
   std::int64_t value = 0;
   std::size_t used = 0;
   std::size_t digits = 0;
   for (; used < text.size() && is_digit(text[used]); ++used, ++digits) {
-    value = std::min(value * 10 + (text[used] - '0'), ten_years_ms);
+    value = std::min(value * 10 + (text[used] - '0'), longest_ms);
   }
   value *= 1000;
   if (used < text.size() && text[used] == '.') {
@@ -89,12 +89,12 @@ std::variant<Millis, DurationFlaw> read_duration(std::string_view text)
     if (__builtin_mul_overflow(*thousandths, unit->ms, &scaled)) {
       scaled = INT64_MAX;
     }
-    total = std::min(total + scaled / 1000, ten_years_ms + 1);
+    total = std::min(total + scaled / 1000, longest_ms + 1);
     if (scaled > 0 && scaled < 1000) {
       total += 1;  // 0.1ms is short, not zero: zero often means something else
     }
   }
-  return total > ten_years_ms ? std::variant<Millis, DurationFlaw>(DurationFlaw::too_long) : Millis{total};
+  return total > longest_ms ? std::variant<Millis, DurationFlaw>(DurationFlaw::too_long) : Millis{total};
 }
 
 std::optional<Millis> parse_duration(std::string_view text)

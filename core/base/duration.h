@@ -12,7 +12,9 @@
 
 namespace rlock {
 
-enum class DurationFlaw { malformed, too_long };  // too_long: over ten years
+inline constexpr Millis longest_duration = std::chrono::hours{10 * 366 * 24};  // about ten years
+
+enum class DurationFlaw { malformed, too_long };  // too_long: over longest_duration
 
 // Negative durations are malformed. Zero is a duration; the caller decides whether it is allowed.
 std::variant<Millis, DurationFlaw> read_duration(std::string_view text);

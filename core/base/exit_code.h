@@ -46,7 +46,8 @@ inline constexpr std::array exit_codes{
     ExitCodeRow{ExitCode::refused, "refused", "authentication or ACL refused"},
     ExitCodeRow{ExitCode::config, "config", "bad configuration, or the key holds no such lock"},
     ExitCodeRow{ExitCode::lost, "lost", "the lock was lost or taken by force while the job ran"},
-    ExitCodeRow{ExitCode::time_over, "time_over", "the job was stopped because its time was over"},
+    ExitCodeRow{ExitCode::time_over, "time_over",
+                "the job was stopped because its time was over (--max-runtime, a fixed --lease)"},
     ExitCodeRow{ExitCode::not_executable, "not_executable", "the job cannot be executed"},
     ExitCodeRow{ExitCode::not_found, "not_found", "the job was not found"},
 };

@@ -8,8 +8,6 @@
 namespace rlock {
 namespace {
 
-constexpr std::string_view shard_variable = "RLOCK_SHARD";
-
 bool is_assignment_of(std::string_view assignment, std::string_view name)
 {
   return assignment.size() > name.size() && assignment.starts_with(name) && assignment[name.size()] == '=';
@@ -52,10 +50,10 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
 
   unset(inherited, fence_variable);
   unset(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
-  set(inherited, "RLOCK_KEY", locks.held.front().name.text());
-  set(inherited, "RLOCK_TOKEN", locks.held.front().hold.token());
-  set(inherited, "RLOCK_LEASE_MS", std::to_string(locks.lease.count()));
-  set(inherited, "RLOCK_SERVER", locks.server);
+  set(inherited, key_variable, locks.held.front().name.text());
+  set(inherited, token_variable, locks.held.front().hold.token());
+  set(inherited, lease_variable, std::to_string(locks.lease.count()));
+  set(inherited, server_variable, locks.server);
   set(inherited, held_locks_variable, held);
   if (const auto shard = locks.held.front().shard) {
     set(inherited, shard_variable, std::to_string(*shard));

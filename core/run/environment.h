@@ -27,8 +27,13 @@ struct JobLocks {
   const std::string server;  // as ServerSpec::shown
 };
 
-// Known only after the grant, so it is set last, by Job::go.
-constexpr std::string_view fence_variable = "RLOCK_FENCE";
+// The variables about the innermost lock.
+constexpr std::string_view key_variable = "RLOCK_KEY";
+constexpr std::string_view token_variable = "RLOCK_TOKEN";
+constexpr std::string_view lease_variable = "RLOCK_LEASE_MS";
+constexpr std::string_view server_variable = "RLOCK_SERVER";
+constexpr std::string_view shard_variable = "RLOCK_SHARD";
+constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so it is set last, by Job::go
 
 // Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is a
 // shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.

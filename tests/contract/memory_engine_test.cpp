@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine that only the test program has: the verbs of rlock work on it, by its row in the table of engines.
 #include "base/log.h"
-#include "cli/dispatch.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/output/output.h"
 #include "process/signals.h"
 #include "support/memory_store.h"

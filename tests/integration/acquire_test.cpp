@@ -56,7 +56,7 @@ TEST_CASE("acquire: one lease, which nobody renews, and nothing stays behind")
 
   const Finished gone = on(server, {"check", "x", "--token", token});
   CHECK(gone.code == 1);
-  CHECK(gone.err == "rlock: the lock x is not ours: expired or deleted\n");
+  CHECK(gone.err == "rlock: the lock x is not held under this token: expired or deleted\n");
 }
 
 TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
@@ -175,7 +175,7 @@ TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
     const Finished told = on(server, {verb, "x", "--token", lost});
     CHECK(told.code == 1);
     CHECK(told.out == "");
-    CHECK(told.err.starts_with("rlock: the lock x is not ours: now held by "));
+    CHECK(told.err.starts_with("rlock: the lock x is not held under this token: now held by "));
     CHECK(on(server, {verb, "-q", "x", "--token", lost}).err == "");
   }
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{next});
@@ -208,7 +208,7 @@ TEST_CASE("check: who wants the lock is told to who has no keeper; who forced it
   CHECK(on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
   const Finished forced = on(server, {"check", "x", "--token", token});
   CHECK(forced.code == 1);
-  CHECK(forced.err.find("not ours: force-unlocked by ") != std::string::npos);
+  CHECK(forced.err.find("not held under this token: force-unlocked by ") != std::string::npos);
 }
 
 TEST_CASE("acquire, check: no server is 69; a key that holds something else is 78")

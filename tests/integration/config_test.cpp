@@ -189,7 +189,7 @@ TEST_CASE("config: a password that everybody may read is refused, and one that i
   const Config open(text, fs::perms::owner_read | fs::perms::others_read);
   const Finished refused = open.rlock({"run", "-k", "k", "--", "true"});
   CHECK(refused.code == 78);
-  CHECK(refused.err.starts_with("rlock: " + open.line(2) + "everybody may read this password (try chmod o-r "));
+  CHECK(refused.err.starts_with("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "));
   CHECK(refused.err.find("secret") == std::string::npos);
 
   Config closed(text, fs::perms::owner_read | fs::perms::group_read);

@@ -241,6 +241,6 @@ TEST_CASE("events: who may not look at a lock is told which right is missing, an
     return told.err;
   };
   CHECK(refusal({"events", "-k", "other"}).ends_with(" needs)\n"));
-  CHECK(refusal({"events"}).ends_with(" needs; with -k KEY or --prefix PREFIX no other locks are looked at)\n"));
+  CHECK(refusal({"events"}).ends_with(" needs; -k KEY or --prefix PREFIX limits the locks that rlock reads)\n"));
   CHECK(shop.run({"events", "--prefix", "app:"}).code == 0);
 }

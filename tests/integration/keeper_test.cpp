@@ -129,7 +129,7 @@ TEST_CASE("keeper: --on-lost warn says nothing; check does")
   std::ofstream(dir / "go") << "";
   CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
   CHECK(holder.out() == "ready\nfinished\n1\n");
-  CHECK(holder.err() == "rlock: the lock x is not ours: now held by somebody:1\n");
+  CHECK(holder.err() == "rlock: the lock x is not held under this token: now held by somebody:1\n");
 }
 
 TEST_CASE("keeper: a silent server is told before the lease ends, whether killed or stopped")

@@ -168,7 +168,7 @@ TEST_CASE("once: --for is needed; -n is busy")
   const Callers callers;
   const Finished without = run_rlock({"once", "-S", callers.server.url(), "-k", "k", "--", "true"});
   CHECK(without.code == 64);
-  CHECK(without.err == "rlock: --for is missing: for how long is a success good? (try --for 1h)\n");
+  CHECK(without.err == "rlock: --for is missing: it says how long a success counts (try --for 1h)\n");
   Process first = callers.call("1h", callers.gate());
   wait_until([&] { return callers.runs() == 1; }, "it runs");
   CHECK(callers.call("1h", "true", {"-n"}).wait() == Exit{75});

@@ -93,7 +93,7 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
     const char* expect;
   };
   const Row rows[] = {
-      {{}, "--pid or --lease is needed: how long shall the lock last (try --pid $$, or --lease 5m)"},
+      {{}, "--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)"},
       {{"--pid", "1", "--lease", "5m"},
        "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"},
       {{"--pid", ""}, "--pid: '' is not a number from 1 to 2147483647 (try --pid $$)"},
@@ -104,9 +104,9 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--pid", "1", "--ttl", "1ms"}, "--ttl: '1ms' is too short, at least 100ms (try --ttl 30s)"},
       {{"--lease", "5m", "--ttl", "5m"}, "--ttl is for --pid: a lease is its own ttl (try --pid $$, or leave it out)"},
       {{"--lease", "5m", "--signal", "TERM"},
-       "--signal is for --pid: without a keeper nobody tells of a loss (try --pid $$, or leave it out)"},
+       "--signal is for --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
       {{"--lease", "5m", "--on-lost", "warn"},
-       "--on-lost is for --pid: without a keeper nobody tells of a loss (try --pid $$, or leave it out)"},
+       "--on-lost is for --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
       {{"--pid", "1", "--signal", "NONE"}, "--signal: 'NONE' is not a signal (try --signal TERM)"},
       {{"--pid", "1", "--on-lost", "kill"}, "--on-lost: 'kill' is none of stop, warn"},
       {{"--pid", "1", "--export", "--json"}, "--export and --json exclude each other (try --export alone)"},

@@ -156,8 +156,8 @@ TEST_CASE("help: wait has run's patience, and says that it takes nothing")
            "\n  -w, --wait, --timeout DUR\n",
            "\n  -q, --quiet ",
            "\n  -S, --server URL; ",
-           "\n  0             it was free a moment ago",
-           "\n  75            busy, and the time is over\n",
+           "\n  0             the lock was free a moment ago",
+           "\n  75            the lock is busy, and the time to wait is over\n",
        }) {
     CHECK_MESSAGE(contains(text, part), part << " in\n" << text);
   }

@@ -119,7 +119,7 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
        ExitCode::ok},
       {ForceExpired{ours()}, R"("broken":true,"how":"expired","holder":)" + holder,
        "stock: revoked and expired; it was held by ", ExitCode::ok},
-      {ForceChanged{ours()}, R"("broken":false,"how":null,"holder":)" + holder, "stock: held by somebody else, ",
+      {ForceChanged{ours()}, R"("broken":false,"how":null,"holder":)" + holder, "stock: held by another holder, ",
        ExitCode::no},
       {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing", ExitCode::no},
   };
@@ -142,7 +142,7 @@ TEST_CASE("status: in words")
         "  fence    1732190400123456\n");
   CHECK(show_status(foreign(), noon) ==
         "java: held\n"
-        "  holder   uuid:1 (another client, of which no more is known)\n"
+        "  holder   uuid:1 (another client, of which rlock knows no more)\n"
         "  count    2\n"
         "  ttl      none: it never expires by itself\n");
   CHECK(show_status(vacant(), noon) == "free: free\n");

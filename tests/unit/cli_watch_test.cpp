@@ -40,7 +40,7 @@ std::vector<std::string> drawn(const std::vector<LockState>& states, View& view,
                                Instant now = {}, std::string_view trouble = {})
 {
   return frame(
-      {.states = states, .rates = rates, .server = "redis://db1", .trouble = trouble, .wall_ms = noon, .now = now},
+      {.states = states, .rates = rates, .server = "redis://db1", .error = trouble, .wall_ms = noon, .now = now},
       view, size);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs that take locks have in common: how long a lease may be, and how a busy one is told.
+// Options that several verbs that take locks share: what values they may have.
 #pragma once
 
+#include "base/defaults.h"
 #include "cli/options/options.h"
 #include "run/run.h"
 
@@ -9,15 +10,23 @@
 
 namespace rlock::cli {
 
-// A third of it has to be enough for a round trip, and the rest for killing the job.
+// A third of the ttl must be enough for one round trip, and the rest for killing the job.
 inline constexpr Millis shortest_ttl{100};
-// The server remembers the fencing number for 30 days; a longer lease could see it start anew.
-inline constexpr Millis longest_ttl = std::chrono::hours{30 * 24};
+inline constexpr Millis longest_ttl = fence_memory;
 
 inline constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"};
 inline constexpr DurationRule fixed_lease_rule{"--lease", shortest_ttl, longest_ttl, "5m"};
 inline constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
 
 inline constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop}, Choice<OnLost>{"warn", OnLost::warn}};
+
+// The ttl that was given, or default_ttl.
+Result<Millis> resolve_ttl(const Text& raw);
+
+// The code that was given, or `default_code`.
+Result<int> resolve_busy_code(const Text& raw, ExitCode default_code);
+
+// The number of a signal, from its name or number. ErrorCode::usage names --signal.
+Result<int> resolve_signal(std::string_view raw);
 
 }  // namespace rlock::cli

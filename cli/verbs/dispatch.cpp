@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/dispatch.h"
+#include "cli/verbs/dispatch.h"
 
 #include "base/log.h"
 #include "base/text.h"
@@ -22,60 +22,60 @@ constexpr std::string_view flock_program = "rflock";
 VerbAction add_verb_options(const Verb& verb, CLI::App& app, Options options, HelpWanted& wants_help)
 {
   app.name(std::string(verb.name));
-  app.set_help_flag();  // CLI11's own would print CLI11's own text
+  app.set_help_flag();  // removes CLI11's --help, which prints CLI11's text
   VerbAction action = verb.add_options(options);
   options.flag("-h", wants_help.brief, "show the options by name and exit");
   options.flag("--help", wants_help.whole, "show this and exit");
   return action;
 }
 
-// What was typed, in the verb's own terms. Not to be moved: what `app` fills is in it.
+// The command line of one verb. Must not be moved, because `app` writes into it.
 struct ParsedVerb {
   CLI::App app;
   HelpWanted wants_help;
   VerbAction action;
-  SplitArgv words;
+  SplitArgv split;
 };
 
-Result<Done> understand(ParsedVerb& raw, const Verb& verb, std::span<const std::string> args, const Options& options)
+Result<Done> parse_verb(ParsedVerb& parsed, const Verb& verb, std::span<const std::string> args, const Options& options)
 {
-  raw.action = add_verb_options(verb, raw.app, options, raw.wants_help);
-  Result<SplitArgv> words = split_argv(raw.app, args, verb.operands);
-  if (!words) {
-    return words.error();
+  parsed.action = add_verb_options(verb, parsed.app, options, parsed.wants_help);
+  Result<SplitArgv> split = split_argv(parsed.app, args, verb.operands);
+  if (!split) {
+    return split.error();
   }
-  raw.words = *std::move(words);
-  return parse(raw.app, raw.words);
+  parsed.split = *std::move(split);
+  return parse(parsed.app, parsed.split);
 }
 
-Result<RunEnd> execute(const ParsedVerb& raw, const Verb& verb, const Environment& environment, Signals& signals)
+Result<RunEnd> execute(const ParsedVerb& parsed, const Verb& verb, const Environment& environment, Signals& signals)
 {
-  const auto& operands = raw.words.operands;
+  const auto& operands = parsed.split.operands;
   if (verb.operands == Operands::none && !operands.empty()) {
     return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " + std::string(verb.name) +
                  " shows the usage)");
   }
-  return raw.action({operands, environment, signals});
+  return parsed.action({operands, environment, signals});
 }
 
-// The file fills what was not typed.
-Result<RunEnd> act_with(const ConfigFile& config, ParsedVerb& raw, const Verb& verb, Environment environment,
+// With the settings of the file for options that were not given.
+Result<RunEnd> act_with(const ConfigFile& config, ParsedVerb& parsed, const Verb& verb, Environment environment,
                         Signals& signals)
 {
-  const Result<std::vector<Setting>> settings = read_settings(config, raw.app);
+  const Result<std::vector<Setting>> settings = read_settings(config, parsed.app);
   if (!settings) {
     return settings.error();
   }
-  const Result<Done> parsed = parse(raw.app, argv_of(*settings, raw.app, raw.words));
-  if (!parsed) {
-    return parsed.error();
+  const Result<Done> filled = parse(parsed.app, argv_of(*settings, parsed.app, parsed.split));
+  if (!filled) {
+    return filled.error();
   }
   environment.configure(*settings);
-  Result<RunEnd> end = execute(raw, verb, environment, signals);
-  return end ? std::move(end) : blame(end.error(), *settings, raw.app, raw.words);
+  Result<RunEnd> end = execute(parsed, verb, environment, signals);
+  return end ? std::move(end) : with_source(end.error(), *settings, parsed.app, parsed.split);
 }
 
-// Who wants JSON wants it also of what is wrong with the words.
+// Before the options are parsed: so that a usage error is printed as JSON too.
 void apply_log_format_early(std::span<const std::string> args)
 {
   for (std::size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
@@ -95,45 +95,45 @@ std::optional<RunEnd> help_on(const Verb& verb, const HelpWanted& wanted)
   return ended(ExitCode::ok);
 }
 
-// With all its options. The verbs that know no server have nothing to configure.
-Result<RunEnd> call_in_full(const Verb& verb, std::span<const std::string> args,
-                            const Result<std::optional<ConfigFile>>& config, const Environment& environment,
-                            Signals& signals)
+// With all options of the verb. Only verbs that ask a server read the config file.
+Result<RunEnd> call_with_all_options(const Verb& verb, std::span<const std::string> args,
+                                     const Result<std::optional<ConfigFile>>& config, const Environment& environment,
+                                     Signals& signals)
 {
-  ParsedVerb raw;
-  const Result<Done> understood = understand(raw, verb, args, Options(raw.app));
-  if (!understood) {
+  ParsedVerb parsed;
+  const Result<Done> done = parse_verb(parsed, verb, args, Options(parsed.app));
+  if (!done) {
     apply_log_format_early(args);
-    return understood.error();
+    return done.error();
   }
-  if (const auto helped = help_on(verb, raw.wants_help)) {
+  if (const auto helped = help_on(verb, parsed.wants_help)) {
     return *helped;
   }
-  const bool is_configured = raw.app.get_option_no_throw("--server") != nullptr;
+  const bool is_configured = parsed.app.get_option_no_throw("--server") != nullptr;
   if (is_configured && !config) {
     return config.error();
   }
-  return is_configured && *config ? act_with(**config, raw, verb, environment, signals)
-                                  : execute(raw, verb, environment, signals);
+  return is_configured && *config ? act_with(**config, parsed, verb, environment, signals)
+                                  : execute(parsed, verb, environment, signals);
 }
 
-// The options that were typed are enough to understand them; all are needed to say what was wrong, for a config file, and
-// where a long one may be shortened.
+// Adds only the options that the command line can contain, which saves time. All options are needed for a usage error, a
+// config file, and a verb whose long options may be shortened.
 Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
                     Signals& signals)
 {
   const auto config = find_config(environment);
   if (config && !*config && verb.operands != Operands::getopt) {
-    ParsedVerb raw;
-    if (understand(raw, verb, args, Options(raw.app, args))) {
-      const auto helped = help_on(verb, raw.wants_help);
-      return helped ? *helped : execute(raw, verb, environment, signals);
+    ParsedVerb parsed;
+    if (parse_verb(parsed, verb, args, Options(parsed.app, args))) {
+      const auto helped = help_on(verb, parsed.wants_help);
+      return helped ? *helped : execute(parsed, verb, environment, signals);
     }
   }
-  return call_in_full(verb, args, config, environment, signals);
+  return call_with_all_options(verb, args, config, environment, signals);
 }
 
-// --help and --version are verbs too, to those who do not know ours yet.
+// `rlock --help` and `rlock --version` mean the verbs.
 std::string_view verb_name(std::string_view first)
 {
   if (first == "-h" || first == "--help") {
@@ -149,8 +149,8 @@ std::string_view verb_name(std::string_view first)
 
 std::string_view program_of(std::span<const std::string> words)
 {
-  const std::string_view raw = words.empty() ? std::string_view{} : std::string_view(words.front());
-  return raw.substr(raw.rfind('/') + 1) == flock_program ? flock_program : "rlock";
+  const std::string_view path = words.empty() ? std::string_view{} : std::string_view(words.front());
+  return path.substr(path.rfind('/') + 1) == flock_program ? flock_program : "rlock";
 }
 
 std::vector<std::string> args_of(std::span<const std::string> words)
@@ -173,7 +173,7 @@ VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_h
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals)
 {
   if (args.empty()) {
-    return usage("say what to do: rlock run -k KEY -- CMD (rlock help tells more)");
+    return usage("say what to do: rlock run -k KEY -- CMD (rlock help shows the verbs)");
   }
   const std::string_view name = verb_name(args.front());
   if (name.starts_with('-')) {

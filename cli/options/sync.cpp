@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sync.h"
-
-#include "cli/options/limits.h"
+#include "cli/options/sync.h"
 
 namespace rlock::cli {
 namespace {
@@ -13,8 +11,8 @@ constexpr NumberRule sync_rule{"--sync", 0, 1000, "1"};
 void add_sync_option(Options& options, Text& raw)
 {
   options.text("--sync", raw, "N",
-               "acquired only once N replicas have the lock, else given back; renewals do not wait "
-               "for them (0)");
+               "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
+               "do not wait for replicas (0)");
 }
 
 Result<unsigned> resolve_sync(const Text& raw, const ServerSpec& server)

@@ -9,7 +9,8 @@ namespace rlock::cli {
 
 void add_sync_option(Options& options, Text& raw);
 
-// The number of replicas. ErrorCode::usage for several servers: independent masters have no replica in common.
+// The number of replicas; 0 when the option was not given. ErrorCode::usage: there are several servers, which have no
+// replica in common.
 Result<unsigned> resolve_sync(const Text& raw, const ServerSpec& server);
 
 }  // namespace rlock::cli

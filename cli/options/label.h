@@ -10,7 +10,7 @@ namespace rlock::cli {
 
 void add_label_option(Options& options, Text& raw);
 
-// ErrorCode::usage for a label that is longer than longest_label.
+// Empty when the option was not given. ErrorCode::usage: the label is longer than longest_label.
 Result<std::string> resolve_label(const Text& raw);
 
 }  // namespace rlock::cli

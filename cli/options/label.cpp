@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/label.h"
+#include "cli/options/label.h"
 
 #include "lock/holder.h"
 
@@ -7,7 +7,9 @@ namespace rlock::cli {
 
 void add_label_option(Options& options, Text& raw)
 {
-  options.text("--label", raw, "TEXT", "shown to operators, at most 256 bytes");
+  options.text("--label", raw, "TEXT", [] {
+    return "text that status, list and watch show, at most " + std::to_string(longest_label) + " bytes";
+  });
 }
 
 Result<std::string> resolve_label(const Text& raw)

@@ -15,21 +15,21 @@ class App;
 namespace rlock::cli {
 
 struct HelpWanted {
-  bool brief = false;  // -h
-  bool whole = false;  // --help
+  bool brief = false;  // -h: options by name
+  bool whole = false;  // --help: all
 };
 
-// Everything the verb has to tell CLI11, --help included; `wants_help` must outlive the parsing.
+// Adds all options of the verb, -h and --help too; `wants_help` must outlive the parsing.
 VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_help);
 
-// The name by which rlock was called: "rlock", or "rflock".
+// The name of the program in argv[0]: "rlock" or "rflock".
 std::string_view program_of(std::span<const std::string> words);
 
-// argv without its first word, which may be a verb of its own: `rflock` is `rlock flock`.
+// argv without its first word; `rflock` becomes the verb flock.
 std::vector<std::string> args_of(std::span<const std::string> words);
 
-// `args` without argv[0]. CLI11 hears of no verb but the one that was called: describing them all
-// would cost more than the lock.
+// Runs the verb that `args`, without argv[0], names. Only the options of that verb are made: those of all verbs would cost more
+// time than the lock.
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals);
 
 }  // namespace rlock::cli

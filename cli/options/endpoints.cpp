@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/endpoints.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+namespace rlock::cli {
+namespace {
+
+// Where URLs come from, and the kind of error that a bad one is.
+struct Source {
+  std::string name;
+  ErrorCode code;
+  [[nodiscard]] Error error(const std::string& text) const { return {code, name + ": " + text}; }
+};
+
+// The servers of a quorum are independent masters with one vote each.
+Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& source)
+{
+  for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
+    if (one->is_private()) {
+      return source.error(
+          "local: is one server for one host and no part of a quorum (give redis:// or "
+          "unix:// URLs)");
+    }
+    if (one->is_cluster()) {
+      return source.error(
+          "a cluster is no part of a quorum (give all its nodes in one URL, "
+          "redis+cluster://host:7000,host:7001)");
+    }
+    const auto same = std::find_if(std::next(one), endpoints.end(),
+                                   [&](const Endpoint& other) { return one->is_same_server(other); });
+    if (same != endpoints.end()) {
+      return source.error(one->shown() + " and " + same->shown() + " are the same server, which cannot vote twice");
+    }
+  }
+  return Done{};
+}
+
+Result<std::vector<Endpoint>> endpoints_of(const std::vector<std::string>& urls, const Source& source)
+{
+  std::vector<Endpoint> endpoints;
+  for (const std::string& url : urls) {
+    auto endpoint = parse_server(url);
+    if (!endpoint) {
+      return source.error(endpoint.error().text);
+    }
+    endpoints.push_back(*std::move(endpoint));
+  }
+  const auto checked = check_quorum(endpoints, source);
+  return checked ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(checked.error());
+}
+
+}  // namespace
+
+std::vector<std::string> urls_in(std::string_view text)
+{
+  std::istringstream stream{std::string(text)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
+{
+  if (!urls.empty()) {
+    return endpoints_of(urls, {"--server", ErrorCode::usage});
+  }
+  for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
+    const auto inherited = urls_in(environment.value(name));
+    if (!inherited.empty()) {
+      return endpoints_of(inherited, {name, ErrorCode::config});
+    }
+  }
+  if (const Setting* configured = environment.setting("--server")) {
+    return endpoints_of(configured->values, {configured->where + ": server", ErrorCode::config});
+  }
+  return endpoints_of({std::string(default_url)}, {"--server", ErrorCode::internal});
+}
+
+}  // namespace rlock::cli

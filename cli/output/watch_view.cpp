@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output/watch_view.h"
+
+namespace rlock::cli {
+namespace {
+
+constexpr char escape = 0x1b;
+
+void sort_by(View& view, SortBy sort)
+{
+  view.reversed = view.sort == sort && !view.reversed;
+  view.sort = sort;
+}
+
+void press_in_filter(View& view, char key)
+{
+  if (key == '\r' || key == '\n') {
+    view.types_filter = false;
+  } else if (key == escape) {
+    view.types_filter = false;
+    view.filter.clear();
+  } else if (key == 0x7f || key == '\b') {
+    while (!view.filter.empty() && (static_cast<unsigned char>(view.filter.back()) & 0xc0) == 0x80) {
+      view.filter.pop_back();
+    }
+    view.filter.resize(view.filter.empty() ? 0 : view.filter.size() - 1);
+  } else if (static_cast<unsigned char>(key) >= ' ') {
+    view.filter += key;
+  }
+}
+
+void press_one(View& view, char key)
+{
+  switch (key) {
+    case 'q': view.quits = true; break;
+    case 'k': sort_by(view, SortBy::key); break;
+    case 'a': sort_by(view, SortBy::age); break;
+    case 't': sort_by(view, SortBy::ttl); break;
+    case 'w': sort_by(view, SortBy::waiting); break;
+    case 'r': sort_by(view, SortBy::rate); break;
+    case '/': view.types_filter = true; break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void press(View& view, std::string_view keys)
+{
+  while (!keys.empty()) {
+    const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
+    if (is_arrow) {
+      view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
+      keys.remove_prefix(3);
+    } else {
+      view.types_filter ? press_in_filter(view, keys.front()) : press_one(view, keys.front());
+      keys.remove_prefix(1);
+    }
+  }
+}
+
+}  // namespace rlock::cli

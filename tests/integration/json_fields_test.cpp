@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of JSON fields, rlock-json(5) and the real output of every verb agree.
+#include "cli/output/json_fields.h"
+#include "cli/help/help.h"
+#include "cli/help/manual.h"
+#include "cli/verbs/table.h"
+#include "support/paths.h"
+#include "support/redis_fixture.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::cli;
+using namespace rlock::test;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const JsonObject& object_named(std::string_view name)
+{
+  const auto& all = json_objects();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const JsonObject& one) { return one.name == name; });
+  REQUIRE_MESSAGE(found != all.end(), name);
+  return *found;
+}
+
+// Compares printed objects with the table, and notes which rows were seen with a value that is not null.
+class Comparison {
+ public:
+  void compare(const Json& printed, std::string_view object)
+  {
+    CAPTURE(object);
+    CAPTURE(printed.dump());
+    REQUIRE(printed.is_object());
+    std::vector<std::string> names;
+    for (const auto& [name, value] : printed.items()) {
+      names.push_back(name);
+    }
+    std::vector<std::string> documented;
+    for (const JsonField& field : object_named(object).fields) {
+      documented.emplace_back(field.name);
+    }
+    CHECK(names == documented);
+    for (const JsonField& field : object_named(object).fields) {
+      CAPTURE(field.name);
+      compare_value(printed.at(std::string(field.name)), field.type,
+                    std::string(object) + "." + std::string(field.name));
+    }
+  }
+
+  // Each line of `out`, as an object of this name.
+  void compare_lines(const std::string& out, std::string_view object)
+  {
+    std::istringstream lines(out);
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      compare(Json::parse(line), object);
+    }
+    CHECK_MESSAGE(count > 0, object);
+  }
+
+  [[nodiscard]] bool has_seen(const std::string& row) const { return m_seen.contains(row); }
+
+ private:
+  void compare_value(const Json& value, std::string_view type, const std::string& row)
+  {
+    constexpr std::string_view or_null = " or null";
+    constexpr std::string_view array_of = "array of ";
+    if (type.ends_with(or_null)) {
+      if (!value.is_null()) {
+        compare_value(value, type.substr(0, type.size() - or_null.size()), row);
+      }
+      return;
+    }
+    m_seen.insert(row);
+    if (type.starts_with(array_of)) {
+      REQUIRE(value.is_array());
+      for (const Json& element : value) {
+        compare_value(element, type.substr(array_of.size()), row);
+      }
+    } else if (type == "string") {
+      CHECK(value.is_string());
+    } else if (type == "integer") {
+      CHECK(value.is_number_integer());
+    } else if (type == "boolean") {
+      CHECK(value.is_boolean());
+    } else if (type == "time") {
+      REQUIRE(value.is_string());
+      CHECK(std::regex_match(value.get<std::string>(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ)")));
+    } else {
+      compare(value, type);
+    }
+  }
+
+  std::set<std::string> m_seen;
+};
+
+Finished ask(const RedisServer& server, std::vector<std::string> words)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words));
+}
+
+}  // namespace
+
+TEST_CASE("json fields: every verb with --json prints the documented objects")
+{
+  const RedisServer server;
+  Comparison comparison;
+
+  const Finished taken = ask(server, {"acquire", "-k", "stock", "--lease", "1m", "--label", "nightly", "--json"});
+  CHECK_MESSAGE(taken.code == 0, taken.err);
+  comparison.compare_lines(taken.out, "lease");
+  const std::string token = Json::parse(taken.out).at("token");
+  comparison.compare_lines(ask(server, {"check", "stock", "--token", token, "--json"}).out, "lease");
+  comparison.compare_lines(ask(server, {"renew", "stock", "--token", token, "--json"}).out, "lease");
+  const Finished shard = ask(server, {"acquire", "-k", "shop", "--shards", "2", "--lease", "1m", "--json"});
+  comparison.compare_lines(shard.out, "lease");
+
+  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "true"}));
+  wait_until([&] { return ask(server, {"status", "stock"}).out.find("waiting") != std::string::npos; }, "it waits");
+  comparison.compare_lines(ask(server, {"status", "stock", "free", "--json"}).out, "lock");
+  comparison.compare_lines(ask(server, {"list", "--json"}).out, "lock");
+  comparison.compare_lines(ask(server, {"ttl", "stock", "--json"}).out, "ttl");
+  comparison.compare_lines(ask(server, {"force-unlock", "stock", "--yes", "--now", "--json"}).out, "forced lock");
+  CHECK(waiter.wait().code == 0);
+  comparison.compare_lines(ask(server, {"force-unlock", "stock", "--yes", "--json"}).out, "forced lock");
+  comparison.compare_lines(ask(server, {"events", "stock", "--json"}).out, "event");
+
+  CHECK(ask(server, {"once", "-k", "migrate", "--for", "1h", "--", "true"}).code == 0);
+  comparison.compare_lines(ask(server, {"status", "migrate", "--json"}).out, "lock");
+  comparison.compare_lines(ask(server, {"forget", "migrate", "--json"}).out, "forgotten success");
+
+  comparison.compare_lines(ask(server, {"doctor", "--json"}).out, "finding");
+  comparison.compare_lines(run_rlock({"acl", "-k", "app:*", "--json"}).out, "rules");
+  comparison.compare_lines(run_rlock({"version", "--json"}).out, "version");
+
+  std::istringstream measures(ask(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out);
+  for (std::string line; std::getline(measures, line);) {
+    const Json printed = Json::parse(line);
+    comparison.compare(printed, printed.at("measure") == "pairs" ? "pairs" : "measure");
+  }
+
+  Process watch(rlock_argv({"watch", "-S", server.url(), "--json"}));
+  wait_until([&] { return watch.out().find('\n') != std::string::npos; }, "watch has printed a line");
+  watch.signal(SIGTERM);
+  watch.wait();
+  comparison.compare_lines(watch.out().substr(0, watch.out().find('\n')), "lock");
+
+  const Finished logged = ask(server, {"run", "--log-format", "json", "-v", "-k", "log", "--", "true"});
+  comparison.compare_lines(logged.err, "log line");
+
+  for (const JsonObject& object : json_objects()) {
+    for (const JsonField& field : object.fields) {
+      const bool may_be_absent = field.type.ends_with(" or null");
+      const std::string row = std::string(object.name) + "." + std::string(field.name);
+      CHECK_MESSAGE((may_be_absent || comparison.has_seen(row)), row);
+    }
+  }
+}
+
+TEST_CASE("json fields: a verb is documented if and only if it has --json")
+{
+  for (const Verb* verb : all_verbs()) {
+    CAPTURE(verb->name);
+    const bool has_option =
+        help_of(*verb).find("\n  --json") != std::string::npos || help_of(*verb).find(", --json") != std::string::npos;
+    bool is_documented = false;
+    for (const JsonObject& object : json_objects()) {
+      const auto& verbs = object.printed_by;
+      is_documented |= object.name != "log line" && std::find(verbs.begin(), verbs.end(), verb->name) != verbs.end();
+    }
+    CHECK(has_option == is_documented);
+  }
+}
+
+TEST_CASE("json fields: the manual page and help have every object and every field")
+{
+  const std::string page = text_of(RLOCK_MAN_DIR "/rlock-json.5");
+  CHECK(page.find(mdoc_of_json()) != std::string::npos);
+  const std::string help = help_of_json();
+  for (const JsonObject& object : json_objects()) {
+    CHECK(page.find("\n.Ss " + std::string(object.name) + "\n") != std::string::npos);
+    CHECK(help.find("\n" + std::string(object.name) + ": ") != std::string::npos);
+    for (const JsonField& field : object.fields) {
+      CHECK(help.find("\n  " + std::string(field.name) + " ") != std::string::npos);
+    }
+  }
+}

@@ -1,19 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DLUA=directory -DKINDS=a.lua;b.lua -DVERBS=c.lua;d.lua -DSINGLES=e.lua -DOUT=scripts.cpp -P embed.cmake
+# cmake -DLUA=directory -DDEFAULTS=defaults.h -DCONSTANTS=name;name -DKINDS=a.lua;b.lua -DVERBS=c.lua;d.lua -DSINGLES=e.lua
+# -DOUT=scripts.cpp -P embed.cmake
 #
-# The bytes travel as hexadecimal digits, because CMake gives `;`, `[`, `]` and `\` in a text meanings
-# of its own, and are written as \x escapes throughout, because then no byte needs a rule.
+# Lines that are empty or only a comment are left out. The bytes are written as \x escapes throughout, because then no byte
+# needs a rule.
 set(definitions "")
 
-# Each part is written once; every script that has it points there.
+# local NAME = digits for each constant of the header that a script names.
+file(STRINGS ${DEFAULTS} default_lines REGEX "^inline constexpr")
+set(constants_text "")
+foreach(constant IN LISTS CONSTANTS)
+  if(NOT "${default_lines}" MATCHES " ${constant}{([0-9]+)}")
+    message(FATAL_ERROR "${DEFAULTS} does not define ${constant}")
+  endif()
+  string(TOUPPER ${constant} name)
+  string(APPEND constants_text "local ${name} = ${CMAKE_MATCH_1}\n")
+endforeach()
+set(constants_file ${OUT}.constants.lua)
+file(WRITE ${constants_file} "${constants_text}")
+
+# The text of a file without comment lines.
+function(read_code path variable)
+  file(READ ${path} text)
+  string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
+  string(REGEX REPLACE "\n\n+" "\n" text "${text}")
+  string(REGEX REPLACE "^\n" "" text "${text}")
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
+# Each part is written once; every script refers to it.
 function(embed path variable)
-  file(READ ${path} bytes HEX)
+  read_code(${path} text)
+  string(HEX "${text}" bytes)
   string(REGEX REPLACE "(..)" "\\\\x\\1" literal "${bytes}")
   string(REPLACE "\\x0a" "\\x0a\"\n    \"" literal "${literal}")  # line for line
   set(definitions "${definitions}constexpr std::string_view ${variable} =\n    \"${literal}\"sv;\n\n" PARENT_SCOPE)
 endfunction()
 
-foreach(library names trail records line)
+embed(${constants_file} constants)
+foreach(library names event_log records queue)
   embed(${LUA}/lib/${library}.lua ${library})
 endforeach()
 foreach(part IN LISTS KINDS VERBS SINGLES)
@@ -27,19 +52,21 @@ foreach(kind IN LISTS KINDS)
     cmake_path(GET kind STEM k)
     cmake_path(GET verb STEM v)
     set(whole "")
-    foreach(part ${LUA}/lib/names.lua ${kind} ${LUA}/lib/trail.lua ${LUA}/lib/records.lua ${LUA}/lib/line.lua ${verb})
-      file(READ ${part} text)
+    foreach(part ${constants_file} ${LUA}/lib/names.lua ${kind} ${LUA}/lib/event_log.lua ${LUA}/lib/records.lua
+            ${LUA}/lib/queue.lua ${verb})
+      read_code(${part} text)
       string(APPEND whole "${text}")
     endforeach()
     string(SHA1 sha1 "${whole}")
     string(APPEND scripts
-      "const Script ${k}_${v}{\"${k}_${v}\"sv, {names, part_${k}, trail, records, line, part_${v}}, \"${sha1}\"sv};\n")
+      "const Script ${k}_${v}{\"${k}_${v}\"sv, {constants, names, part_${k}, event_log, records, queue, part_${v}}, \"${sha1}\"sv};\n")
   endforeach()
 endforeach()
 
 foreach(single IN LISTS SINGLES)
   cmake_path(GET single STEM s)
-  file(SHA1 ${single} sha1)
+  read_code(${single} text)
+  string(SHA1 sha1 "${text}")
   string(APPEND scripts "const Script ${s}{\"${s}\"sv, {part_${s}}, \"${sha1}\"sv};\n")
 endforeach()
 

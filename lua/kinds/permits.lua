@@ -1,26 +1,26 @@
 -- permits: at most so many holders at a time, as Redisson's RPermitExpirableSemaphore.
 --
---   the lock        string: how many permits are free
+--   the lock        string: number of free permits
 --   its second key  sorted set {permit: when it expires, in ms}; a permit is the 16 bytes of its owner's uuid, so
 --                   that Java can name it
 --   the channel     the number of free permits
 --
--- Neither has a ttl, for both are the semaphore itself: a number that expired under living permits, or permits without
--- their number, would let in too many, and a JVM does not push back a ttl of ours. What a killed holder leaves is its
--- member with its expiry, which counts for nothing from then on and is taken out by whoever asks next.
+-- Neither key has a ttl, because the two are the semaphore itself. A number that expired under living permits, or
+-- permits without their number, would admit too many holders, and a JVM does not extend a ttl that rlock set. A killed
+-- holder leaves its member, which counts for nothing after its expiry and is removed by the next request.
 --
--- The number is written with SET alone, which a holder needs anyway: where the server cannot be asked for rights
--- (Redis 6) nothing is left half done.
-local NAME, SHARES = 'permits', true
-local MANY = 64
+-- The number is written with SET alone, which a holder needs anyway: where the rights cannot be checked (Redis 6) no
+-- operation stops half way.
+local NAME, MULTI_HOLDER = 'permits', true
+local MAX_LISTED = 64
 
-local freed = false  -- whether there are more than before
+local freed = false  -- whether there are more free permits than before
 
-local function moment()
-  return math.floor(now() / 1000)
+local function now_ms()
+  return math.floor(now_us() / 1000)
 end
 
--- Redisson before 3.17 writes the 32 digits themselves.
+-- Redisson before 3.17 writes the 32 digits instead of 16 bytes.
 local function permit_of(owner)
   if #owner == 32 and tonumber(redis.pcall('ZSCORE', SECOND, owner)) then
     return owner
@@ -32,167 +32,167 @@ local function permit_of(owner)
   return (string.gsub(hex, '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
 end
 
-local function shown(permit)
-  return #permit == 16 and (string.gsub(permit, '.', function(byte) return string.format('%02x', string.byte(byte)) end))
-      or permit
+local function permit_text(permit)
+  return #permit == 16 and
+      (string.gsub(permit, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) or permit
 end
 
--- Where it is noted whose it is.
-local function record_of(permit)
-  return 'permit:' .. shown(permit)
+-- The field of the holder record that names the owner of a permit.
+local function permit_field(permit)
+  return 'permit:' .. permit_text(permit)
 end
 
 local function expiry_of(owner)
   local score = tonumber(redis.pcall('ZSCORE', SECOND, permit_of(owner)))
-  return score and score > moment() and score or nil
+  return score and score > now_ms() and score or nil
 end
 
 local function holds(owner)
-  return expiry_of(owner) and counted(owner)
+  return expiry_of(owner) and hold_count(owner)
 end
 
--- By the names that they told us; those of others by their permit.
+-- An owner with a record is listed by its name, another one by its permit.
 local function holders()
   local found = {}
-  for _, permit in ipairs(redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'LIMIT', 0, MANY)) do
-    local owner = redis.call('HGET', HOLDER, record_of(permit)) or shown(permit)
+  for _, permit in ipairs(redis.call('ZRANGEBYSCORE', SECOND, '(' .. now_ms(), '+inf', 'LIMIT', 0, MAX_LISTED)) do
+    local owner = redis.call('HGET', HOLDER, permit_field(permit)) or permit_text(permit)
     found[#found + 1] = owner
-    found[#found + 1] = counted(owner)
+    found[#found + 1] = hold_count(owner)
     found[#found + 1] = ''
   end
   return found
 end
 
-local function living()
-  return redis.call('ZCOUNT', SECOND, '(' .. moment(), '+inf')
+local function live_permits()
+  return redis.call('ZCOUNT', SECOND, '(' .. now_ms(), '+inf')
 end
 
--- Whoever deletes the number does not take the permits away from those who hold them.
-local function free(limit)
+-- Permits without their number, because it was deleted, stay with their holders.
+local function free_permits(limit)
   return tonumber(redis.call('GET', LOCK)) or limit - redis.call('ZCARD', SECOND)
 end
 
-local function set_free(number)
+local function set_free_permits(number)
   redis.call('SET', LOCK, number, 'KEEPTTL')
 end
 
--- 0: who asks has no say
-local function limit_in(wish)
-  return tonumber(wish) or 0
+-- 0: the request does not say how many permits there are.
+local function requested_limit(requested)
+  return tonumber(requested) or 0
 end
 
-local function room()
-  local most = free(0) + redis.call('ZCARD', SECOND)
-  return most, living()
+local function capacity()
+  local most = free_permits(0) + redis.call('ZCARD', SECOND)
+  return most, live_permits()
 end
 
--- What has expired is free again.
-local function purge()
-  if redis.call('ZCOUNT', SECOND, '-inf', moment()) == 0 then
+-- Takes back expired permits.
+local function purge_expired()
+  if redis.call('ZCOUNT', SECOND, '-inf', now_ms()) == 0 then
     return
   end
-  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', moment())
+  local gone = redis.call('ZREMRANGEBYSCORE', SECOND, '-inf', now_ms())
   if redis.call('EXISTS', LOCK) == 1 then
-    set_free(free() + gone)
+    set_free_permits(free_permits() + gone)
   end
   freed = true
 end
 
--- Whose number differs is told so, unless nobody holds a permit and the number is known to be one of permits: then it is
--- its own to say. A number of which we know nothing may be anybody's.
-local function disagreement(wish)
-  local limit = limit_in(wish)
-  local there = free(limit) + redis.call('ZCARD', SECOND)
-  if limit == 0 or limit == there then
+-- The reply to a request that gives another number of permits. If no permit is held, and the number at the key is known
+-- to be one of permits, the request sets the number instead. An unknown number may belong to another program.
+local function mismatch(requested)
+  local limit = requested_limit(requested)
+  local permits = free_permits(limit) + redis.call('ZCARD', SECOND)
+  if limit == 0 or limit == permits then
     return nil
   end
-  if living() > 0 or redis.call('EXISTS', FENCE, SECOND) == 0 then
-    return {'differs', there, limit}
+  if live_permits() > 0 or redis.call('EXISTS', FENCE, SECOND) == 0 then
+    return {'differs', permits, limit}
   end
-  set_free(limit)
+  set_free_permits(limit)
   redis.call('DEL', SECOND)
 end
 
-local function admits(wish)
-  if redis.call('EXISTS', LOCK) == 1 and (kind_there(NAME) ~= NAME or disagreement(wish)) then
+local function admits(requested)
+  if redis.call('EXISTS', LOCK) == 1 and (kind_at_key(NAME) ~= NAME or mismatch(requested)) then
     return false
   end
-  purge()
-  return free(limit_in(wish)) > 0
+  purge_expired()
+  return free_permits(requested_limit(requested)) > 0
 end
 
-local function no_holder()
-  return living() == 0
+local function has_no_holder()
+  return live_permits() == 0
 end
 
-local function expire(owner, ttl)
-  redis.call('ZADD', SECOND, moment() + tonumber(ttl), permit_of(owner))
+local function set_ttl(owner, ttl)
+  redis.call('ZADD', SECOND, now_ms() + tonumber(ttl), permit_of(owner))
 end
 
--- The number is written first as it is: what could be refused is refused before a permit is given away.
-local function enter(owner, ttl, wish)
-  local before = free(limit_in(wish))
-  set_free(before)
-  redis.call('HSET', HOLDER, record_of(permit_of(owner)), owner)
-  expire(owner, ttl)
-  set_free(before - 1)
+-- The number is first written unchanged: a write that the server refuses fails before a permit is given away.
+local function add_holder(owner, ttl, requested)
+  local before = free_permits(requested_limit(requested))
+  set_free_permits(before)
+  redis.call('HSET', HOLDER, permit_field(permit_of(owner)), owner)
+  set_ttl(owner, ttl)
+  set_free_permits(before - 1)
 end
 
-local function nest(owner)
-  return count(owner, 1)
+local function add_hold(owner)
+  return change_hold_count(owner, 1)
 end
 
-local function no_nesting() end
+local function reentry_obstacle() end
 
--- PEXPIRE first: a full memory refuses ZADD, but not after a write that it allows.
+-- PEXPIRE comes first: a full memory refuses ZADD, but not after a write that it allows.
 local function extend(owner, ttl)
-  local left = expiry_of(owner) - moment()
+  local left = expiry_of(owner) - now_ms()
   if left < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, math.max(redis.call('PTTL', HOLDER), tonumber(ttl)))
-    expire(owner, ttl)
+    set_ttl(owner, ttl)
     return left
   end
 end
 
-local function remove(owner)
-  redis.call('HDEL', HOLDER, record_of(permit_of(owner)))
+local function remove_holder(owner)
+  redis.call('HDEL', HOLDER, permit_field(permit_of(owner)))
   if redis.call('ZREM', SECOND, permit_of(owner)) == 1 then
     local before = tonumber(redis.call('GET', LOCK))
-    set_free(before and before + 1 or math.max(1, free(limit_in(WISH))))
+    set_free_permits(before and before + 1 or math.max(1, free_permits(requested_limit(REQUESTED_MODE))))
     freed = true
   end
 end
 
-local function leave(owner)
-  if counted(owner) > 1 then
-    return count(owner, -1)
+local function remove_hold(owner)
+  if hold_count(owner) > 1 then
+    return change_hold_count(owner, -1)
   end
-  remove(owner)
+  remove_holder(owner)
   return 0
 end
 
-local function is_redissons(permit)
+local function is_redisson_hold(permit)
   return #permit == 32 and not string.find(permit, '%X')
 end
 
-local function next_change()
-  local first = redis.call('ZRANGEBYSCORE', SECOND, '(' .. moment(), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  return first and math.max(0, tonumber(first) - moment()) or -1
+local function next_expiry_ms()
+  local first = redis.call('ZRANGEBYSCORE', SECOND, '(' .. now_ms(), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  return first and math.max(0, tonumber(first) - now_ms()) or -1
 end
 
-local function lasts(owner)
-  return expiry_of(owner) - moment()
+local function remaining_ms(owner)
+  return expiry_of(owner) - now_ms()
 end
 
-local function say_free()
-  local number = freed and free(0)
+local function announce_free()
+  local number = freed and free_permits(0)
   if number and number > 0 then
-    announce(number)
+    publish_to_foreign(number)
   end
 end
 
-local function refuses(no)
+local function kind_denial(no)
   return no('set', LOCK, '1', 'keepttl') or no('exists', SECOND) or no('zscore', SECOND, 'm')
-      or no('zadd', SECOND, '1', 'm') or no('zrem', SECOND, 'm') or no('zcard', SECOND) or no('zcount', SECOND, '0', '1')
-      or no('zrangebyscore', SECOND, '0', '1') or no('zremrangebyscore', SECOND, '0', '1')
+      or no('zadd', SECOND, '1', 'm') or no('zrem', SECOND, 'm') or no('zcard', SECOND)
+      or no('zcount', SECOND, '0', '1') or no('zrangebyscore', SECOND, '0', '1') or no('zremrangebyscore', SECOND, '0', '1')
 end

@@ -1,7 +1,8 @@
 -- plain: one holder at a time, as Redisson's RLock: hash {owner: hold count}.
-local NAME, SHARES = 'lock', false
+local NAME, MULTI_HOLDER = 'lock', false
 
--- One call, for it is what happens most. A reader of a read-write lock has the same field, but beside a mode.
+-- One call, because this is the most frequent operation. A reader of a read-write lock has the same field, but beside a
+-- mode.
 local function holds(owner)
   local fields = redis.pcall('HMGET', LOCK, owner, 'mode')
   return not fields[2] and tonumber(fields[1]) or nil
@@ -12,7 +13,7 @@ local function holders()
   return tonumber(fields[2]) and {fields[1], tonumber(fields[2]), ''} or {}
 end
 
-local function room(found)
+local function capacity(found)
   return 0, #found / 3
 end
 
@@ -20,62 +21,62 @@ local function admits()
   return redis.call('EXISTS', LOCK) == 0
 end
 
-local function no_holder()
+local function has_no_holder()
   return true
 end
 
-local function enter(owner, ttl)
+local function add_holder(owner, ttl)
   redis.call('HSET', LOCK, owner, 1)
   redis.call('PEXPIRE', LOCK, ttl)
 end
 
-local function nest(owner)
+local function add_hold(owner)
   return redis.call('HINCRBY', LOCK, owner, 1)
 end
 
-local function no_nesting() end
+local function reentry_obstacle() end
 
-local function disagreement() end
+local function mismatch() end
 
-local function expire(_, ttl)
+local function set_ttl(_, ttl)
   redis.call('PEXPIRE', LOCK, ttl)
 end
 
 local function extend(_, ttl)
-  return at_least(LOCK, ttl)
+  return extend_key(LOCK, ttl)
 end
 
-local function remove()
+local function remove_holder()
   redis.call('DEL', LOCK)
 end
 
-local function leave(owner)
+local function remove_hold(owner)
   local left = holds(owner) - 1
   if left > 0 then
     return redis.call('HINCRBY', LOCK, owner, -1)
   end
-  remove()
+  remove_holder()
   return 0
 end
 
--- UUID:THREAD, and of a transaction UUID:THREAD:ID
-local function is_redissons(owner)
+-- UUID:THREAD, and for a transaction UUID:THREAD:ID
+local function is_redisson_hold(owner)
   local uuid, rest = string.match(owner, '^([%x-]+):%-?%d+(.*)$')
   local has_name = uuid and #uuid == 36 and (rest == '' or string.sub(rest, 1, 1) == ':')
   return has_name and string.find(redis.call('HGET', LOCK, owner), '^[1-9]%d*$')
 end
 
-local function next_change()
+local function next_expiry_ms()
   return redis.call('PTTL', LOCK)
 end
 
-local function lasts()
-  return next_change()
+local function remaining_ms()
+  return next_expiry_ms()
 end
 
--- To all who wait, and to the first of those who wait in the line of a fair lock.
-local function say_free()
-  announce('0')
+-- Tells all waiters, and the first one in the queue of a fair lock.
+local function announce_free()
+  publish_to_foreign('0')
   local fair = redis.call('LINDEX', FAIR, 0)
   if fair then
     redis.call('PUBLISH', CHANNEL .. ':' .. fair, '0')
@@ -85,6 +86,6 @@ local function say_free()
   end
 end
 
-local function refuses(no)
+local function kind_denial(no)
   return no('hmget', LOCK, 'f', 'f') or no('hgetall', LOCK) or no('hincrby', LOCK, 'f', '1') or no('lindex', FAIR, '0')
 end

@@ -1,53 +1,53 @@
 -- rw: readers together, writers alone, as Redisson's RReadWriteLock.
 --
 --   the lock       hash {mode: read | write, READER: holds, WRITER:write: holds}, with no other field ever
---   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: who was killed is
---                  not counted any more once it is gone, however long the others keep the hash alive
+--   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: a killed reader is
+--                  not counted after that, however long the others keep the hash alive
 --   the channel    0 after the last reader, 1 after a writer
 --
--- Each timeout is written before the hold it stands for, and what could be refused before what counts: where the server
--- cannot be asked for rights (Redis 6) no hash is left without a ttl.
-local NAME, SHARES = 'read-write lock', true
+-- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
+-- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
+local NAME, MULTI_HOLDER = 'read-write lock', true
 local TIMEOUTS = string.sub(SECOND, 1, -string.len('timeout') - 1)
-local MANY = 64
+local MAX_LISTED = 64
 
-local word  -- what foreign clients are to be told
+local announcement  -- message for foreign clients
 
 local function timeout_of(owner, hold)
   return TIMEOUTS .. owner .. ':rwlock_timeout:' .. hold
 end
 
-local function reads(owner)
+local function read_holds(owner)
   local held = tonumber(redis.pcall('HGET', LOCK, owner))
   return held and redis.call('EXISTS', timeout_of(owner, held)) == 1 and held or nil
 end
 
-local function writes(owner)
+local function write_holds(owner)
   return tonumber(redis.pcall('HGET', LOCK, owner .. ':write'))
 end
 
 local function holds(owner)
-  local writing, reading = writes(owner), reads(owner)
+  local writing, reading = write_holds(owner), read_holds(owner)
   return (writing or reading) and (writing or 0) + (reading or 0)
 end
 
--- All that is in the hash, or something of it when there is much: field, value, field, …
-local function some_fields()
-  local many = redis.pcall('HLEN', LOCK)
-  if type(many) ~= 'number' then
+-- All fields of the hash, or a sample of them when there are many: field, value, field, …
+local function sample_fields()
+  local size = redis.pcall('HLEN', LOCK)
+  if type(size) ~= 'number' then
     return {}
-  elseif many <= MANY then
+  elseif size <= MAX_LISTED then
     return redis.call('HGETALL', LOCK)
   end
-  return redis.call('HSCAN', LOCK, '0', 'COUNT', MANY)[2]
+  return redis.call('HSCAN', LOCK, '0', 'COUNT', MAX_LISTED)[2]
 end
 
 local function holders()
-  local found, fields = {}, some_fields()
-  for i = 1, math.min(#fields, 2 * MANY), 2 do
+  local found, fields = {}, sample_fields()
+  for i = 1, math.min(#fields, 2 * MAX_LISTED), 2 do
     local writer = string.match(fields[i], '^(.*):write$')
     local owner = writer or fields[i]
-    local held = owner ~= 'mode' and (writer or not writes(owner)) and holds(owner)
+    local held = owner ~= 'mode' and (writer or not write_holds(owner)) and holds(owner)
     if held then
       found[#found + 1] = owner
       found[#found + 1] = held
@@ -57,62 +57,63 @@ local function holders()
   return found
 end
 
-local function room(found)
-  local many = redis.pcall('HLEN', LOCK)
-  return 0, type(many) == 'number' and many > MANY and many - 1 or #found / 3
+local function capacity(found)
+  local size = redis.pcall('HLEN', LOCK)
+  return 0, type(size) == 'number' and size > MAX_LISTED and size - 1 or #found / 3
 end
 
-local function admits(wish)
-  return wish == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or redis.call('EXISTS', LOCK) == 0
+local function admits(requested)
+  return requested == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or redis.call('EXISTS', LOCK) == 0
 end
 
-local function no_holder()
+local function has_no_holder()
   return redis.call('EXISTS', LOCK) == 0
 end
 
--- Readers that were killed stay in the hash for as long as others keep it alive.
+-- Killed readers stay in the hash for as long as others keep it alive.
 local function drop_dead_readers()
   for _, field in ipairs(redis.call('HKEYS', LOCK)) do
-    if field ~= 'mode' and not string.find(field, ':write$') and not reads(field) then
+    if field ~= 'mode' and not string.find(field, ':write$') and not read_holds(field) then
       redis.call('HDEL', LOCK, field)
     end
   end
 end
 
-local function enter(owner, ttl, wish)
-  if wish == 'write' then
+local function add_holder(owner, ttl, requested)
+  if requested == 'write' then
     redis.call('HSET', LOCK, 'mode', 'write', owner .. ':write', 1)
     redis.call('PEXPIRE', LOCK, ttl)
     return
   end
   local readers = redis.call('HLEN', LOCK)
-  if readers > MANY and now_and_then(readers) then
+  if readers > MAX_LISTED and is_cleanup_due(readers) then
     drop_dead_readers()
   end
   redis.call('SET', timeout_of(owner, 1), '1', 'PX', ttl)
   redis.call('HSET', LOCK, 'mode', 'read', owner, 1)
-  at_least(LOCK, ttl)
+  extend_key(LOCK, ttl)
 end
 
--- A further read is to last as long as what we hold already; acquiring pushes back both.
-local function nest(owner)
-  if WISH == 'write' then
+-- A further read lasts as long as the hold that the owner has already; the acquire script then extends both.
+local function add_hold(owner)
+  if REQUESTED_MODE == 'write' then
     redis.call('HINCRBY', LOCK, owner .. ':write', 1)
     return holds(owner)
   end
-  local reading = reads(owner)
-  local lasts = redis.call('PTTL', reading and timeout_of(owner, reading) or LOCK)
+  local reading = read_holds(owner)
+  local remaining_ms = redis.call('PTTL', reading and timeout_of(owner, reading) or LOCK)
   local hold = (reading or 0) + 1
-  redis.call('SET', timeout_of(owner, hold), '1', 'PX', math.max(1, lasts))
+  redis.call('SET', timeout_of(owner, hold), '1', 'PX', math.max(1, remaining_ms))
   redis.call('HSET', LOCK, owner, hold)
   return holds(owner)
 end
 
-local function no_nesting(owner)
-  return WISH == 'write' and not writes(owner) and 'read lock of our own, which cannot become a write lock' or nil
+local function reentry_obstacle(owner)
+  local would_upgrade = REQUESTED_MODE == 'write' and not write_holds(owner)
+  return would_upgrade and 'read lock of the same owner, which cannot become a write lock' or nil
 end
 
-local function disagreement() end
+local function mismatch() end
 
 -- ms that the longest living reader has left; math.huge when the hold of one of them has lost its ttl (PERSIST)
 local function longest_read()
@@ -127,8 +128,8 @@ local function longest_read()
   return longest
 end
 
--- The lock lasts as long as the longest of its readers. False when no reader is left.
-local function last_as_readers()
+-- The lock lasts as long as its longest reader. False when no reader is left.
+local function last_as_long_as_readers()
   local longest = longest_read()
   if longest > 0 and longest < math.huge then
     redis.call('PEXPIRE', LOCK, longest)
@@ -136,99 +137,99 @@ local function last_as_readers()
   return longest > 0
 end
 
-local function expire(owner, ttl)
-  for hold = 1, reads(owner) or 0 do
+local function set_ttl(owner, ttl)
+  for hold = 1, read_holds(owner) or 0 do
     redis.call('PEXPIRE', timeout_of(owner, hold), ttl)
   end
-  if writes(owner) then
+  if write_holds(owner) then
     redis.call('PEXPIRE', LOCK, ttl)
   else
-    last_as_readers()
+    last_as_long_as_readers()
   end
 end
 
 local function extend(owner, ttl)
-  local extended = at_least(LOCK, ttl)
-  for hold = 1, reads(owner) or 0 do
-    extended = at_least(timeout_of(owner, hold), ttl) or extended
+  local extended = extend_key(LOCK, ttl)
+  for hold = 1, read_holds(owner) or 0 do
+    extended = extend_key(timeout_of(owner, hold), ttl) or extended
   end
   return extended
 end
 
--- After a reader or a writer has left: who else is there? A writer that has left off reading keeps what it has.
-local function settle(said)
+-- Called after a reader or a writer has gone. A writer that stops reading keeps its write hold.
+local function delete_if_unused(message)
   if redis.call('HGET', LOCK, 'mode') == 'write' then
     return
   end
-  if not last_as_readers() then
+  if not last_as_long_as_readers() then
     redis.call('DEL', LOCK)
-    word = said
+    announcement = message
   end
 end
 
-local function leave_reading(owner, held)
+local function remove_read_hold(owner, held)
   redis.call('DEL', timeout_of(owner, held))
   if held > 1 then
     redis.call('HINCRBY', LOCK, owner, -1)
   else
     redis.call('HDEL', LOCK, owner)
   end
-  settle('0')
+  delete_if_unused('0')
 end
 
--- Those who were refused because of a writer may come in also when it goes on reading.
-local function end_writing(owner)
+-- Waiters that the writer kept out may be admitted even if the owner goes on reading.
+local function remove_writer(owner)
   redis.call('HDEL', LOCK, owner .. ':write')
   redis.call('HSET', LOCK, 'mode', 'read')
-  settle('1')
-  word = '1'
+  delete_if_unused('1')
+  announcement = '1'
 end
 
-local function leave(owner)
-  local writing, reading = writes(owner), reads(owner)
-  if not writing or reading and WISH ~= 'write' then
-    leave_reading(owner, reading)
+local function remove_hold(owner)
+  local writing, reading = write_holds(owner), read_holds(owner)
+  if not writing or reading and REQUESTED_MODE ~= 'write' then
+    remove_read_hold(owner, reading)
   elseif writing > 1 then
     redis.call('HINCRBY', LOCK, owner .. ':write', -1)
   else
-    end_writing(owner)
+    remove_writer(owner)
   end
   return holds(owner) or 0
 end
 
-local function remove(owner)
-  for hold = 1, reads(owner) or 0 do
+local function remove_holder(owner)
+  for hold = 1, read_holds(owner) or 0 do
     redis.call('DEL', timeout_of(owner, hold))
   end
   redis.call('HDEL', LOCK, owner)
-  if writes(owner) then
-    end_writing(owner)
+  if write_holds(owner) then
+    remove_writer(owner)
   else
-    settle('0')
+    delete_if_unused('0')
   end
 end
 
--- No owner is found without the mode, and a reader not without its timeout.
-local function is_redissons()
+-- An owner is found only beside the mode, and a reader only with its timeout.
+local function is_redisson_hold()
   return true
 end
 
-local function next_change()
+local function next_expiry_ms()
   return redis.call('PTTL', LOCK)
 end
 
-local function lasts(owner)
-  return redis.call('PTTL', writes(owner) and LOCK or timeout_of(owner, reads(owner)))
+local function remaining_ms(owner)
+  return redis.call('PTTL', write_holds(owner) and LOCK or timeout_of(owner, read_holds(owner)))
 end
 
--- While a writer is in, nobody else can come.
-local function say_free()
-  if word and redis.call('HGET', LOCK, 'mode') ~= 'write' then
-    announce(word)
+-- While a writer holds the lock no other client can get it.
+local function announce_free()
+  if announcement and redis.call('HGET', LOCK, 'mode') ~= 'write' then
+    publish_to_foreign(announcement)
   end
 end
 
-local function refuses(no)
+local function kind_denial(no)
   return no('hgetall', LOCK) or no('hkeys', LOCK) or no('hscan', LOCK, '0') or no('hincrby', LOCK, 'f', '1')
       or no('set', timeout_of(OWNER, 1), '1')
 end

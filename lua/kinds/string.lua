@@ -1,17 +1,17 @@
--- string: one holder at a time, in the key's own value: SET KEY owner NX PX ttl, as most clients take a lock. They
--- poll: nothing is said to them, and nothing is heard from them.
-local NAME, SHARES = 'string', false
+-- string: one holder at a time, in the key's own value: SET KEY owner NX PX ttl, as most clients take a lock. Those
+-- clients poll: they neither send nor read messages.
+local NAME, MULTI_HOLDER = 'string', false
 
 local function holds(owner)
-  return redis.pcall('GET', LOCK) == owner and counted(owner) or nil
+  return redis.pcall('GET', LOCK) == owner and hold_count(owner) or nil
 end
 
 local function holders()
   local owner = redis.pcall('GET', LOCK)
-  return type(owner) == 'string' and {owner, counted(owner), ''} or {}
+  return type(owner) == 'string' and {owner, hold_count(owner), ''} or {}
 end
 
-local function room(found)
+local function capacity(found)
   return 0, #found / 3
 end
 
@@ -19,56 +19,56 @@ local function admits()
   return redis.call('EXISTS', LOCK) == 0
 end
 
-local function no_holder()
+local function has_no_holder()
   return true
 end
 
-local function enter(owner, ttl)
+local function add_holder(owner, ttl)
   redis.call('SET', LOCK, owner, 'PX', ttl)
 end
 
-local function nest(owner)
-  return count(owner, 1)
+local function add_hold(owner)
+  return change_hold_count(owner, 1)
 end
 
-local function no_nesting() end
+local function reentry_obstacle() end
 
-local function disagreement() end
+local function mismatch() end
 
-local function expire(_, ttl)
+local function set_ttl(_, ttl)
   redis.call('PEXPIRE', LOCK, ttl)
 end
 
 local function extend(_, ttl)
-  return at_least(LOCK, ttl)
+  return extend_key(LOCK, ttl)
 end
 
-local function remove()
+local function remove_holder()
   redis.call('DEL', LOCK)
 end
 
-local function leave(owner)
-  if counted(owner) > 1 then
-    return count(owner, -1)
+local function remove_hold(owner)
+  if hold_count(owner) > 1 then
+    return change_hold_count(owner, -1)
   end
-  remove()
+  remove_holder()
   return 0
 end
 
-local function is_redissons()
+local function is_redisson_hold()
   return false
 end
 
-local function next_change()
+local function next_expiry_ms()
   return redis.call('PTTL', LOCK)
 end
 
-local function lasts()
-  return next_change()
+local function remaining_ms()
+  return next_expiry_ms()
 end
 
-local function say_free() end
+local function announce_free() end
 
-local function refuses(no)
+local function kind_denial(no)
   return no('set', LOCK, 'v')
 end

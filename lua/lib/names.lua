@@ -1,56 +1,57 @@
--- names: what every script is given. The first part of each of them; then come the kind, lib/trail.lua, lib/records.lua,
--- lib/line.lua and the verb.
+-- names: the keys, the arguments and the functions that every script has. A script is put together from the generated
+-- constants, this file, the kind, lib/event_log.lua, lib/records.lua, lib/queue.lua and the verb.
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number given out: string
---   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; of a nested read,
---            whatever its owner has besides, read:ID: owner; where the kind has no place for them, count:OWNER: holds,
---            permit:HEX: owner; fence:OWNER: its number; agreed:OWNER: the number that several
---            servers have agreed on; keep:OWNER: until when, in ms, a hold that is gone wanted the lock to stay taken}
---   KEYS[4]  who asked whom to let go: hash {owner: by, revoked:OWNER: 1 where the renewals of that owner are refused,
+--   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; of a nested read whose owner also has
+--            other holds, read:ID: owner; for a kind whose layout has no place for them, count:OWNER: holds,
+--            permit:HEX: owner; fence:OWNER: its number; agreed:OWNER: the number that several servers have agreed on;
+--            keep:OWNER: until when, in ms, a released hold must keep the lock taken (--min-hold)}
+--   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 where the renewals of that owner are refused,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
---   KEYS[5]  what happened lately: list of texts whose words a NUL parts: when (the fencing number, or SECONDS.MICROSECONDS),
+--   KEYS[5]  recent events: list of texts; NUL separates their words: when (the fencing number, or SECONDS.MICROSECONDS),
 --            one of acquired OWNER, released HOLD, forced OWNER, lost OWNER, renewed_late OWNER, asked OWNER, then pairs
---   KEYS[6]  who waits: sorted set {owner: arrival in microseconds}
---   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its WISH}; of us all: "#turn",
+--   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
+--   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its REQUESTED_MODE}; of all waiters: "#turn",
 --            hand-overs so far; "#left" and "#took", when the lock was last left to foreign clients and when a waiter
 --            first had it again; "#gone", the owners that left the queue lately, each between two NULs
---   KEYS[8]  there while a free lock is left to foreign clients for a moment: string
+--   KEYS[8]  exists while a free lock is reserved for foreign clients: string
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   KEYS[10] a second key of some kinds
---   KEYS[11] when a job last succeeded under this lock, in microseconds, if it was to be remembered: string
+--   KEYS[11] when a job last succeeded under this lock, in microseconds, if its success is remembered: string
 --   ARGV[1]  owner
 --   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
---   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "force"
---   ARGV[4]  what the owner wants of this kind: '', 'read', 'write', or the number of permits
---   ARGV[5]  'cluster' where the keys are shared among several servers, by slots; else ''
+--   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next", "look MS", "claim MS", "force"
+--   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits
+--   ARGV[5]  'cluster' where several servers share the keys, by slots; else ''
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)
-local OWNER, CHANNEL, EARS_OF, WISH, AMONG = unpack(ARGV)
+local OWNER, CHANNEL, OWNER_CHANNEL, REQUESTED_MODE, TOPOLOGY = unpack(ARGV)
 
--- In a cluster PUBLISH goes to every server and counts who listens at this one, whoever that may be. Since Redis 7 a
--- channel may belong to a slot as keys do: who listens there is counted here, all of them, and is told when it moves.
-local SHARDED = AMONG == 'cluster' and redis.acl_check_cmd ~= nil
+-- In a cluster PUBLISH goes to every server and counts only the subscribers of this one. Since Redis 7 a channel may
+-- belong to a slot, as keys do: all its subscribers are counted here, and are told when the slot moves.
+local SHARDED = TOPOLOGY == 'cluster' and redis.acl_check_cmd ~= nil
 
--- Every holder listens here for a grant that found no holder: its own lock is lost then. "rlock:owner:X:" makes "rlock:taken:X".
-local TAKEN = 'rlock:taken:' .. string.sub(EARS_OF, #'rlock:owner:' + 1, -2)
+-- Every holder listens here for a grant that found no holder: its own lock is lost then. "rlock:owner:X:" makes
+-- "rlock:taken:X".
+local TAKEN = 'rlock:taken:' .. string.sub(OWNER_CHANNEL, #'rlock:owner:' + 1, -2)
 
--- Says a word to one owner; how many have heard it.
-local function tell(owner, word)
+-- Sends a message to one owner and returns the number of its subscribers.
+local function notify(owner, message)
   if SHARDED then
-    return redis.call('SPUBLISH', EARS_OF .. owner, word)
+    return redis.call('SPUBLISH', OWNER_CHANNEL .. owner, message)
   end
-  return redis.call('PUBLISH', EARS_OF .. owner, word)
+  return redis.call('PUBLISH', OWNER_CHANNEL .. owner, message)
 end
 
-local function hears(owner)
+local function is_subscribed(owner)
   if SHARDED then
-    return redis.call('PUBSUB', 'SHARDNUMSUB', EARS_OF .. owner)[2] > 0
+    return redis.call('PUBSUB', 'SHARDNUMSUB', OWNER_CHANNEL .. owner)[2] > 0
   end
-  return redis.call('PUBSUB', 'NUMSUB', EARS_OF .. owner)[2] > 0
+  return redis.call('PUBSUB', 'NUMSUB', OWNER_CHANNEL .. owner)[2] > 0
 end
 
--- A hint, which must not fail the grant: on Redis 6 a right that is missing shows only now.
-local function say_taken()
+-- A hint, which must not fail the grant: Redis 6 reports a missing right only here.
+local function publish_taken()
   if SHARDED then
     redis.pcall('SPUBLISH', TAKEN, 'taken')
   else
@@ -58,25 +59,27 @@ local function say_taken()
   end
 end
 
--- To foreign clients, which listen in the one way or the other.
-local function announce(word)
-  redis.call('PUBLISH', CHANNEL, word)
+-- Foreign clients listen on one of the two channels.
+local function publish_to_foreign(message)
+  redis.call('PUBLISH', CHANNEL, message)
   if SHARDED then
-    redis.call('SPUBLISH', CHANNEL, word)
+    redis.call('SPUBLISH', CHANNEL, message)
   end
 end
 
--- Whether more than so many listen to what is announced. In a cluster: at this server, where most clients do.
-local function more_listen(number)
+-- Whether the lock's channel has more than `number` subscribers. In a cluster: at this server, where most clients
+-- subscribe.
+local function has_more_subscribers(number)
   if SHARDED and redis.call('PUBSUB', 'SHARDNUMSUB', CHANNEL)[2] > number then
     return true
   end
   return redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] > number
 end
 
--- Makes a key last `ttl` ms from now, which is more than 0; never shortens. nil when the key lasts as long anyway, else
--- how many ms it had left. A key that has lost its ttl (PERSIST) gets one, and was not short of time.
-local function at_least(key, ttl)
+-- Makes a key last `ttl` ms from now, which is more than 0; never shortens. Returns nil when the key lasts as long
+-- anyway, else how many ms it had left. A key that has lost its ttl (PERSIST) gets one, and counts as one that was not
+-- short of time.
+local function extend_key(key, ttl)
   local left = redis.call('PTTL', key)
   if left < tonumber(ttl) then
     redis.call('PEXPIRE', key, ttl)
@@ -85,13 +88,14 @@ local function at_least(key, ttl)
 end
 
 -- microseconds
-local function now()
+local function now_us()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- Of a string. A bare number without a ttl may be permits of which none is held, a lock taken by SETNX, or anything: it
--- is permits for who asks for those, and for others only if we know it.
+-- The kind of lock in a string. A bare number without a ttl may be permits of which none is held, a lock taken by
+-- SETNX, or anything else. It counts as permits for a request for permits, and for other requests only if rlock has a
+-- fencing number.
 local function kind_of_string(asked)
   if not string.find(redis.call('GET', LOCK), '^%-?%d+$') then
     return 'string'
@@ -105,8 +109,8 @@ local function kind_of_string(asked)
   return redis.call('EXISTS', FENCE) == 1 and 'permits' or 'string'
 end
 
--- What is at the key: the NAME of one of our kinds, or a word for people.
-local function kind_there(asked)
+-- What is at the key: the NAME of a kind, or a word for people.
+local function kind_at_key(asked)
   local kind = redis.call('TYPE', LOCK).ok
   if kind == 'string' then
     return kind_of_string(asked)
@@ -121,19 +125,19 @@ local function kind_there(asked)
   return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'
 end
 
--- Whether it is time to look through so many things for what is dead: the more there are the more seldom, so that it
--- costs each call the same.
-local function now_and_then(things)
-  return now() % things < 8
+-- Whether to look through so many things for dead ones. The chance is inverse to their number, so the average cost is
+-- constant.
+local function is_cleanup_due(things)
+  return now_us() % things < 8
 end
 
--- How often a kind whose layout counts no holds is held by an owner of which it is known that it holds.
-local function counted(owner)
+-- The holds of a holder, for a kind whose layout has no count.
+local function hold_count(owner)
   return tonumber(redis.call('HGET', HOLDER, 'count:' .. owner)) or 1
 end
 
-local function count(owner, change)
-  local holds = counted(owner) + change
+local function change_hold_count(owner, change)
+  local holds = hold_count(owner) + change
   redis.call('HSET', HOLDER, 'count:' .. owner, holds)
   return holds
 end

@@ -1,7 +1,7 @@
--- look_through: which of these hashes may be locks by their shape: {owner: count} as plain locks are, or with the mode of a
--- read-write lock. Cheap for each key, changes nothing. It only sorts out: `inspect` decides. Needs no library.
+-- look_through: which of these hashes may be locks by their shape: {owner: count} as plain locks are, or with the mode
+-- of a read-write lock. Cheap for each key, changes nothing. It only filters: `inspect` decides. Needs no library.
 --
---   ARGV     names of hashes; no KEYS, for in a cluster they are of several slots of the server
+--   ARGV     names of hashes; no KEYS, because in a cluster they are of several slots of the server
 --   returns  those that may be locks, and those that this user may not read
 local function is_candidate(key)
   local size = redis.pcall('HLEN', key)

@@ -1,0 +1,61 @@
+-- event_log: what happened to the lock recently, as a list of texts. The same for every kind.
+local EVENT_MEMORY = 3600000     -- ms that events are kept; every repeated release comes earlier
+local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
+local EVENT_COUNT = 128          -- entries, about
+
+local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
+
+-- A list of texts, each built in one go: a stream, tables and asking for the time would cost five times as much.
+local function append_event(memory, time, text)
+  if redis.call('RPUSH', EVENTS, time .. '\0' .. text) > EVENT_COUNT + 32 then
+    redis.call('LTRIM', EVENTS, -EVENT_COUNT, -1)
+  end
+  redis.call('PEXPIRE', EVENTS, memory)
+end
+
+-- Logs a grant, together with the release that made room, if there was one. The fencing number is the time.
+local function log_grant(owner, fence, info, requested)
+  local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
+  pending_release = nil
+  local mode = MULTI_HOLDER and '\0wish\0' .. requested or ''
+  append_event(EVENT_MEMORY, fence, how .. owner .. '\0info\0' .. info .. mode)
+end
+
+local function timestamp()
+  local time = redis.call('TIME')
+  return time[1] .. '.' .. time[2]
+end
+
+-- Logs a release that no grant has logged.
+local function log_pending_release(memory)
+  if pending_release then
+    append_event(memory or EVENT_MEMORY, timestamp(), pending_release)
+    pending_release = nil
+  end
+end
+
+-- Logs trouble. The reply of the script must not fail because of this.
+local function log_trouble(text)
+  redis.pcall('RPUSH', EVENTS, timestamp() .. '\0' .. text)
+  redis.pcall('LTRIM', EVENTS, -EVENT_COUNT, -1)
+  redis.pcall('PEXPIRE', EVENTS, TROUBLE_MEMORY)
+end
+
+-- Whether an entry has this pair: "acquired", owner.
+local function entry_has(entry, message, value)
+  return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
+end
+
+-- Whether OWNER still has the lock by the event log; nil: the log does not name it.
+local function holds_by_event_log()
+  local events = redis.pcall('LRANGE', EVENTS, 0, -1)
+  for i = #events, 1, -1 do
+    local entry = events[i]
+    if entry_has(entry, 'acquired', OWNER) or entry_has(entry, 'to', OWNER) then
+      return true
+    elseif entry_has(entry, 'lost', OWNER) or entry_has(entry, 'forced', OWNER)
+        or entry_has(entry, 'owner', OWNER) and not string.find(entry, '\0left\0', 1, true) then
+      return false
+    end
+  end
+end

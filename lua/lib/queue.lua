@@ -1,0 +1,285 @@
+-- queue: who waits, and how the lock passes from one holder to the next. The same for every kind of lock.
+local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waiter may not have subscribed yet
+local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
+local LONGEST_PREFERENCE = 1000000  -- us, at most, for which rlock waiters come first after a turn of foreign clients
+local FOREIGN_TURN = 10             -- ms for which a free lock is reserved for foreign clients
+local LEAVERS_SIZE = 2000           -- bytes of owner names that are remembered after they left the queue
+
+-- Deletes the record of a waiter and returns the mode that it asked for, where modes differ.
+local function remove_waiter_record(waiter)
+  local requested = MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. waiter)
+  redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter)
+  return requested or REQUESTED_MODE
+end
+
+-- Sends a message to the first waiter that can act on it; false when the queue is empty. A waiter without a subscriber
+-- is removed: either it is dead, or it has just arrived and has not subscribed yet. The latter finds itself removed
+-- when it has subscribed, and asks again.
+local function notify_first(message)
+  for _ = 1, 50 do
+    local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+    if not first then
+      return false
+    end
+    if notify(first, message) > 0 then
+      return true
+    end
+    redis.call('ZREM', QUEUE, first)
+    remove_waiter_record(first)
+  end
+  return false
+end
+
+-- Tells the first waiter that it is first. If the message is lost the waiter prepares its job later, nothing else.
+local function announce_next()
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  if first then
+    notify(first, 'next')
+  end
+end
+
+-- Whether a waiter is alive. One that has just arrived may not have subscribed yet.
+local function is_alive(waiter, arrival)
+  return now_us() - tonumber(arrival) < SUBSCRIBE_GRACE or is_subscribed(waiter)
+end
+
+-- Whether the first waiter could get the lock now.
+local function can_admit_first()
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  return first and admits(MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. first) or REQUESTED_MODE)
+end
+
+-- Removes the first waiter from the queue and returns it with its arrival, if it could get the lock. A first waiter
+-- that could not get it blocks those behind it, unless it is dead.
+local function pop_admissible_waiter()
+  while MULTI_HOLDER and not can_admit_first() do
+    local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
+    if not first or is_alive(first, arrival) then
+      return nil
+    end
+    redis.call('ZREM', QUEUE, first)
+    remove_waiter_record(first)
+  end
+  return unpack(redis.call('ZPOPMIN', QUEUE))
+end
+
+-- Tells the first remaining waiter to check whether the admitted one confirms.
+local function have_hand_over_watched()
+  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+  if first then
+    notify(first, 'claim ' .. HANDOVER_CONFIRMATION)
+  end
+end
+
+-- Grants the lock to the first live waiter, or to as many as it has room for. The grant lasts until the waiter
+-- confirms, or, for the caller itself, for its whole ttl. Returns the number of admitted waiters, and the caller's
+-- fencing number.
+--
+-- A dead waiter has no subscriber, but neither has one that has just arrived. At most 50 waiters are examined; the next
+-- few are told to ask at once, and continue from there.
+--
+-- The new holder is told last, because a server sends the last message first (seen with Redis 7), and an observer of
+-- the hand-over should not wake up before the new holder.
+local function admit_waiters(caller, caller_info, caller_ttl)
+  local admitted, caller_fence = 0, nil
+  for _ = 1, 50 do
+    local waiter, arrival = pop_admissible_waiter()
+    if not waiter then
+      return admitted, caller_fence
+    end
+    if not MULTI_HOLDER and waiter ~= caller then
+      have_hand_over_watched()
+    end
+    local heard = waiter == caller or notify(waiter, 'yours') > 0
+    local info = redis.call('HGET', WAITERS, waiter) or ''
+    local requested = remove_waiter_record(waiter)
+    if waiter == caller then
+      caller_fence = grant(caller, caller_info, caller_ttl, requested)
+      announce_next()
+      admitted = admitted + 1
+    elseif heard or now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
+      grant(waiter, info, HANDOVER_CONFIRMATION, requested)
+      admitted = admitted + 1
+    end
+    if admitted > 0 and not MULTI_HOLDER then
+      return admitted, caller_fence
+    end
+  end
+  for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, 0, 9)) do
+    notify(waiter, 'look 0')
+  end
+  return admitted, caller_fence
+end
+
+-- Admits as many waiters as possible. A caller that stays in the queue checks their confirmations as well, because
+-- every waiter before it may be dead.
+local function hand_over(caller, caller_info, caller_ttl)
+  local admitted, caller_fence = admit_waiters(caller, caller_info, caller_ttl)
+  if admitted > 0 and not caller_fence then
+    if MULTI_HOLDER then
+      have_hand_over_watched()
+    end
+    if caller then
+      notify(caller, 'claim ' .. HANDOVER_CONFIRMATION)
+    end
+  end
+  return admitted, caller_fence
+end
+
+-- Stores a field that concerns all waiters.
+local function store_note(field, text)
+  redis.call('HSET', WAITERS, field, text)
+  redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
+end
+
+local function store_time(event)
+  store_note(event, string.format('%.0f', now_us()))
+end
+
+-- When the lock was last left to foreign clients, and when a waiter had it again after that; 0: never.
+local function last_foreign_turn()
+  local times = redis.call('HMGET', WAITERS, '#left', '#took')
+  return tonumber(times[1]) or 0, tonumber(times[2]) or 0
+end
+
+-- As hand_over, for a lock that was found free. The first such hand-over ends the turn of foreign clients. A lock that
+-- foreign clients take later, while the queue is empty, is no part of that turn.
+local function hand_over_free_lock(caller, caller_info, caller_ttl)
+  local admitted, caller_fence = hand_over(caller, caller_info, caller_ttl)
+  if admitted > 0 then
+    local left, took = last_foreign_turn()
+    if left > took then
+      store_time('#took')
+    end
+  end
+  return admitted, caller_fence
+end
+
+-- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any: a queue that is
+-- never empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked
+-- may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn
+-- took, at most LONGEST_PREFERENCE. `own_subscribers` is how many subscribers of the lock's channel are rlock
+-- processes.
+local function is_foreign_turn(own_subscribers)
+  if CHANNEL == '' or not has_more_subscribers(own_subscribers) or redis.call('EXISTS', QUEUE) == 0
+      or MULTI_HOLDER and not can_admit_first() then
+    return false
+  end
+  local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
+  redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
+  if turn % 3 ~= 0 then
+    return false
+  end
+  local left, took = last_foreign_turn()
+  return left == 0 or now_us() - took >= math.min(took - left, LONGEST_PREFERENCE)
+end
+
+-- The index in holders() of the first holder without a record. Such a holder is a foreign client, which sends no
+-- message to an owner's channel when it releases the lock.
+local function find_foreign_holder(found)
+  for i = 1, #found, 3 do
+    if redis.call('HEXISTS', HOLDER, found[i]) == 0 then
+      return i
+    end
+  end
+end
+
+-- Some holders have released the lock, and the first waiter still cannot get it. The other holders may end without a
+-- message to that waiter, so it is told when to ask again.
+local function notify_first_of_expiry()
+  if redis.call('EXISTS', QUEUE) == 0 then
+    return
+  end
+  local change = next_expiry_ms()
+  if find_foreign_holder(holders()) then
+    notify_first('look 0')
+  elseif change >= 0 and change < LOOK_AGAIN_AFTER then
+    notify_first('look ' .. change)
+  end
+end
+
+-- Passes on a lock that was just released: to the next rlock waiter or to foreign clients. Messages come last, because
+-- nothing undoes a message. Returns how many rlock waiters were admitted.
+local function pass_on(own_subscribers)
+  if is_foreign_turn(own_subscribers) and notify_first('look ' .. FOREIGN_TURN) then
+    log_pending_release()
+    store_time('#left')
+    redis.call('SET', RESERVED, '1', 'PX', FOREIGN_TURN)
+    announce_free()
+    return 0
+  end
+  local admitted = hand_over()
+  log_pending_release()
+  if MULTI_HOLDER and admitted == 0 then
+    notify_first_of_expiry()
+  end
+  if MULTI_HOLDER or admitted == 0 then
+    announce_free()
+  end
+  return admitted
+end
+
+-- The first waiter polls for all waiters, and listens where the holder is a foreign client. Behind an rlock holder it
+-- need not poll.
+local function notify_new_first()
+  local change = next_expiry_ms()
+  local may_rest = not MULTI_HOLDER and change > 0 and not find_foreign_holder(holders())
+  notify_first('look ' .. (may_rest and change or 0))
+  announce_next()
+end
+
+-- For any caller that finds the lock possibly free. Returns how many waiters were admitted.
+local function admit_if_free()
+  local is_free = redis.call('EXISTS', RESERVED) == 0 and (MULTI_HOLDER or admits(REQUESTED_MODE))
+  return is_free and hand_over_free_lock() or 0
+end
+
+-- For a caller that came for another purpose: its own lock is gone, or renewed. An error here, such as a foreign type
+-- at one of the keys, must not become the answer to the caller.
+local function try_admit_waiters()
+  pcall(admit_if_free)
+end
+
+-- A departure from the queue is remembered, so that the same request sent twice gets the same answer. Only the last few
+-- departures are kept.
+local function remember_leaver()
+  local gone = redis.call('HGET', WAITERS, '#gone') or '\0'
+  store_note('#gone', string.sub(gone .. OWNER .. '\0', -LEAVERS_SIZE))
+end
+
+local function has_left_queue()
+  local gone = redis.pcall('HGET', WAITERS, '#gone')
+  return type(gone) == 'string' and string.find(gone, '\0' .. OWNER .. '\0', 1, true)
+end
+
+-- Removes OWNER from the queue; false when it was not in it.
+local function leave_queue()
+  local position = redis.call('ZRANK', QUEUE, OWNER)
+  if not position then
+    return false
+  end
+  redis.call('ZREM', QUEUE, OWNER)
+  remove_waiter_record(OWNER)
+  remember_leaver()
+  if admit_if_free() == 0 and position == 0 then
+    notify_new_first()
+  end
+  return true
+end
+
+-- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who requested the release or
+-- false}
+local function lost_reply()
+  local other = holders()
+  if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then
+    other = {}  -- another reader beside OWNER has taken nothing from it
+  end
+  local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
+  local field = kind ~= NAME and kind or other[1] and 'held' or 'none'
+  local info = other[1] and redis.call('HGET', HOLDER, other[1]) or false
+  local by = redis.call('HGET', FORCE, OWNER)
+  if holds_by_event_log() then
+    log_trouble('lost\0' .. OWNER .. '\0what\0' .. field .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or ''))
+  end
+  return {'lost', field, other[1] or false, info, by}
+end

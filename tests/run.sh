@@ -1,13 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [PRESET]: installs what the tests need, builds (dev, asan or tsan) and runs them all; with RLOCK_TEST_PLACES=short
-# before that the quick stories on other kinds of servers as well.
+# run.sh [PRESET]: installs what the tests need, builds PRESET (dev, asan or tsan) and runs all tests. With RLOCK_TEST_PLACES=short
+# it also runs the quick cases on the other kinds of servers (support/topology.h).
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-dev}
+tests=$preset
+[ "$preset ${RLOCK_TEST_PLACES-}" != "dev short" ] || tests=dev-quick-topologies
 
 sh packaging/install-deps.sh tests
 cmake --preset "$preset"
 cmake --build --preset "$preset"
-[ "$preset ${RLOCK_TEST_PLACES-}" != "dev short" ] || sh tests/places.sh --short
-ctest --preset "$preset" -j 2
+# More jobs than cores, because most cases wait for a timeout of a lock or of a server. The sanitizers need the cores.
+case $preset in
+  dev) jobs=$(($(nproc) * 3)) ;;
+  *) jobs=$(nproc) ;;
+esac
+ctest --preset "$tests" -j "$jobs"

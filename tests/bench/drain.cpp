@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast a lock goes from job to job: rlock and flock(1) in turns, on this machine, in this run.
 //
-//   rlock_drain RLOCK STAMP [ROUNDS [MS [WAITING...]]]      a redis-server of its own, stopped at the end
+//   rlock_drain RLOCK STAMP [ROUNDS [MS [WAITING...]]]      starts a redis-server, which ends with it
 //
-// For each number of waiting processes, and jobs that take MS (without it: 3, and none at all), prints the median gap between two jobs (end of one to begin of the
-// next) and the time of the whole drain, as medians over the rounds, with the ratio; and what the server was
-// asked for. A busy machine makes both slower: only ratios count.
+// For each number of waiting processes and each job length (MS; by default 3 and 0) prints the median gap between two
+// jobs, from the end of one to the begin of the next, and the time of the whole drain, as medians over the rounds, with
+// the ratio; and the number of requests to the server. A busy machine slows down both, so only ratios count.
 #include "bench/lab.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
@@ -57,7 +57,7 @@ Drain drain_of(const std::filesystem::path& stamps)
   return {median(gaps), whole};
 }
 
-// `lock` is what stands before the job. All wait behind a holder, which is then sent away.
+// `lock` are the words before the job. All processes wait behind a holder, which is then ended.
 Drain measure(const Words& lock, const Job& job, int waiting, const std::function<bool()>& all_there)
 {
   const auto stamps = make_temp_dir("drain") / "stamps";
@@ -68,8 +68,8 @@ Drain measure(const Words& lock, const Job& job, int waiting, const std::functio
     crowd.emplace_back(lock + Words{job.stamp, stamps.string()} + job.length());
   }
   wait_until(all_there, "all wait", 120s);
-  std::this_thread::sleep_for(500ms);  // the machine is to be quiet when it begins
-  // flock's own child holds the lock as well, so it is the job that is ended
+  std::this_thread::sleep_for(500ms);  // lets the machine become quiet first
+  // The child of flock(1) holds the lock as well, so the job is ended.
   Process(Words{"pkill", "-TERM", "-x", "-P", std::to_string(holder.pid()), "sleep"}).wait();
   holder.signal(SIGTERM);
   for (Process& one : crowd) {
@@ -110,23 +110,23 @@ void compare(const std::string& rlock, const Job& job, int rounds, int waiting)
   const RedisServer server({.args = {"--maxclients", "5000"}});
   const std::string file = (make_temp_dir("flock") / "f").string();
   std::ofstream{file};
-  const Words ours{rlock, "run", "-S", server.url(), "-k", "bench", "--"};
+  const Words rlock_run{rlock, "run", "-S", server.url(), "-k", "bench", "--"};
   const Words theirs{"flock", file};
-  std::vector<double> our_gaps, our_drains, their_gaps, their_drains, ratios;
+  std::vector<double> rlock_gaps, our_drains, flock_gaps, their_drains, ratios;
   for (int round = 0; round < rounds; ++round) {
     server.command({"CONFIG", "RESETSTAT"});
-    const Drain mine = measure(ours, job, waiting, [&] { return queued(server) >= waiting; });
+    const Drain rlock_drain = measure(rlock_run, job, waiting, [&] { return queued(server) >= waiting; });
     const Drain flock = measure(theirs, job, waiting, [&] { return waiting_for_file(file) >= waiting; });
-    our_gaps.push_back(mine.gap_us);
-    our_drains.push_back(mine.whole_ms);
-    their_gaps.push_back(flock.gap_us);
+    rlock_gaps.push_back(rlock_drain.gap_us);
+    our_drains.push_back(rlock_drain.whole_ms);
+    flock_gaps.push_back(flock.gap_us);
     their_drains.push_back(flock.whole_ms);
-    ratios.push_back(mine.gap_us / flock.gap_us);
+    ratios.push_back(rlock_drain.gap_us / flock.gap_us);
   }
   std::printf(
       "%5d waiting for jobs of %d ms, %d rounds: gap p50 %7.0f us, flock %7.0f us, ratio %.2f (%.2f to %.2f); "
       "drain %8.1f ms, flock %8.1f ms;%s\n",
-      waiting, job.ms, rounds, median(our_gaps), median(their_gaps), median(ratios),
+      waiting, job.ms, rounds, median(rlock_gaps), median(flock_gaps), median(ratios),
       *std::min_element(ratios.begin(), ratios.end()), *std::max_element(ratios.begin(), ratios.end()),
       median(our_drains), median(their_drains), scripts_and_subscriptions(server, waiting).c_str());
   std::fflush(stdout);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that nothing happens: what silent waiters ask of the server, what memory waiting and holding take,
-// and how late those are who lose patience.
+// The cost of waiting: how many requests silent waiters send, how much memory waiting and holding take, and how late a
+// waiter whose time is over gives up.
 //
-//   rlock_idle RLOCK [WAITING [SECONDS]]      a redis-server of its own, stopped at the end
+//   rlock_idle RLOCK [WAITING [SECONDS]]      starts a redis-server, which ends with it
 #include "bench/lab.h"
+#include "support/guardian_of.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -33,7 +34,7 @@ struct Standstill {
     for (int i = 0; i < waiting; ++i) {
       waiters.emplace_back(words({"true"}));
     }
-    // each on a channel of its own, the holder too
+    // each on a channel of its own, also the holder
     wait_until([&] { return listening() == waiting + 1; }, "all listen", 120s);
   }
 
@@ -80,7 +81,7 @@ void count_commands(const std::string& rlock, int waiting, int seconds)
 
 struct Memory {
   long resident_kib = 0;
-  long share_kib = 0;  // what is shared counts in parts
+  long share_kib = 0;  // shared memory counts in parts
   Memory operator+(const Memory& other) const
   {
     return {resident_kib + other.resident_kib, share_kib + other.share_kib};
@@ -102,15 +103,6 @@ Memory memory_of(pid_t pid)
   return memory;
 }
 
-// 0 as long as it has none.
-pid_t guardian_of(pid_t runner)
-{
-  const std::string number = std::to_string(runner);
-  pid_t child = 0;
-  std::ifstream("/proc/" + number + "/task/" + number + "/children") >> child;
-  return child;
-}
-
 void print(const char* who, const Memory& memory)
 {
   std::printf("%-32s resident %5ld KiB, its share of it %5ld KiB\n", who, memory.resident_kib, memory.share_kib);
@@ -124,14 +116,14 @@ void weigh(const std::string& rlock)
   pid_t other = 0;
   const auto is_known = [&] {
     for (const Process& waiter : still.waiters) {
-      (guardian_of(waiter.pid()) != 0 ? first : other) = waiter.pid();
+      (find_guardian(waiter.pid()) != 0 ? first : other) = waiter.pid();
     }
     return first != 0;
   };
-  wait_until(is_known, "the first in line has a guardian");
+  wait_until(is_known, "the first waiter has a guardian");
   print("waiter", memory_of(other));
-  print("first in line and its guardian", memory_of(first) + memory_of(guardian_of(first)));
-  print("holder and its guardian", memory_of(holder) + memory_of(guardian_of(holder)));
+  print("first waiter and its guardian", memory_of(first) + memory_of(find_guardian(first)));
+  print("holder and its guardian", memory_of(holder) + memory_of(find_guardian(holder)));
 }
 
 void lose_patience(const std::string& rlock)

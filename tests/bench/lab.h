@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks share.
+// Shared by the benchmarks.
 #pragma once
 
 #define DOCTEST_CONFIG_IMPLEMENT
@@ -27,7 +27,7 @@ inline double median(std::vector<double> values)
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-// The fixtures report their failures through doctest: outside of a test case these end the program.
+// The fixtures report failures through doctest. Outside of a test case a failure ends the program.
 class FixtureFailures {
  public:
   FixtureFailures()

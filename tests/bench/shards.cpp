@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many more jobs a second run under any of N shards than under one lock, on this machine, in this run; and beside it
-// how many more flock(1) has with N files than with one, for processes that are spread over them by hand.
+// How many more jobs a second run under any of N shards than under one lock, on this machine, in this run; and beside
+// it how many more flock(1) runs with N files than with one, for processes that are spread over the files by hand.
 //
-//   rlock_shards RLOCK STAMP [ROUNDS [SHARDS [PROCESSES [JOBS [MS]]]]]      a redis-server of its own, stopped at the end
+//   rlock_shards RLOCK STAMP [ROUNDS [SHARDS [PROCESSES [JOBS [MS]]]]]      starts a redis-server, which ends with it
 //
-// PROCESSES loops, each of JOBS times `rlock run … -- a job that takes MS`. One lock and SHARDS shards take turns; prints
-// jobs a second from the first begin to the last end, and the ratio, as medians over the rounds. What flock reaches is
-// what this machine can: with fewer cores than shards starting the jobs is what takes the time.
+// PROCESSES loops run `rlock run … -- a job that takes MS` JOBS times each, in turns with one lock and with SHARDS
+// shards. Prints jobs a second from the first begin to the last end, and the ratio, as medians over the rounds. The
+// number for flock is what this machine can reach: with fewer cores than shards most of the time goes into starting the
+// jobs.
 #include "bench/lab.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
@@ -48,7 +49,7 @@ double jobs_a_second(const std::filesystem::path& stamps)
   return jobs == 0 ? 0 : static_cast<double>(jobs) * 1e9 / static_cast<double>(last - first);
 }
 
-// `lock_of`: what stands before the job of the process with that number.
+// `lock_of` returns the words before the job of the process with that number.
 double measure(const Plan& plan, const std::function<std::string(int)>& lock_of)
 {
   const auto stamps = make_temp_dir("shards") / "stamps";
@@ -65,7 +66,7 @@ double measure(const Plan& plan, const std::function<std::string(int)>& lock_of)
   return jobs_a_second(stamps);
 }
 
-// One and many in turns.
+// One lock and many shards in turns.
 class Contest {
  public:
   Contest(const char* name, std::function<double(bool many)> measure) : m_name(name), m_measure(std::move(measure)) {}
@@ -95,17 +96,17 @@ void compare(const Plan& plan)
   const RedisServer server({.args = {"--maxclients", "5000"}});
   const std::string run = plan.rlock + " run -S " + server.url() + " -k bench ";
   const std::string files = "flock " + (make_temp_dir("flock") / "f").string();
-  Contest ours("rlock", [&](bool many) {
+  Contest rlock_contest("rlock", [&](bool many) {
     return measure(plan, [&](int) { return run + (many ? "--shards " + std::to_string(plan.shards) : "") + " --"; });
   });
   Contest theirs("flock", [&](bool many) {
     return measure(plan, [&](int process) { return files + std::to_string(many ? process % plan.shards : 0); });
   });
   for (int round = 0; round < plan.rounds; ++round) {
-    ours.round();
+    rlock_contest.round();
     theirs.round();
   }
-  ours.print(plan);
+  rlock_contest.print(plan);
   theirs.print(plan);
 }
 

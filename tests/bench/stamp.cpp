@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// stamp FILE [MS]: the job of the benchmarks. Appends its begin and its end, in nanoseconds, and between them waits for
-// that many milliseconds or does nothing.
+// stamp FILE [MS]: the job of the benchmarks. Appends the times of its begin and its end, in nanoseconds; between them
+// it waits for MS milliseconds or does nothing.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acl -k 'app:*'` and locks of that name with a {tag} in it.
-#include "support/shop.h"
+#include "support/acl_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -26,29 +26,29 @@ Words run_words(const Words& kind, const Words& rest)
 
 TEST_CASE("acl: a pattern covers names with braces as well, with every kind of lock")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
   for (const Words& kind : std::vector<Words>{{}, {"-x"}, {"--permits", "1"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "" : kind.front());
-    Process holder = shop.start(run_words(kind, {"--", "sleep", "60"}));
+    Process holder = fixture.start(run_words(kind, {"--", "sleep", "60"}));
     wait_until(
         [&] {
-          return shop.run({"status", "-k", "app:{t}:k"}).code == 0;
+          return fixture.run({"status", "-k", "app:{t}:k"}).code == 0;
         },
         "the lock is held", std::chrono::seconds(30));
-    Process waiter = shop.start(run_words(kind, {"--", "true"}));
+    Process waiter = fixture.start(run_words(kind, {"--", "true"}));
     wait_until(
         [&] {
-          return shop.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos;
+          return fixture.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos;
         },
-        "the waiter is in line", std::chrono::seconds(30));
-    CHECK(shop.run({"list", "app:*"}).code == 0);
+        "the waiter is queued", std::chrono::seconds(30));
+    CHECK(fixture.run({"list", "app:*"}).code == 0);
     holder.signal(SIGTERM);
     holder.wait(std::chrono::seconds(30));
     const Exit end = waiter.wait(std::chrono::seconds(30));
     CHECK_MESSAGE(end.code == 0, waiter.err());
     CHECK(waiter.err() == "");
     CHECK(holder.err().find("NOPERM") == std::string::npos);
-    shop.server.command({"FLUSHALL"});
+    fixture.server.command({"FLUSHALL"});
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock acl`: with one rule less than it prints something says which.
-#include "support/shop.h"
+// `rlock acl`: without any one of the printed rules some request fails and names the missing rule.
+#include "support/acl_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -42,35 +42,35 @@ Words without(Words line, std::size_t at)
   return line;
 }
 
-void check_all_go_away(const Shop& shop)
+void check_all_go_away(const AclFixture& fixture)
 {
-  for (const std::string& key : as_texts(shop.server.command({"KEYS", "*"}))) {
+  for (const std::string& key : as_texts(fixture.server.command({"KEYS", "*"}))) {
     const bool lasts = key == "app:p" || key == "{app:p}:timeout" || key == "app:{t}:p" || key == "app:{t}:p:timeout";
-    CHECK_MESSAGE((lasts || as_int(shop.server.command({"PTTL", key})) > 0), key << " has no ttl");
+    CHECK_MESSAGE((lasts || as_int(fixture.server.command({"PTTL", key})) > 0), key << " has no ttl");
   }
 }
 
-// Nobody holds anything, and what was written goes away by itself; only the number of permits stays.
-void check_nothing_half_written(const Shop& shop)
+// No lock is held, and every key has a ttl; only the number of permits stays.
+void check_nothing_half_written(const AclFixture& fixture)
 {
-  check_all_go_away(shop);
-  CHECK(shop.exists("app:k") == 0);
-  CHECK(shop.exists("app:o") == 0);
-  CHECK(shop.exists("{app:p}:timeout") == 0);
-  CHECK(shop.exists("app:{t}:k") == 0);
-  CHECK(shop.exists("app:{t}:o") == 0);
+  check_all_go_away(fixture);
+  CHECK(fixture.exists("app:k") == 0);
+  CHECK(fixture.exists("app:o") == 0);
+  CHECK(fixture.exists("{app:p}:timeout") == 0);
+  CHECK(fixture.exists("app:{t}:k") == 0);
+  CHECK(fixture.exists("app:{t}:o") == 0);
 }
 
-// The line without its word at `at`: each kind either works or says what is missing.
-int kinds_refused_without(const Shop& shop, const Words& line, std::size_t at)
+// The rules without the word at `at`: each kind either works or names the missing right.
+int kinds_refused_without(const AclFixture& fixture, const Words& line, std::size_t at)
 {
   const std::string rule = line[at];
   CAPTURE(rule);
-  shop.allow(without(line, at));
+  fixture.allow(without(line, at));
   int refused = 0;
   for (Words words : kinds) {
     words.insert(words.end(), {"--", "true"});
-    const Finished end = shop.run(words);
+    const Finished end = fixture.run(words);
     if (end.code == 0 && end.err == "") {
       continue;
     }
@@ -78,25 +78,25 @@ int kinds_refused_without(const Shop& shop, const Words& line, std::size_t at)
     CAPTURE(end.err);
     CHECK((end.code == 77 || end.code == 0));
     CHECK(names(end, rule));
-    check_nothing_half_written(shop);
-    shop.server.command({"FLUSHALL"});
+    check_nothing_half_written(fixture);
+    fixture.server.command({"FLUSHALL"});
   }
   return refused;
 }
 
-// It can only give up or be told what is missing.
-bool is_refused_waiting(const Shop& shop, Words words, const std::string& rule)
+// The waiter can only give up or report the missing right.
+bool is_refused_waiting(const AclFixture& fixture, Words words, const std::string& rule)
 {
   CAPTURE(rule);
   CAPTURE(words.back());
   words.insert(words.begin(), "run");
   words.insert(words.end(), {"-w", "30ms", "--", "echo", "ran"});
-  const Finished end = shop.run(words);
+  const Finished end = fixture.run(words);
   CAPTURE(end.err);
   CHECK((end.code == 75 || end.code == 77));
   CHECK(end.out == "");
   CHECK((end.code == 75 || names(end, rule)));
-  check_all_go_away(shop);
+  check_all_go_away(fixture);
   return end.code == 77;
 }
 
@@ -104,68 +104,68 @@ bool is_refused_waiting(const Shop& shop, Words words, const std::string& rule)
 
 TEST_CASE("acl: a lock outside the pattern is refused, and named")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  const Finished other = shop.run({"run", "-k", "web:k", "--", "echo", "ran"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  const Finished other = fixture.run({"run", "-k", "web:k", "--", "echo", "ran"});
   CHECK(other.code == 77);
   CHECK(other.out == "");
   CHECK_MESSAGE(other.err.find(": web:k (") != std::string::npos, other.err);
-  CHECK(as_int(shop.server.command({"DBSIZE"})) == 0);
+  CHECK(as_int(fixture.server.command({"DBSIZE"})) == 0);
 }
 
 TEST_CASE("acl: each key and channel is needed, named when it is missing, and nothing is half written")
 {
-  const Shop shop;
+  const AclFixture fixture;
   const Words line = acl_line("app:*");
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at] == "~rlock:quorum") {
-      continue;  // one server alone has no marker
+      continue;  // a single server has no marker
     }
     if (line[at][0] == '~') {
-      CHECK_MESSAGE(kinds_refused_without(shop, line, at) > 0, line[at]);
+      CHECK_MESSAGE(kinds_refused_without(fixture, line, at) > 0, line[at]);
     } else if (line[at][0] == '&') {
-      kinds_refused_without(shop, line, at);  // who waits needs some that who runs at once does not
+      kinds_refused_without(fixture, line, at);  // a waiter needs rights that a job without a wait does not
     }
   }
 }
 
 TEST_CASE("acl: each command that is missing is named, and nothing is half written")
 {
-  const Shop shop;
+  const AclFixture fixture;
   const Words line = acl_line("app:*");
   int needed = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at][0] == '+') {
-      needed += kinds_refused_without(shop, line, at) > 0 ? 1 : 0;
+      needed += kinds_refused_without(fixture, line, at) > 0 ? 1 : 0;
     }
   }
   CHECK(needed > 20);
 }
 
-TEST_CASE("acl: who has to wait is told as well, and leaves nothing that stays")
+TEST_CASE("acl: a missing right is reported while waiting as well, and no key is left")
 {
-  const Shop shop;
+  const AclFixture fixture;
   const Words line = acl_line("app:*");
   const std::vector<Words> kinds_of_waiters{{"-k", "app:h"}, {"-s", "-k", "app:x"}, {"--permits", "1", "-k", "app:p"}};
   for (Words words : kinds_of_waiters) {
     const std::string rival = words.front() == "-s" ? "-x" : words.front();
     words.front() = rival;
-    words.insert(words.begin(), {"acquire", "-S", shop.server.url(), "--lease", "1h"});
+    words.insert(words.begin(), {"acquire", "-S", fixture.server.url(), "--lease", "1h"});
     REQUIRE(run_rlock(words).code == 0);
   }
   int refused = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at][0] == '+' || line[at][0] == '&') {
-      shop.allow(without(line, at));
+      fixture.allow(without(line, at));
       for (const Words& kind : kinds_of_waiters) {
-        refused += is_refused_waiting(shop, kind, line[at]) ? 1 : 0;
+        refused += is_refused_waiting(fixture, kind, line[at]) ? 1 : 0;
       }
     }
   }
   CHECK(refused > 15);
 }
 
-TEST_CASE("acl: the line says nothing of a password, and JSON has its parts")
+TEST_CASE("acl: the rule line has no password, and JSON has its parts")
 {
   const Words line = acl_line("app:*");
   CHECK(line[0] + " " + line[1] + " " + line[2] == "ACL SETUSER shop");

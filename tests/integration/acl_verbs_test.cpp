@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user who has exactly what `rlock acl` prints: every verb works, with every kind of lock.
+#include "support/acl_fixture.h"
 #include "support/scripted_server.h"
-#include "support/shop.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 struct Kind {
   Words options;
-  Words rival;                // who has to wait for it
+  Words rival;                // has to wait for it
   std::string key = "app:k";  // the lock itself, where `-k app:k` is taken
 };
 
@@ -45,43 +45,43 @@ std::string shown(const Words& words)
   return text;
 }
 
-// Whether it ends as it should, and with no word of what the ACL may have refused.
-void ends_with(int code, const Shop& shop, const Words& words)
+// Checks the exit code, and that no message is about the ACL.
+void ends_with(int code, const AclFixture& fixture, const Words& words)
 {
-  const Finished end = shop.run(words);
+  const Finished end = fixture.run(words);
   CHECK_MESSAGE(end.code == code, shown(words) << ": " << end.err);
   CHECK_MESSAGE(end.err.find(" says: ") == std::string::npos, shown(words) << ": " << end.err);
 }
 
-std::size_t listeners(const Shop& shop, const std::string& key)
+std::size_t listeners(const AclFixture& fixture, const std::string& key)
 {
-  return as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{" + key + "}:*"})).size();
+  return as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{" + key + "}:*"})).size();
 }
 
-// Past the end of its first lease.
+// Lets the first lease pass.
 void check_renewed(Process& holder, Instant taken, Millis ttl)
 {
   wait_until([&] { return real_clock.now() > taken + ttl + 200ms; }, "the first lease is over");
   CHECK_MESSAGE(holder.running(), holder.err());
 }
 
-void hold_show_and_force(const Shop& shop, const Kind& kind)
+void hold_show_and_force(const AclFixture& fixture, const Kind& kind)
 {
   const Words job{"--ttl", "1500ms", "--", "sleep", "60"};
   const Instant taken = real_clock.now();
-  Process holder = shop.start(run_words(kind.options, job));
-  wait_until([&] { return listeners(shop, kind.key) == 1; }, "it is held, and its watchdog listens");
+  Process holder = fixture.start(run_words(kind.options, job));
+  wait_until([&] { return listeners(fixture, kind.key) == 1; }, "it is held, and its watchdog listens");
   check_renewed(holder, taken, 1500ms);
-  ends_with(0, shop, {"status", "-k", kind.key});
-  ends_with(0, shop, {"ttl", "-k", kind.key});
-  ends_with(0, shop, {"list", "app:*"});
-  ends_with(75, shop, {"wait", "-n", "-k", kind.key});
-  ends_with(75, shop, run_words(kind.rival, {"-n", "--", "true"}));
+  ends_with(0, fixture, {"status", "-k", kind.key});
+  ends_with(0, fixture, {"ttl", "-k", kind.key});
+  ends_with(0, fixture, {"list", "app:*"});
+  ends_with(75, fixture, {"wait", "-n", "-k", kind.key});
+  ends_with(75, fixture, run_words(kind.rival, {"-n", "--", "true"}));
 
-  Process waiter = shop.start(run_words(kind.rival, {"--", "true"}));
-  wait_until([&] { return listeners(shop, kind.key) == 2; }, "another waits");
-  Process looker = shop.start({"wait", "-k", kind.key});
-  ends_with(0, shop, {"force-unlock", "--yes", "-k", kind.key});
+  Process waiter = fixture.start(run_words(kind.rival, {"--", "true"}));
+  wait_until([&] { return listeners(fixture, kind.key) == 2; }, "another waits");
+  Process looker = fixture.start({"wait", "-k", kind.key});
+  ends_with(0, fixture, {"force-unlock", "--yes", "-k", kind.key});
   CHECK(holder.wait() == Exit{121});
   CHECK_MESSAGE(waiter.wait() == Exit{0}, waiter.err());
   CHECK_MESSAGE(looker.wait() == Exit{0}, looker.err());
@@ -90,67 +90,67 @@ void hold_show_and_force(const Shop& shop, const Kind& kind)
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-void by_hand(const Shop& shop, const Kind& kind)
+void by_hand(const AclFixture& fixture, const Kind& kind)
 {
-  const Finished acquired = shop.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  const Finished acquired = fixture.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   const Words claim{"-k", "app:k", "--token", first_line(acquired.out)};
-  ends_with(0, shop, put({"check"}, claim));
-  ends_with(0, shop, put({"renew"}, claim));
-  ends_with(0, shop, put({"release"}, claim));
-  const Finished broken = shop.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  ends_with(0, fixture, put({"check"}, claim));
+  ends_with(0, fixture, put({"renew"}, claim));
+  ends_with(0, fixture, put({"release"}, claim));
+  const Finished broken = fixture.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
   REQUIRE(broken.code == 0);
-  ends_with(0, shop, {"force-unlock", "--now", "--token", first_line(broken.out), "-k", "app:k"});
+  ends_with(0, fixture, {"force-unlock", "--now", "--token", first_line(broken.out), "-k", "app:k"});
 }
 
 }  // namespace
 
 TEST_CASE("acl: with exactly this line every verb works with every kind")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind.options));
-    ends_with(0, shop, run_words(kind.options, {"--", "true"}));
-    ends_with(0, shop, run_words(kind.options, {"--", "true"}));
-    ends_with(1, shop, {"status", "-k", kind.key});
-    ends_with(1, shop, {"ttl", "-k", kind.key});
-    ends_with(1, shop, {"list", "app:*"});
-    ends_with(0, shop, {"wait", "-k", kind.key});
-    hold_show_and_force(shop, kind);
+    ends_with(0, fixture, run_words(kind.options, {"--", "true"}));
+    ends_with(0, fixture, run_words(kind.options, {"--", "true"}));
+    ends_with(1, fixture, {"status", "-k", kind.key});
+    ends_with(1, fixture, {"ttl", "-k", kind.key});
+    ends_with(1, fixture, {"list", "app:*"});
+    ends_with(0, fixture, {"wait", "-k", kind.key});
+    hold_show_and_force(fixture, kind);
     if (kind.key == "app:k") {
-      by_hand(shop, kind);
+      by_hand(fixture, kind);
     }
-    shop.server.command({"FLUSHALL"});
+    fixture.server.command({"FLUSHALL"});
   }
 }
 
 TEST_CASE("acl: with exactly this line once, several keys and nested runs work")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  ends_with(0, shop, {"once", "--for", "1h", "-k", "app:k", "--", "true"});
-  ends_with(0, shop, {"once", "--for", "1h", "-k", "app:k", "--", "false"});
-  ends_with(0, shop, {"run", "-k", "app:a", "-k", "app:b", "--", "true"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  ends_with(0, fixture, {"once", "--for", "1h", "-k", "app:k", "--", "true"});
+  ends_with(0, fixture, {"once", "--for", "1h", "-k", "app:k", "--", "false"});
+  ends_with(0, fixture, {"run", "-k", "app:a", "-k", "app:b", "--", "true"});
   for (const Words& kind : std::vector<Words>{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}}) {
-    const Words inner = rlock_argv(put(put({"run", "-S", shop.url(), "-n", "-k", "app:n"}, kind), {"--", "true"}));
-    ends_with(0, shop, put(put(put({"run", "-k", "app:n"}, kind), {"--"}), inner));
-    shop.server.command({"FLUSHALL"});
+    const Words inner = rlock_argv(put(put({"run", "-S", fixture.url(), "-n", "-k", "app:n"}, kind), {"--", "true"}));
+    ends_with(0, fixture, put(put(put({"run", "-k", "app:n"}, kind), {"--"}), inner));
+    fixture.server.command({"FLUSHALL"});
   }
 }
 
 TEST_CASE("acl: with exactly this line a lock is given back, or a server not counted, for other reasons than rights")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  const Finished lonely = shop.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  const Finished lonely = fixture.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"});
   CHECK(lonely.code == 69);
   CHECK_MESSAGE(lonely.err.find("0 of the 1 replicas") != std::string::npos, lonely.err);
 
-  const Shop second;
+  const AclFixture second;
   second.allow(acl_line("app:*"));
-  const Finished young = shop.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"});
+  const Finished young = fixture.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"});
   CHECK(young.code == 69);
   CHECK_MESSAGE(young.err.find("--no-restart-guard") != std::string::npos, young.err);
-  ends_with(0, shop, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
+  ends_with(0, fixture, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock acquire --shards`: any free one of several locks, and the caller is told which.
+// `rlock acquire --shards`: takes any free one of several locks, and tells the caller which.
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 
@@ -23,6 +23,8 @@ Finished on(const RedisServer& server, std::vector<std::string> words, const Pro
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("acquire: --shards takes each lock once, and says which")
 {
@@ -60,3 +62,5 @@ TEST_CASE("acquire: --shards needs a way to say which lock was taken")
   CHECK(on(server, {"acquire", "-k", "stock", "--shards", "2", "--lease", "1m"}).code == 64);
   CHECK(on(server, {"acquire", "-k", "stock", "--shards", "0", "--lease", "1m", "--json"}).code == 64);
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// acquire, renew, release, check: a lock in the hands of a script.
+// acquire, renew, release, check: a lock that a script takes by hand. Over 300 lines, because the four verbs share a
+// token.
 #include "support/script.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
@@ -45,7 +46,9 @@ std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PT
 
 }  // namespace
 
-TEST_CASE("acquire: one lease, which nobody renews, and nothing stays behind")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("acquire: one lease without renewals, and no process is left")
 {
   const RedisServer server;
   const std::string token = leased(server, "700ms");
@@ -83,7 +86,7 @@ TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
   CHECK(pttl(server) > 50'000);
 }
 
-TEST_CASE("acquire: who has it is shown as the script, not as the rlock that has ended")
+TEST_CASE("acquire: the holder is shown as the script, not as the rlock that has ended")
 {
   const RedisServer server;
   Process holder = script(server, R"(rlock acquire -S "$URL" x --pid $$ --label nightly && echo ready && sleep 60)");
@@ -157,7 +160,7 @@ TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which
   }
 }
 
-TEST_CASE("release: sent twice it answers the same; what was lost is not ours")
+TEST_CASE("release: sent twice it answers the same, and a lost lock is reported as lost")
 {
   const RedisServer server;
   const std::string token = leased(server);
@@ -195,7 +198,7 @@ TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its
   CHECK(job.err().find("--token: there is none for nothing") != std::string::npos);
 }
 
-TEST_CASE("check: who wants the lock is told to who has no keeper; who forced it, to who has it no more")
+TEST_CASE("check: names the requester of a lock without a keeper, and after force-unlock who forced it")
 {
   const RedisServer server;
   const std::string token = leased(server);
@@ -211,7 +214,7 @@ TEST_CASE("check: who wants the lock is told to who has no keeper; who forced it
   CHECK(forced.err.find("not held under this token: force-unlocked by ") != std::string::npos);
 }
 
-TEST_CASE("acquire, check: no server is 69; a key that holds something else is 78")
+TEST_CASE("acquire, check: no server is 69, and a key that holds something else is 78")
 {
   RedisServer server;
   const std::string token = leased(server);
@@ -243,7 +246,7 @@ TEST_CASE("acquire: a ward that is none is 64, before the server is asked")
 
 TEST_CASE("acquire: a script that ends while it waits is in the queue no more")
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   const RedisServer server;
   leased(server);
   Process waiter = script(server, R"(rlock acquire -S "$URL" x --pid $$; echo taken)");
@@ -279,7 +282,7 @@ TEST_CASE("acquire: no keeper for want of descriptors is 71, and the lock is fre
                                         R"(; rlock acquire -S "$URL" x --pid $$; echo "ended $?"; exec sleep 60)");
     wait_until([&] { return holder.out().find("ended") != std::string::npos; }, "acquire has ended");
     const bool taken = holder.out().ends_with("ended 0\n");
-    const bool too_few = on_a_quorum() && holder.out() == "ended 69\n";  // of its servers could be asked
+    const bool too_few = is_quorum_topology() && holder.out() == "ended 69\n";  // not enough servers could be asked
     CHECK((taken || too_few || holder.out() == "ended 71\n"));
     CHECK(held(server) == taken);
     kept += taken ? 1 : 0;
@@ -305,3 +308,5 @@ TEST_CASE("acquire: the password stays where it was, in the environment of the s
     CHECK(holder.out().find("hunter2") == std::string::npos);
   }
 }
+
+TEST_SUITE_END();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock bench` measures, and leaves nothing behind.
-#include "support/shop.h"
+#include "support/acl_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -59,7 +59,7 @@ TEST_CASE("bench: how long, how many, and nothing is left")
   CHECK(text.out.find(" a second over 4 connections\n") != std::string::npos);
 }
 
-TEST_CASE("bench: who interrupts it leaves nothing behind either")
+TEST_CASE("bench: an interrupt leaves nothing behind either")
 {
   const RedisServer server;
   Process bench(rlock_argv({"bench", "-S", server.url(), "--for", "1h"}));
@@ -71,12 +71,12 @@ TEST_CASE("bench: who interrupts it leaves nothing behind either")
 
 TEST_CASE("bench: a user with few rights says where, and several servers have no line")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  CHECK(shop.run({"bench", "--for", "20ms"}).code == 77);
-  const Finished told = shop.run({"bench", "--for", "20ms", "--prefix", "app:"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  CHECK(fixture.run({"bench", "--for", "20ms"}).code == 77);
+  const Finished told = fixture.run({"bench", "--for", "20ms", "--prefix", "app:"});
   CHECK_MESSAGE(told.code == 0, told.err);
-  CHECK(as_int(shop.server.command({"DBSIZE"})) == 0);
+  CHECK(as_int(fixture.server.command({"DBSIZE"})) == 0);
 
   const RedisServer one, two;
   const Finished both = run_rlock({"bench", "-S", one.url(), "-S", two.url(), "--no-restart-guard", "--server-timeout",

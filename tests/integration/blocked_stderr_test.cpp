@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stderr that takes nothing (a full pipe, a stopped terminal) never keeps a lock, a job or a waiter from going on.
+// A stderr that blocks (a full pipe, a stopped terminal) never delays a lock, a job or a waiter.
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/terminal.h"
@@ -25,7 +25,7 @@ namespace {
 
 enum class Kind { pipe, socket };
 
-// Two connected descriptors. The writing end blocks, and is full.
+// A full pipe or socket; its writing end blocks.
 class Full {
  public:
   explicit Full(Kind kind)
@@ -44,7 +44,7 @@ class Full {
     set_nonblocking(m_writer, false);
   }
 
-  // These words with the full end as their stderr.
+  // Starts rlock with the full end as stderr.
   [[nodiscard]] Process start(const std::vector<std::string>& words) const
   {
     std::vector<std::string> all{"bash", "-c", "exec \"$@\" 2>&" + std::to_string(m_writer.get()), "bash"};
@@ -54,7 +54,7 @@ class Full {
     return Process(all, {.keep_fds = {m_writer.get()}});
   }
 
-  // What came after the filling.
+  // The bytes after the filling.
   std::string read_all() const
   {
     set_nonblocking(m_reader, true);
@@ -109,7 +109,7 @@ TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
   const Full full(Kind::pipe);
   Process holder = holder_of(server, "2.5");
   Process waiter =
-      full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // tells of its waiting after 1 s
+      full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // reports its wait after 1 s
   CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(waiter.out() == "ran\n");
   CHECK_FALSE(held(server));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rediss+cluster:// a cluster that speaks TLS alone, with us and among its nodes.
+// rediss+cluster:// a cluster that speaks only TLS, with clients and among its nodes.
 #include "support/certificates.h"
 #include "support/redis_cluster.h"
 #include "support/wait_until.h"
@@ -82,12 +82,12 @@ TEST_CASE("cluster: over TLS a lock is taken, renewed, waited for and handed ove
   holder.signal(SIGTERM);
   CHECK(holder.wait().signal == SIGTERM);
   CHECK(waiter.wait() == Exit{0});
-  CHECK(BootClock().now() - from < 8s);  // told, not by its first look after ten
+  CHECK(BootClock().now() - from < 8s);  // by a message, not by polling after look_again_after
   CHECK(waiter.out() == secured.cluster.url() + "\n");
   CHECK(run_rlock(secured.words("status", {})).code == 1);
 }
 
-TEST_CASE("cluster: over TLS nobody is trusted who is signed by another authority, and who speaks none hears of it")
+TEST_CASE("cluster: over TLS a node signed by another authority is refused, and a client without TLS is told")
 {
   const Secured secured;
   const Authority other;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tab, pressed in real shells on a pseudo-terminal. The rlock they find notes with what it is called.
+// Tab in real shells on a pseudo-terminal. A stub in place of rlock writes down its arguments.
 #include "process/command.h"
 #include "support/paths.h"
 #include "support/redis_fixture.h"
@@ -36,7 +36,7 @@ const std::vector<Shell> shells{
     {"fish", {"fish", "--no-config", "-i"}, "rlock completion fish | source"},
 };
 
-// A shell whose user presses keys.
+// A shell on a terminal, and its user's keys.
 class Typist {
  public:
   Typist(const Shell& shell, const RedisServer& server)
@@ -52,7 +52,7 @@ class Typist {
     }
   }
 
-  // What rlock or rflock is called with after Tab and Enter, with blanks between.
+  // The arguments of rlock or rflock after Tab and Enter, with blanks between.
   std::string completed(const std::string& line)
   {
     std::filesystem::remove(m_dir / "called");

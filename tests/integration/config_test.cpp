@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock.toml: where it is found, what it says, and what comes before it.
+// rlock.toml: where it is found, what it sets, and what overrides it.
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -125,7 +125,7 @@ TEST_CASE("config: what was typed silences what would contradict it")
   CHECK(config.rlock({"acquire", "--lease", "5s", "-k", "fourth"}).code == 0);
 }
 
-TEST_CASE("config: what is wrong is 78, with the file and the line")
+TEST_CASE("config: an invalid entry is 78, with the file and the line")
 {
   struct Row {
     std::string text;
@@ -181,7 +181,7 @@ TEST_CASE("config: options of other verbs are no mistake above all tables")
   CHECK(config.rlock({"flock", "k", "true"}).code == 0);
 }
 
-TEST_CASE("config: a password that everybody may read is refused, and one that is not reaches the job's own rlock")
+TEST_CASE("config: a password file that all users may read is refused, and a private one reaches the job's own rlock")
 {
   const RedisServer server({.args = {}, .tcp = true, .password = "secret"});
   const std::string url = "redis://:secret@" + server.tcp_url().substr(std::string("redis://").size());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise nobody else makes: whatever happens, the job's whole tree is dead before another holder's job
-// starts, and no later than the lease's end.
+// Whatever happens, the job's whole process tree is dead before another holder's job starts, and no later than the end
+// of the lease.
+#include "support/activity_log.h"
+#include "support/guardian_of.h"
 #include "support/redis_fixture.h"
 #include "support/seed.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -31,105 +32,99 @@ std::vector<std::string> session(const RedisServer& server, std::vector<std::str
   return rlock_argv(words);
 }
 
-// The guardian is the runner's only child.
-pid_t guardian_of(pid_t runner)
-{
-  const std::string task = "/proc/" + std::to_string(runner) + "/task/" + std::to_string(runner) + "/children";
-  pid_t child = 0;
-  std::ifstream(task) >> child;
-  REQUIRE(child > 0);
-  return child;
-}
-
-struct Scene {
+struct FaultTarget {
   RedisServer& server;
   Process& holder;
 };
 
-// `strike` hits the holder while it works and `mend` puts right what would keep the next one out.
-void rounds_of(const std::function<void(Scene)>& strike, const std::function<void(Scene)>& mend,
-               RedisOptions options = {})
+// `inject_fault` hits the holder while its job works; `repair` removes what would keep the next holder out.
+void check_fault(const std::function<void(FaultTarget)>& inject_fault, const std::function<void(FaultTarget)>& repair,
+                 RedisOptions options = {})
 {
   RedisServer server(std::move(options));
   std::mt19937_64 random(seed());
   for (int round = 0; round < rounds; ++round) {
     CAPTURE(round);
-    const Witness witness;
-    Process holder(session(server, witness.stubborn_tree("victim")));
-    wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-    Process next(session(server, witness.short_job("next", 60)));
+    const ActivityLog activity;
+    Process holder(session(server, activity.stubborn_tree("victim")));
+    wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+    Process next(session(server, activity.short_job("next", 60)));
     wait_until(
         [&] {
-          return on_a_quorum() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1;
+          return is_quorum_topology() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1;
         },
-        "the next one waits");                                // of several servers it stands in no line
-    std::this_thread::sleep_for(Millis(5 + random() % 700));  // any moment of the cycle once `next` heard its place
+        "the next one waits");                                // a quorum has no queue
+    std::this_thread::sleep_for(Millis(5 + random() % 700));  // any time of the renewal cycle
 
-    const std::int64_t struck = now_ns();
-    strike({server, holder});
-    mend({server, holder});
+    const std::int64_t injected_at = now_ns();
+    inject_fault({server, holder});
+    repair({server, holder});
     next.wait(20s);
 
-    const auto jobs = witness.jobs();
+    const auto jobs = activity.jobs();
     REQUIRE(jobs.contains("next"));
     CHECK(overlap(jobs) == "");
-    CHECK((jobs.at("victim").last_ns - struck) / 1'000'000 < ttl.count());
+    CHECK((jobs.at("victim").last_ns - injected_at) / 1'000'000 < ttl.count());
     const int beats = jobs.at("victim").beats;
     holder.signal(SIGCONT);
     holder.wait(10s);
-    CHECK(witness.jobs().at("victim").beats == beats);  // dead it stays
+    CHECK(activity.jobs().at("victim").beats == beats);  // no process of it runs again
   }
 }
 
-void nothing(Scene) {}
+void nothing(FaultTarget) {}
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("dead before expiry: kill -9 of rlock")
 {
-  rounds_of([](Scene scene) { scene.holder.signal(SIGKILL); }, nothing);
+  check_fault([](FaultTarget scene) { scene.holder.signal(SIGKILL); }, nothing);
 }
 
 TEST_CASE("dead before expiry: rlock stopped for three times the ttl")
 {
-  rounds_of([](Scene scene) { scene.holder.signal(SIGSTOP); }, [](Scene) { std::this_thread::sleep_for(3 * ttl); });
+  check_fault([](FaultTarget scene) { scene.holder.signal(SIGSTOP); },
+              [](FaultTarget) { std::this_thread::sleep_for(3 * ttl); });
 }
 
 TEST_CASE("dead before expiry: kill -9 of the guardian")
 {
-  rounds_of([](Scene scene) { ::kill(guardian_of(scene.holder.pid()), SIGKILL); },
-            [](Scene scene) { CHECK(scene.holder.wait(5s) == Exit{.code = 71, .signal = 0}); });
+  check_fault([](FaultTarget scene) { ::kill(guardian_of(scene.holder.pid()), SIGKILL); },
+              [](FaultTarget scene) { CHECK(scene.holder.wait(5s) == Exit{.code = 71, .signal = 0}); });
 }
 
 TEST_CASE("dead before expiry: the guardian stopped")
 {
-  rounds_of([](Scene scene) { ::kill(guardian_of(scene.holder.pid()), SIGSTOP); },
-            [](Scene scene) { scene.server.stop_signal(), std::this_thread::sleep_for(2 * ttl), scene.server.cont(); });
+  check_fault(
+      [](FaultTarget scene) { ::kill(guardian_of(scene.holder.pid()), SIGSTOP); },
+      [](FaultTarget scene) { scene.server.stop_signal(), std::this_thread::sleep_for(2 * ttl), scene.server.cont(); });
 }
 
 TEST_CASE("dead before expiry: the server stopped")
 {
-  rounds_of([](Scene scene) { scene.server.stop_signal(); },
-            [](Scene scene) {
-              CHECK(scene.holder.wait(10s) == Exit{.code = 121, .signal = 0});
-              scene.server.cont();
-            });
+  check_fault([](FaultTarget scene) { scene.server.stop_signal(); },
+              [](FaultTarget scene) {
+                CHECK(scene.holder.wait(10s) == Exit{.code = 121, .signal = 0});
+                scene.server.cont();
+              });
 }
 
 TEST_CASE("dead before expiry: the server killed, and back with its file")
 {
-  rounds_of([](Scene scene) { scene.server.kill_hard(); },
-            [](Scene scene) {
-              std::this_thread::sleep_for(ttl * 9 / 10);
-              scene.server.restart();
-            },
-            {.args = {"--appendonly", "yes", "--appendfsync", "always"}});
+  check_fault([](FaultTarget scene) { scene.server.kill_hard(); },
+              [](FaultTarget scene) {
+                std::this_thread::sleep_for(ttl * 9 / 10);
+                scene.server.restart();
+              },
+              {.args = {"--appendonly", "yes", "--appendfsync", "always"}});
 }
 
 TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
 {
-  rounds_of(
-      [](Scene scene) {
+  check_fault(
+      [](FaultTarget scene) {
         const Finished forced = run_rlock({"force-unlock", "-S", scene.server.url(), "-k", "stock", "--yes", "--json"});
         CHECK(forced.code == 0);
         CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
@@ -143,14 +138,14 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
 TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped")
 {
   const RedisServer server;
-  const Witness witness;
+  const ActivityLog activity;
   std::vector<std::string> words{"run",   "-S",  server.url(),   "-k",    "stock",
                                  "--ttl", "20s", "--kill-after", "400ms", "--"};
-  for (const std::string& word : witness.stubborn_tree("victim")) {
+  for (const std::string& word : activity.stubborn_tree("victim")) {
     words.push_back(word);
   }
   Process holder(rlock_argv(words));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   wait_until(
       [&] {
         return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
@@ -161,7 +156,7 @@ TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped"
   CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
   const std::int64_t free_at = now_ns();
   CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
-  CHECK(witness.jobs().at("victim").last_ns < free_at);
+  CHECK(activity.jobs().at("victim").last_ns < free_at);
 }
 
 TEST_CASE("lost for certain: dead within a second of the next renewal")
@@ -170,14 +165,16 @@ TEST_CASE("lost for certain: dead within a second of the next renewal")
        {std::vector<std::string>{"DEL", "stock"}, {"FLUSHALL"}, {"SET", "stock", "x"}}) {
     CAPTURE(blow.front());
     const RedisServer server;
-    const Witness witness;
-    Process holder(session(server, witness.stubborn_tree("victim")));
-    wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-    const std::int64_t struck = now_ns();
+    const ActivityLog activity;
+    Process holder(session(server, activity.stubborn_tree("victim")));
+    wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+    const std::int64_t injected_at = now_ns();
     server.command(blow);
     CHECK(holder.wait(10s) == Exit{.code = 121, .signal = 0});
     const auto latest = ttl / 3 + 1s;
-    CHECK((witness.jobs().at("victim").last_ns - struck) / 1'000'000 < latest.count());
+    CHECK((activity.jobs().at("victim").last_ns - injected_at) / 1'000'000 < latest.count());
     CHECK(holder.err().find("the lock stock was lost: ") != std::string::npos);
   }
 }
+
+TEST_SUITE_END();

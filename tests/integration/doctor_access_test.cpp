@@ -32,9 +32,9 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("doctor: a server without a password that other hosts may reach is told of, whoever asks from where")
+TEST_CASE("doctor: reports a server without a password that other hosts can reach, from any host")
 {
-  // The second address, which is for documentation, is on no host: so the server listens on the first one only.
+  // The second address is reserved for documentation, so the server listens only on the first.
   const RedisServer server(
       {.args = {"--bind", "127.0.0.1", "-192.0.2.1", "--protected-mode", "no"}, .tcp = true, .alone = true});
   server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "~*", "&*", "+@all"});

@@ -29,7 +29,7 @@ RedisServer fit_on_tcp(const Words& more = {})
   return RedisServer(options);
 }
 
-// Stands alone, and thinks that so many sentinels are needed to agree.
+// A sentinel alone, with this quorum in its configuration.
 SentinelProcess sentinel_of(std::uint16_t master, unsigned quorum = 1)
 {
   return SentinelProcess({.master_port = master, .quorum = quorum, .down_after = 30s, .password = {}});
@@ -51,7 +51,7 @@ Diagnosis of_certificate(int days)
   return examined(server.tcp_url(), {"--cacert", authority.file()});
 }
 
-// A cluster tells of a replica when it has heard that it has got something.
+// A master reports a replica when it has heard of its replication.
 void know_their_replicas(const RedisCluster& cluster)
 {
   const auto all_told = [](const RedisServer& node) {
@@ -101,7 +101,7 @@ TEST_CASE("doctor: sentinels that agree")
 TEST_CASE("doctor: sentinels that do not agree, are not there, or are too few")
 {
   const RedisServer one = fit_on_tcp(), other = fit_on_tcp();
-  const RedisServer third = fit_on_tcp();  // those who watch the same server get to know each other
+  const RedisServer third = fit_on_tcp();  // sentinels of one server find each other
   const SentinelProcess here = sentinel_of(one.port()), there = sentinel_of(other.port()),
                         lonely = sentinel_of(third.port(), 2);
 
@@ -163,7 +163,7 @@ TEST_CASE("doctor: sentinels that are silent cost one timeout together, not one 
   const Instant start = real_clock.now();
   const Diagnosis told =
       examined(url_of(all).insert(5, "s"), {"--cacert", authority.file(), "--server-timeout", "500ms"});
-  CHECK(real_clock.now() - start < 3s);  // they are asked twice: who the master is, and for their certificates
+  CHECK(real_clock.now() - start < 3s);  // each is asked twice: for the master, and for its certificate
   CHECK(complaints(told) == "sentinels=fail");
   CHECK(told.found("sentinels").find(all[1]) != std::string::npos);
 }
@@ -205,7 +205,7 @@ TEST_CASE("doctor: a cluster without replicas, and without some slots")
 
   for (const RedisServer& node : cluster.nodes()) {
     node.command({"CONFIG", "SET", "cluster-require-full-coverage", "yes"});
-    node.command({"CLUSTER", "DELSLOTS", "1"});  // it looks at its state when something changes
+    node.command({"CLUSTER", "DELSLOTS", "1"});  // a node checks its state after a change
     wait_until(
         [&] {
           return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_state:fail") != std::string::npos;
@@ -223,7 +223,7 @@ TEST_CASE("doctor: servers that are to be a quorum")
   const RedisServer one(fit()), two(fit()), three(fit());
   const Diagnosis set = examined(one.url(), {"-S", two.url(), "-S", three.url()});
   CHECK(set.code == 0);
-  CHECK(complaints(set) == "hosts=warn");  // they are
+  CHECK(complaints(set) == "hosts=warn");  // all servers are on one host
   for (const char* check : {"quorum", "distinct", "unrelated"}) {
     CHECK_MESSAGE(set.status(check) == "ok", check);
   }
@@ -238,7 +238,7 @@ TEST_CASE("doctor: servers that are to be a quorum")
   CHECK(complaints(twice) == "distinct=fail hosts=warn");
 }
 
-TEST_CASE("doctor: each of several servers is examined, and one that replicates another is told of")
+TEST_CASE("doctor: examines each of several servers, and reports one that replicates another")
 {
   const RedisServer one = fit_on_tcp(), two(fit()),
                     three = fit_on_tcp({"--replicaof", "127.0.0.1", std::to_string(one.port())});
@@ -259,7 +259,7 @@ TEST_CASE("doctor: each of several servers is examined, and one that replicates 
   CHECK(told.status("role") == "fail");
 }
 
-TEST_CASE("doctor: this host, and who started us ignores SIGCHLD")
+TEST_CASE("doctor: this host, and a parent process that ignores SIGCHLD")
 {
   const RedisServer server(fit());
   const Diagnosis told = examined(server.url());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock doctor` beside servers that are set up wrongly, each in its own way, and one that is fit.
+// `rlock doctor` on servers with one flaw each, and on one without.
+#include "support/acl_fixture.h"
 #include "support/diagnosis.h"
 #include "support/paths.h"
 #include "support/scripted_server.h"
-#include "support/shop.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A server whose clock is not ours.
+// A server with a wrong clock.
 class SkewedServer {
  public:
   explicit SkewedServer(const std::string& environment) : m_before(value("RLOCK_TEST_SERVER"))
@@ -88,7 +88,7 @@ class Burden {
 
 TEST_CASE("doctor: a good server is all well, and nothing is left on it")
 {
-  // what is announced of keys is none of our business, as is a policy that never acts
+  // Keyspace notifications do no harm, nor does an eviction policy that never acts.
   const RedisServer server(fit({"--notify-keyspace-events", "KEA", "--maxmemory-policy", "allkeys-lru"}));
   const Diagnosis told = examined(server.url());
   CHECK(told.code == 0);
@@ -103,7 +103,7 @@ TEST_CASE("doctor: a good server is all well, and nothing is left on it")
   CHECK(text.err == "");
 }
 
-TEST_CASE("doctor: nobody there, and not let in")
+TEST_CASE("doctor: no server there, and access refused")
 {
   const Diagnosis silent = examined("unix:///nowhere/redis.sock");
   CHECK(silent.code == 69);
@@ -212,9 +212,9 @@ TEST_CASE("doctor: a disk that takes nothing")
 
 TEST_CASE("doctor: a user without the right to scripts, and one with no more rights than it needs")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  const Diagnosis enough = diagnosis(shop.run({"doctor", "--json", "--prefix", "app:"}));
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  const Diagnosis enough = diagnosis(fixture.run({"doctor", "--json", "--prefix", "app:"}));
   CHECK(enough.code == 0);
   CHECK(enough.status("lock") == "ok");
   CHECK(
@@ -222,7 +222,7 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
       "access=unknown idle-timeout=unknown min-replicas=unknown persistence=unknown restart=warn slow-scripts=unknown");
   CHECK(enough.found("persistence") == "not permitted");
 
-  const Diagnosis outside = diagnosis(shop.run({"doctor", "--json"}));
+  const Diagnosis outside = diagnosis(fixture.run({"doctor", "--json"}));
   CHECK(outside.code == 1);
   CHECK(outside.status("lock") == "fail");
 
@@ -230,8 +230,8 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
   for (const char* rule : {"-eval", "-evalsha", "-info"}) {
     line.emplace_back(rule);
   }
-  shop.allow(line);
-  const Diagnosis told = diagnosis(shop.run({"doctor", "--json", "--prefix", "app:"}));
+  fixture.allow(line);
+  const Diagnosis told = diagnosis(fixture.run({"doctor", "--json", "--prefix", "app:"}));
   CHECK(told.code == 1);
   CHECK(told.status("lock") == "fail");
   CHECK(told.found("lock").find("NOPERM") != std::string::npos);
@@ -239,7 +239,7 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
   CHECK(told.status("round-trip") == "ok");
 }
 
-TEST_CASE("doctor: a clock that is wrong, and one that goes too fast")
+TEST_CASE("doctor: a wrong clock, and a clock that runs too fast")
 {
   const SkewedServer ahead("SKEW_MS=90000");
   const Diagnosis told = examined(ahead.server->url());
@@ -252,7 +252,7 @@ TEST_CASE("doctor: a clock that is wrong, and one that goes too fast")
   CHECK(wrong.status("clock") == "fail");
 }
 
-TEST_CASE("doctor: a server that is slow, and one that is busy with a script")
+TEST_CASE("doctor: a slow server, and a server busy with a script")
 {
   const RedisServer server(fit({}));
   {
@@ -289,7 +289,7 @@ TEST_CASE("doctor: too few connections, and such as end by themselves")
   CHECK(told.found("connections").starts_with("4 of 5"));
 }
 
-TEST_CASE("doctor: somebody who listens to everybody")
+TEST_CASE("doctor: a client that subscribes to all channels")
 {
   const RedisServer server(fit());
   auto spy = *Connection::open(*parse_url(server.url()), real_clock, within(plenty));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock events`: the trail that a lock leaves.
-#include "support/line.h"
-#include "support/shop.h"
+// `rlock events`: the event log of a lock.
+#include "support/acl_fixture.h"
+#include "support/queue_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -76,7 +76,7 @@ TEST_CASE("events: taken and let go, by whom, with its number")
     CHECK(event.at("label") == "nightly");
   }
   CHECK(told[0].at("token") == told[1].at("token"));
-  CHECK(told[0].at("owner") == told[0].at("token"));  // for one release
+  CHECK(told[0].at("owner") == told[0].at("token"));  // accepted by release
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
   const Finished text = on(server, {"events", "-k", "k"});
   CHECK(text.out.find("  k  acquired  ") != std::string::npos);
@@ -85,22 +85,22 @@ TEST_CASE("events: taken and let go, by whom, with its number")
 
 TEST_CASE("events: each hand-over of a line is one event")
 {
-  Line line;
-  Process holder = line.hold("30s");
+  QueueFixture queue;
+  Process holder = queue.hold("30s");
   for (int i = 0; i < 3; ++i) {
-    line.come();
+    queue.add_waiter();
   }
   holder.signal(SIGTERM);
-  for (Process& waiter : line.waiters) {
+  for (Process& waiter : queue.waiters) {
     CHECK(waiter.wait() == Exit{0});
   }
-  const auto told = events(line.server);
+  const auto told = events(queue.server);
   CHECK(names(told) == "acquired handed_over handed_over handed_over released");
   for (std::size_t i = 1; i < 4; ++i) {
     CHECK(told[i].at("from") == told[i - 1].at("owner"));
     CHECK(told[i].at("fence") > told[i - 1].at("fence"));
   }
-  const std::string text = on(line.server, {"events", "-k", "k"}).out;
+  const std::string text = on(queue.server, {"events", "-k", "k"}).out;
   CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
   CHECK(
       std::regex_search(text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
@@ -134,7 +134,7 @@ TEST_CASE("events: lost when the key is deleted, once")
   CHECK(names(events(server)) == "acquired lost");
 }
 
-TEST_CASE("events: a lease that ends by itself, found by who looks or by the next")
+TEST_CASE("events: a lease that expires, found by a query or by the next holder")
 {
   const RedisServer server;
   REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
@@ -151,7 +151,7 @@ TEST_CASE("events: a renewal that comes late")
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
   const auto left = [&] { return as_int(server.command({"PTTL", "k"})); };
   wait_until([&] { return left() < 2'500; }, "a while has passed");
-  server.command({"PEXPIRE", "k", "950"});  // as if nothing had been heard since long ago
+  server.command({"PEXPIRE", "k", "950"});  // as if no renewal had come for a long time
   wait_until([&] { return is_told(server, "renewed_late"); }, "it is told");
   for (const json& event : events(server)) {
     CHECK(event.at("left_ms").is_null() == (event.at("event") != "renewed_late"));
@@ -197,7 +197,7 @@ TEST_CASE("events: of all locks, in the order of time, and as they happen")
   CHECK(names(objects(follower.out())) == "acquired released acquired released");
 }
 
-TEST_CASE("events: the trail of a busy lock is bounded")
+TEST_CASE("events: the log of a busy lock is bounded")
 {
   const RedisServer server;
   for (int i = 0; i < 3; ++i) {
@@ -212,26 +212,26 @@ TEST_CASE("events: the trail of a busy lock is bounded")
 
 TEST_CASE("events: a user with no more rights than rlock acl gives it reads them")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  REQUIRE(shop.run({"run", "-k", "app:k", "--", "true"}).code == 0);
-  const Finished told = shop.run({"events", "--json", "-k", "app:k"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
+  const Finished told = fixture.run({"events", "--json", "-k", "app:k"});
   CHECK(told.code == 0);
   CHECK(names(objects(told.out)) == "acquired released");
-  const Finished all = shop.run({"events", "--json"});
+  const Finished all = fixture.run({"events", "--json"});
   CHECK_MESSAGE(objects(all.out).size() == 2, all.err);
   const RedisServer second;
-  CHECK(shop.run({"events", "-S", second.url()}).code == 64);
+  CHECK(fixture.run({"events", "-S", second.url()}).code == 64);
 }
 
-TEST_CASE("events: who may not look at a lock is told which right is missing, and how to ask for less")
+TEST_CASE("events: names the missing right to inspect a lock, and how to ask for less")
 {
-  const Shop shop;
-  shop.allow(acl_line("app:*"));
-  REQUIRE(shop.run({"run", "-k", "app:k", "--", "true"}).code == 0);
-  shop.server.command({"RPUSH", "rlock:events:{other}", "1"});
+  const AclFixture fixture;
+  fixture.allow(acl_line("app:*"));
+  REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
+  fixture.server.command({"RPUSH", "rlock:events:{other}", "1"});
   const auto refusal = [&](const Words& words) {
-    const Finished told = shop.run(words);
+    const Finished told = fixture.run(words);
     CHECK(told.code == 77);
     CHECK(told.out == "");
     CHECK(std::count(told.err.begin(), told.err.end(), '\n') == 1);
@@ -242,5 +242,5 @@ TEST_CASE("events: who may not look at a lock is told which right is missing, an
   };
   CHECK(refusal({"events", "-k", "other"}).ends_with(" needs)\n"));
   CHECK(refusal({"events"}).ends_with(" needs; -k KEY or --prefix PREFIX limits the locks that rlock reads)\n"));
-  CHECK(shop.run({"events", "--prefix", "app:"}).code == 0);
+  CHECK(fixture.run({"events", "--prefix", "app:"}).code == 0);
 }

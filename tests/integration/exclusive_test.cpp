@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain lock and the read-write lock under one name refuse to overlap, and each waits for the other.
-#include "support/line.h"
+// The plain lock and the read-write lock under one name exclude each other, and each waits for the other.
+#include "support/activity_log.h"
+#include "support/queue_fixture.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -18,22 +18,26 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Front {
+struct Invocation {
   const char* verb;
   Words options;
 };
 
-const std::vector<Front> fronts{{"run", {}}, {"run", {"-s"}}, {"run", {"-x"}}, {"flock", {}}, {"flock", {"-s"}}};
+const std::vector<Invocation> invocations{
+    {"run", {}}, {"run", {"-s"}}, {"run", {"-x"}}, {"flock", {}}, {"flock", {"-s"}}};
 
-bool is_plain(const Front& front) { return std::string(front.verb) == "run" && front.options.empty(); }
-
-Process start(const RedisServer& server, const Front& front, const Words& more, const Words& job)
+bool is_plain(const Invocation& invocation)
 {
-  Words words{front.verb, "-S", server.url()};
-  words.insert(words.end(), front.options.begin(), front.options.end());
+  return std::string(invocation.verb) == "run" && invocation.options.empty();
+}
+
+Process start(const RedisServer& server, const Invocation& invocation, const Words& more, const Words& job)
+{
+  Words words{invocation.verb, "-S", server.url()};
+  words.insert(words.end(), invocation.options.begin(), invocation.options.end());
   words.insert(words.end(), more.begin(), more.end());
   words.insert(words.end(), {"nightly"});
-  if (std::string(front.verb) == "run") {
+  if (std::string(invocation.verb) == "run") {
     words.insert(words.end() - 1, "-k");
     words.emplace_back("--");
   }
@@ -41,35 +45,35 @@ Process start(const RedisServer& server, const Front& front, const Words& more, 
   return Process(rlock_argv(words));
 }
 
-std::string shown(const Front& front)
+std::string shown(const Invocation& invocation)
 {
-  return front.verb + (" " + (front.options.empty() ? "" : front.options.front()));
+  return invocation.verb + (" " + (invocation.options.empty() ? "" : invocation.options.front()));
 }
 
 }  // namespace
 
 TEST_CASE("exclusive: rlock run and rlock flock under one name wait for each other, and do not overlap")
 {
-  for (const Front& first : fronts) {
-    for (const Front& second : fronts) {
+  for (const Invocation& first : invocations) {
+    for (const Invocation& second : invocations) {
       if (is_plain(first) == is_plain(second)) {
         continue;
       }
       CAPTURE(shown(first));
       CAPTURE(shown(second));
       const RedisServer server;
-      Witness witness;
-      Process holder = start(server, first, {}, witness.short_job("first", 500));
+      ActivityLog activity;
+      Process holder = start(server, first, {}, activity.short_job("first", 500));
       wait_until([&] { return as_int(server.command({"EXISTS", "nightly"})) == 1; }, "it is held", 30s);
 
       Process refused = start(server, second, {"-n"}, {"true"});
       CHECK(refused.wait(30s).code == (std::string(second.verb) == "flock" ? 1 : 75));
 
-      Process waiter = start(server, second, {"-w", "60"}, witness.short_job("second", 10));
+      Process waiter = start(server, second, {"-w", "60"}, activity.short_job("second", 10));
       CHECK(holder.wait(30s).code == 0);
       CHECK(waiter.wait(60s).code == 0);
-      CHECK(overlap(witness.jobs()) == "");
-      CHECK(witness.jobs().size() == 2);
+      CHECK(overlap(activity.jobs()) == "");
+      CHECK(activity.jobs().size() == 2);
     }
   }
 }

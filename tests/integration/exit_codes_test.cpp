@@ -34,6 +34,8 @@ bool one_line(const std::string& text)
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("exit codes: the job's own, exactly, and not a word")
 {
   const RedisServer server;
@@ -105,7 +107,7 @@ TEST_CASE("exit codes: 75 or the one asked for when it is busy")
   CHECK(as_int(server.command({"HLEN", "k"})) == 1);
 }
 
-TEST_CASE("exit codes: 69 when nobody is there, with a line that mentions local:")
+TEST_CASE("exit codes: 69 when there is no server, with a line that mentions local:")
 {
   const std::filesystem::path nowhere = make_temp_dir("nowhere") / "redis.sock";
   for (const std::string& url : {std::string("redis://127.0.0.1:1"), "unix://" + nowhere.string()}) {
@@ -233,3 +235,5 @@ TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environmen
     CHECK(found.err.find("geheim") == std::string::npos);
   }
 }
+
+TEST_SUITE_END();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What flock(1) does, done by rflock: each case is tried on flock itself first, where that can do it.
-#include "support/front.h"
+// rflock behaves as flock(1): each case runs on flock first, where flock offers it. Over 300 lines: one case for each
+// numbered behaviour of flock(1).
+#include "support/flock_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -27,11 +28,11 @@ constexpr Exit well{.code = 0, .signal = 0};
 
 }  // namespace
 
-TEST_CASE("flock: 1, 2, 4: who may not wait is refused at once with the code of its choice, and nothing is run")
+TEST_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with the chosen code, and no command runs")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({"-s"});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({"-s"});
     std::vector<Words> spellings{{"-n", "-E", "123"},
                                  {"--nonblock", "--conflict-exit-code", "123"},
                                  {"-nE123"},
@@ -41,44 +42,44 @@ TEST_CASE("flock: 1, 2, 4: who may not wait is refused at once with the code of 
                                  {"-s", "-x", "-n", "-E", "123"}};
     for (const Words& options : spellings) {
       CAPTURE(options.back());
-      const Finished end = front.run(options, say_no);
+      const Finished end = flock.run(options, say_no);
       CHECK(end.code == 123);
       CHECK(end.out == "");
       CHECK(end.err == "");
     }
-    const Finished no_fork = front.run({"--no-fork", "-n", "-E", "123"}, say_no);
-    CHECK(no_fork.code == (front.is_ours() ? 64 : 123));
+    const Finished no_fork = flock.run({"--no-fork", "-n", "-E", "123"}, say_no);
+    CHECK(no_fork.code == (flock.is_rflock() ? 64 : 123));
     CHECK(no_fork.out == "");
-    CHECK(front.run({"-n"}, say_no).code == 1);  // 19
-    front.release_all();
+    CHECK(flock.run({"-n"}, say_no).code == 1);  // 19
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
 
-TEST_CASE("flock: 3: who shares comes in at once")
+TEST_CASE("flock: 3: a shared lock is granted at once beside another")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({"--shared"});
-    for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // of two kinds the last counts
-      const Finished end = front.run(options, {"echo", "in"});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({"--shared"});
+    for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // the last kind counts
+      const Finished end = flock.run(options, {"echo", "in"});
       CHECK(end.code == 0);
       CHECK(end.out == "in\n");
     }
-    front.release_all();
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
 
 TEST_CASE("flock: 5: a number with nothing behind it is no key")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({"-s"});
-    Process script = front.script("exec 9>>\"$LOCK\"; \"$FRONT\" -xn -E 123 9");
-    CHECK(script.wait().code == (front.is_ours() ? 64 : 123));
-    CHECK_FALSE(fs::exists(front.dir() / "9"));
-    front.release_all();
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({"-s"});
+    Process script = flock.script("exec 9>>\"$LOCK\"; \"$PROGRAM\" -xn -E 123 9");
+    CHECK(script.wait().code == (flock.is_rflock() ? 64 : 123));
+    CHECK_FALSE(fs::exists(flock.dir() / "9"));
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
@@ -86,7 +87,7 @@ TEST_CASE("flock: 5: a number with nothing behind it is no key")
 TEST_CASE("flock: 5: no key comes of a number")
 {
   const RedisServer server;
-  const Finished end = rflock_on(server).run_words({"-n", "9"});
+  const Finished end = rflock_fixture(server).run_words({"-n", "9"});
   CHECK(end.code == 64);
   CHECK(end.err.find("rlock acquire") != std::string::npos);
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
@@ -94,28 +95,28 @@ TEST_CASE("flock: 5: no key comes of a number")
 
 TEST_CASE("flock: 6: what is elsewhere is another lock")
 {
-  not_on({LockCandidate::cluster}, "a cluster has one db");
+  skip_on({TopologyKind::cluster}, "a cluster has one db");
   const RedisServer server;
-  const Front front = rflock_on(server);
-  Process holder = front.hold({});
-  CHECK(front.run({"-n", "--prefix", "other:"}, {"true"}).code == 0);
-  CHECK(front.run({"-n", "--server", server.url() + "?db=1"}, {"true"}).code == 0);
-  CHECK(front.run({"-n"}, {"true"}).code == 1);
-  front.release_all();
+  const FlockFixture flock = rflock_fixture(server);
+  Process holder = flock.hold({});
+  CHECK(flock.run({"-n", "--prefix", "other:"}, {"true"}).code == 0);
+  CHECK(flock.run({"-n", "--server", server.url() + "?db=1"}, {"true"}).code == 0);
+  CHECK(flock.run({"-n"}, {"true"}).code == 1);
+  flock.release_all();
   CHECK(holder.wait() == well);
 }
 
-TEST_CASE("flock: 7, 8, 9: who waits comes in as soon as the lock is free, within its limit, one after the other")
+TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within their limits, one after the other")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({"-s"});
-    Process waiter = front.start({"-w", "8", "-E", "5"}, {"sh", "-c", "[ -e go ] && echo after"});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({"-s"});
+    Process waiter = flock.start({"-w", "8", "-E", "5"}, {"sh", "-c", "[ -e go ] && echo after"});
     std::this_thread::sleep_for(300ms);
     CHECK(waiter.running());  // it did not barge in
     CHECK(waiter.out() == "");
     const auto free_from = std::chrono::steady_clock::now();
-    front.release_all();
+    flock.release_all();
     CHECK(waiter.wait() == well);
     CHECK(std::chrono::steady_clock::now() - free_from < 2s);
     CHECK(holder.wait() == well);
@@ -126,19 +127,19 @@ TEST_CASE("flock: 7, 8, 9: who waits comes in as soon as the lock is free, withi
 
 TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and nothing is said of it")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    const std::string take = front.is_ours() ? R"("$FRONT" "$LOCK" bash -c 'unlock() { "$FRONT" -u "$LOCK"; }; )"
-                                             : R"("$FRONT" "$LOCK" bash -c 'unlock() { "$FRONT" -u 3; }; )";
-    Process script = front.script(take + R"("$FRONT" -w 0 "$LOCK" echo no
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    const std::string take = flock.is_rflock() ? R"("$PROGRAM" "$LOCK" bash -c 'unlock() { "$PROGRAM" -u "$LOCK"; }; )"
+                                               : R"("$PROGRAM" "$LOCK" bash -c 'unlock() { "$PROGRAM" -u 3; }; )";
+    Process script = flock.script(take + R"("$PROGRAM" -w 0 "$LOCK" echo no
                                             unlock
-                                            "$FRONT" -w 0 "$LOCK" echo free; : >unlocked
+                                            "$PROGRAM" -w 0 "$LOCK" echo free; : >unlocked
                                             until [ -e go ]; do sleep 0.02; done; exit 9')");
-    wait_until([&] { return fs::exists(front.dir() / "unlocked"); }, "it was unlocked");
+    wait_until([&] { return fs::exists(flock.dir() / "unlocked"); }, "it was unlocked");
     CHECK(script.running());
-    CHECK(front.is_free());
-    std::this_thread::sleep_for(400ms);  // so long that a watchdog has looked
-    front.release_all();
+    CHECK(flock.is_free());
+    std::this_thread::sleep_for(400ms);  // long enough for a watchdog to look
+    flock.release_all();
     CHECK(script.wait() == Exit{.code = 9, .signal = 0});
     CHECK(script.out() == "free\n");
     CHECK(script.err() == "");
@@ -147,26 +148,26 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
 
 TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock on stderr")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    const Finished end = front.run({"--verbose"}, {"true"});
-    const std::string& said = front.is_ours() ? end.err : end.out;
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    const Finished end = flock.run({"--verbose"}, {"true"});
+    const std::string& said = flock.is_rflock() ? end.err : end.out;
     CAPTURE(said);
     CHECK(std::count(said.begin(), said.end(), '\n') == 2);
-    CHECK(said.find(front.is_ours() ? "acquired k after " : "getting lock took ") != std::string::npos);
-    CHECK(said.find(front.is_ours() ? "running true" : "executing true") != std::string::npos);
-    CHECK((front.is_ours() ? end.out : end.err) == "");
-    const Finished quiet = front.run({}, {"true"});
+    CHECK(said.find(flock.is_rflock() ? "acquired k after " : "getting lock took ") != std::string::npos);
+    CHECK(said.find(flock.is_rflock() ? "running true" : "executing true") != std::string::npos);
+    CHECK((flock.is_rflock() ? end.out : end.err) == "");
+    const Finished quiet = flock.run({}, {"true"});
     CHECK(quiet.out + quiet.err == "");
   });
 }
 
 TEST_CASE("flock: 11: with --close the command has one descriptor less")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
     const auto descriptors = [&](const Words& options) {
-      const Finished end = front.run(options, {"sh", "-c", "set -- /proc/$$/fd/*; echo $#; exit 65"});
+      const Finished end = flock.run(options, {"sh", "-c", "set -- /proc/$$/fd/*; echo $#; exit 65"});
       CHECK(end.code == 65);
       return std::stoi(end.out);
     };
@@ -178,11 +179,11 @@ TEST_CASE("flock: 11: with --close the command has one descriptor less")
 TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can be had")
 {
   const RedisServer server;
-  const Front front = rflock_on(server);
+  const FlockFixture flock = rflock_fixture(server);
   for (const Words& options : {Words{"-F"}, Words{"--no-fork"}, Words{"--fcntl"}, Words{"--start", "3"},
                                Words{"--start=3"}, Words{"--length", "7"}, Words{"--fd", "3"}}) {
     CAPTURE(options.front());
-    const Finished end = front.run(options, say_no);
+    const Finished end = flock.run(options, say_no);
     CHECK(end.code == 64);
     CHECK(end.out == "");
     const std::string option =
@@ -193,15 +194,15 @@ TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can 
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
-TEST_CASE("flock: 13: the command's own status; killed by a signal, 128 more than its number")
+TEST_CASE("flock: 13: the command's own status, and killed by a signal, 128 more than its number")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
     for (const int code : {0, 1, 7, 42, 255}) {
-      CHECK(front.run({}, {"sh", "-c", "exit " + std::to_string(code)}).code == code);
+      CHECK(flock.run({}, {"sh", "-c", "exit " + std::to_string(code)}).code == code);
     }
     for (const int signal : {SIGTERM, SIGKILL, SIGINT, SIGHUP}) {
-      const Finished end = front.run({}, {"sh", "-c", "kill -" + std::to_string(signal) + " $$"});
+      const Finished end = flock.run({}, {"sh", "-c", "kill -" + std::to_string(signal) + " $$"});
       CHECK(end.code == 128 + signal);
       CHECK(end.err == "");
     }
@@ -210,231 +211,231 @@ TEST_CASE("flock: 13: the command's own status; killed by a signal, 128 more tha
 
 TEST_CASE("flock: 14: -E takes what an exit code can be, zero too")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({});
     for (const int code : {0, 75, 255}) {
-      CHECK(front.run({"-n", "-E", std::to_string(code)}, say_no).code == code);
+      CHECK(flock.run({"-n", "-E", std::to_string(code)}, say_no).code == code);
     }
     for (const char* bad : {"256", "600", "-1", "x", ""}) {
       CAPTURE(bad);
-      CHECK(front.run({"-n", "-E", bad}, say_no).code == 64);
+      CHECK(flock.run({"-n", "-E", bad}, say_no).code == 64);
     }
-    front.release_all();
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
 
 TEST_CASE("flock: 15: what makes no sense is 64")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
     for (const Words& words :
          {Words{}, Words{"-n"}, Words{"key"}, Words{"--no-such-option", "key", "true"}, Words{"-z", "key", "true"},
           Words{"-w", "abc", "key", "true"}, Words{"-c", "true", "key"}, Words{"-w"}}) {
       CAPTURE(words.size());
-      const Finished end = front.run_words(words);
+      const Finished end = flock.run_words(words);
       CHECK(end.code == 64);
       CHECK(end.err != "");
     }
-    CHECK_FALSE(fs::exists(front.dir() / "key"));
+    CHECK_FALSE(fs::exists(flock.dir() / "key"));
   });
 }
 
 TEST_CASE("flock: 16: -c takes one word, and $SHELL reads it")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    const fs::path shell = front.dir() / "shell";
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    const fs::path shell = flock.dir() / "shell";
     std::ofstream(shell) << "#!/bin/sh\necho \"$#: $1 $2\"\n";
     fs::permissions(shell, fs::perms::owner_all);
     ProcessOptions with_shell;
     with_shell.env["SHELL"] = shell;
     for (const char* option : {"-c", "--command"}) {
-      CHECK(front.run({}, {option, "a && b"}, with_shell).out == "2: -c a && b\n");
-      CHECK(front.run({}, {option, "echo a; exit 3"}).code == 3);
-      CHECK(front.run({}, {option}).code == 64);
-      CHECK(front.run({}, {option, "true", "b"}).code == 64);
+      CHECK(flock.run({}, {option, "a && b"}, with_shell).out == "2: -c a && b\n");
+      CHECK(flock.run({}, {option, "echo a; exit 3"}).code == 3);
+      CHECK(flock.run({}, {option}).code == 64);
+      CHECK(flock.run({}, {option, "true", "b"}).code == 64);
     }
   });
 }
 
 TEST_CASE("flock: 17: what comes after the key is the command's")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    CHECK(front.run({}, {"-n", "true"}).code == 69);
-    CHECK(front.run({}, {"--", "true"}).code == 69);
-    CHECK(front.run({"--"}, {"true"}).code == 0);
-    CHECK(front.run({}, {"echo", "-n", "--verbose", "--", "-c", "x"}).out == "--verbose -- -c x");
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    CHECK(flock.run({}, {"-n", "true"}).code == 69);
+    CHECK(flock.run({}, {"--", "true"}).code == 69);
+    CHECK(flock.run({"--"}, {"true"}).code == 0);
+    CHECK(flock.run({}, {"echo", "-n", "--verbose", "--", "-c", "x"}).out == "--verbose -- -c x");
   });
 }
 
 TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    std::ofstream(front.dir() / "plain") << "echo no\n";
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    std::ofstream(flock.dir() / "plain") << "echo no\n";
     for (const std::string& command :
          {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
-      const Finished end = front.run({}, {command});
+      const Finished end = flock.run({}, {command});
       CHECK(end.code == 69);
       CHECK(end.err.find(command) != std::string::npos);
     }
-    CHECK(front.is_free());
+    CHECK(flock.is_free());
   });
 }
 
-TEST_CASE("flock: 20: who ignores the death of children hears the status all the same")
+TEST_CASE("flock: 20: a caller that ignores SIGCHLD gets the status all the same")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
     ProcessOptions options;
     options.ignored_signals = {SIGCHLD};
-    CHECK(front.run({}, {"sh", "-c", "exit 7"}, options).code == 7);
+    CHECK(flock.run({}, {"sh", "-c", "exit 7"}, options).code == 7);
   });
 }
 
-TEST_CASE("flock: 21: TERM ends who waits, at once, and nobody stands in line any more")
+TEST_CASE("flock: 21: TERM ends a waiter at once, and the queue is empty")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({});
-    Process waiter = front.start({}, say_no);
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({});
+    Process waiter = flock.start({}, say_no);
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
     waiter.signal(SIGTERM);
     CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
-    front.release_all();
+    flock.release_all();
     CHECK(holder.wait() == well);
-    CHECK(front.is_free());
+    CHECK(flock.is_free());
     CHECK(waiter.out() == "");
   });
 }
 
-TEST_CASE("flock: 21: TERM takes who waits out of the queue")
+TEST_CASE("flock: 21: TERM removes the waiter from the queue")
 {
   const RedisServer server;
-  const Front front = rflock_on(server);
-  Process holder = front.hold({});
-  Process waiter = front.start({}, say_no);
+  const FlockFixture flock = rflock_fixture(server);
+  Process holder = flock.hold({});
+  Process waiter = flock.start({}, say_no);
   const auto in_line = [&] { return as_texts(server.command({"KEYS", "rlock:queue*"})).size(); };
-  wait_until([&] { return in_line() == 1; }, "it stands in line");
+  wait_until([&] { return in_line() == 1; }, "it is queued");
   waiter.signal(SIGTERM);
   CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
   CHECK(in_line() == 0);
-  front.release_all();
+  flock.release_all();
   CHECK(holder.wait() == well);
 }
 
 TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it ends, unless -o")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
     const Words leaves_one{"sh", "-c", "(until [ -e go ]; do sleep 0.02; done; : >finished) & exit 3"};
-    CHECK(front.run({}, leaves_one).code == 3);
-    CHECK_FALSE(front.is_free());
-    CHECK(front.run({"-w", "0.3", "-E", "5"}, say_no).code == 5);
-    front.release_all();
-    CHECK(front.run({"-w", "8"}, {"test", "-e", "finished"}).code == 0);
+    CHECK(flock.run({}, leaves_one).code == 3);
+    CHECK_FALSE(flock.is_free());
+    CHECK(flock.run({"-w", "0.3", "-E", "5"}, say_no).code == 5);
+    flock.release_all();
+    CHECK(flock.run({"-w", "8"}, {"test", "-e", "finished"}).code == 0);
 
-    fs::remove(front.dir() / "go");
-    fs::remove(front.dir() / "finished");
-    CHECK(front.run({"-o"}, leaves_one).code == 3);
-    CHECK(front.is_free());
-    CHECK_FALSE(fs::exists(front.dir() / "finished"));
-    front.release_all();  // it was not killed
-    wait_until([&] { return fs::exists(front.dir() / "finished"); }, "what was left behind has finished");
+    fs::remove(flock.dir() / "go");
+    fs::remove(flock.dir() / "finished");
+    CHECK(flock.run({"-o"}, leaves_one).code == 3);
+    CHECK(flock.is_free());
+    CHECK_FALSE(fs::exists(flock.dir() / "finished"));
+    flock.release_all();  // releases the lock; it was not killed
+    wait_until([&] { return fs::exists(flock.dir() / "finished"); }, "what was left behind has finished");
   });
 }
 
-TEST_CASE("flock: 22: the first in line is in as soon as what was left behind has ended")
+TEST_CASE("flock: 22: the first waiter gets the lock as soon as the leftover process has ended")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    CHECK(front.run({}, {"sh", "-c", "(until [ -e go ]; do sleep 0.02; done) & exit 3"}).code == 3);
-    Process waiter = front.start({}, {"test", "-e", "go"});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    CHECK(flock.run({}, {"sh", "-c", "(until [ -e go ]; do sleep 0.02; done) & exit 3"}).code == 3);
+    Process waiter = flock.start({}, {"test", "-e", "go"});
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
-    front.release_all();
+    flock.release_all();
     CHECK(waiter.wait(5s) == well);
   });
 }
 
 TEST_CASE("flock: 23: refused, it says so if asked to")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({});
-    const Finished refused = front.run({"-n", "--verbose"}, say_no);
-    CHECK(refused.err.find(front.is_ours() ? "k is busy, held by " : "failed to get lock") != std::string::npos);
-    const Finished late = front.run({"-w", "0.1", "--verbose"}, say_no);
-    CHECK(late.err.find(front.is_ours() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock") !=
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({});
+    const Finished refused = flock.run({"-n", "--verbose"}, say_no);
+    CHECK(refused.err.find(flock.is_rflock() ? "k is busy, held by " : "failed to get lock") != std::string::npos);
+    const Finished late = flock.run({"-w", "0.1", "--verbose"}, say_no);
+    CHECK(late.err.find(flock.is_rflock() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock") !=
           std::string::npos);
-    CHECK(front.run({"-w", "0.1"}, say_no).err == "");
-    front.release_all();
+    CHECK(flock.run({"-w", "0.1"}, say_no).err == "");
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
 
 TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process holder = front.hold({});
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process holder = flock.hold({});
     const auto began = std::chrono::steady_clock::now();
-    CHECK(front.run({"-w", "0.3"}, say_no).code == 1);
+    CHECK(flock.run({"-w", "0.3"}, say_no).code == 1);
     const auto took = std::chrono::steady_clock::now() - began;
     CHECK(took >= 300ms);
-    CHECK(took < 2s);  // a loaded machine's; measured: some ms more than 300
-    CHECK(front.run({"-n", "-w", "9"}, say_no, {}).code == 1);
+    CHECK(took < 2s);  // on a loaded machine; measured: some ms more than 300
+    CHECK(flock.run({"-n", "-w", "9"}, say_no, {}).code == 1);
     CHECK(std::chrono::steady_clock::now() - began < 5s);
-    front.release_all();
+    flock.release_all();
     CHECK(holder.wait() == well);
   });
 }
 
 TEST_CASE("flock: a long option may be shortened as long as one only can be meant")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    CHECK(front.run({"--exc", "--nonb", "--conf", "9"}, {"true"}).code == 0);
-    CHECK(front.run({"--ver"}, {"true"}).code == 64);  // --verbose, --version
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    CHECK(flock.run({"--exc", "--nonb", "--conf", "9"}, {"true"}).code == 0);
+    CHECK(flock.run({"--ver"}, {"true"}).code == 64);  // --verbose, --version
   });
 }
 
 TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    const fs::path file = front.dir() / "itself";
-    const std::string lock = front.is_ours() ? "k" : "$0";
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    const fs::path file = flock.dir() / "itself";
+    const std::string lock = flock.is_rflock() ? "k" : "$0";
     std::ofstream(file) << "#!/bin/sh\n"
-                        << R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" )" << front.program() << " -en \"" << lock
+                        << R"([ "$FLOCKER" != "$0" ] && exec env FLOCKER="$0" )" << flock.program() << " -en \"" << lock
                         << R"(" "$0" "$@")"
                         << "\n: >\"began$1\"; until [ -e go ]; do sleep 0.02; done; echo \"$1 done\"\n";
     fs::permissions(file, fs::perms::owner_all);
-    Process first = front.script(file.string() + " 1");
-    wait_until([&] { return fs::exists(front.dir() / "began1"); }, "the first has begun");
-    Process second = front.script(file.string() + " 2");
+    Process first = flock.script(file.string() + " 1");
+    wait_until([&] { return fs::exists(flock.dir() / "began1"); }, "the first has begun");
+    Process second = flock.script(file.string() + " 2");
     CHECK(second.wait() == Exit{.code = 1, .signal = 0});
     CHECK(second.out() + second.err() == "");
-    if (front.is_ours()) {
-      Process cron = front.script("\"$FRONT\" -n \"$LOCK\" echo no || exit 0");
+    if (flock.is_rflock()) {
+      Process cron = flock.script("\"$PROGRAM\" -n \"$LOCK\" echo no || exit 0");
       CHECK(cron.wait() == well);
       CHECK(cron.out() + cron.err() == "");
     }
-    front.release_all();
+    flock.release_all();
     CHECK(first.wait() == well);
     CHECK(first.out() == "1 done\n");
   });
 }
 
-TEST_CASE("flock: who locks again what it runs under waits for itself")
+TEST_CASE("flock: a command that locks its own lock again waits for itself")
 {
-  for_both([](const Front& front) {
-    CAPTURE(front.program());
-    Process script = front.script(R"("$FRONT" "$LOCK" "$FRONT" -w 0.2 -E 7 "$LOCK" echo no)");
+  for_flock_and_rflock([](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    Process script = flock.script(R"("$PROGRAM" "$LOCK" "$PROGRAM" -w 0.2 -E 7 "$LOCK" echo no)");
     CHECK(script.wait() == Exit{.code = 7, .signal = 0});
     CHECK(script.out() == "");
   });

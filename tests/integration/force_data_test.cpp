@@ -35,7 +35,7 @@ Words listed(const RedisServer& server)
   return keys;
 }
 
-// With each of the ways to ask for it without naming the value.
+// With each form of force-unlock that does not name the value.
 void refuses_to_delete(const RedisServer& server, const std::string& key)
 {
   CAPTURE(key);
@@ -54,6 +54,8 @@ void refuses_to_delete(const RedisServer& server, const std::string& key)
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("force-unlock: data of another program is not deleted by --yes, and not listed as a lock")
 {
@@ -153,3 +155,5 @@ TEST_CASE("force-unlock: a permit that Redisson before 3.17 wrote, with 32 digit
   CHECK(on(server, {"force-unlock", "-k", "pool", "--yes", "--now"}).code == 0);
   CHECK(as_text(server.command({"GET", "pool"})) == "2");
 }
+
+TEST_SUITE_END();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// force-unlock without --now overlaps with no job of an rlock, whatever became of the holder.
-#include "support/place.h"
+// force-unlock without --now never overlaps with the job of an rlock, whatever happened to the holder.
+#include "support/activity_log.h"
+#include "support/guardian_of.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
+#include "support/topology.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ bool somebody_listens(const RedisServer& server)
   return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
 }
 
-// "free": the lock was not held any more.
+// "free": the lock was already free.
 std::string how(const Finished& forced)
 {
   if (forced.code == 1) {
@@ -60,29 +61,20 @@ std::string how(const Finished& forced)
   return json::parse(forced.out).at("how");
 }
 
-pid_t guardian_of(pid_t runner)
-{
-  const std::string task = "/proc/" + std::to_string(runner) + "/task/" + std::to_string(runner) + "/children";
-  pid_t child = 0;
-  std::ifstream(task) >> child;
-  REQUIRE(child > 0);
-  return child;
-}
-
-// The holder is struck, the lock is taken from it without --now, and another job follows.
+// The holder is hit, its lock is taken without --now, and another job follows.
 void no_overlap_after(const Words& options, const std::function<void(Process&)>& strike, const Words& expected)
 {
   const RedisServer server;
-  const Witness witness;
+  const ActivityLog activity;
   const Words lease = options.empty() || options.front() != "--lease" ? Words{"--ttl", "3s"} : Words{};
-  Process holder = start(server.url(), put(lease, options), witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  Process holder = start(server.url(), put(lease, options), activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   Words wish = options;
   if (wish == Words{"-s"}) {
     wish = {"-x"};
   }
-  Process next = start(server.url(), wish, witness.short_job("next", 60));
+  Process next = start(server.url(), wish, activity.short_job("next", 60));
   strike(holder);
 
   const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"});
@@ -90,7 +82,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   CAPTURE(ended);
   CHECK(std::find(expected.begin(), expected.end(), ended) != expected.end());
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
-  const auto jobs = witness.jobs();
+  const auto jobs = activity.jobs();
   REQUIRE(jobs.contains("next"));
   CHECK(overlap(jobs) == "");
   holder.signal(SIGCONT);
@@ -98,6 +90,8 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("force-unlock: the next job does not overlap with that of a stopped holder, whatever the kind of lock")
 {
@@ -140,18 +134,18 @@ TEST_CASE("force-unlock: the next job does not overlap when the holder is cut of
 {
   const RedisServer server;
   Relay relay(server);
-  const Witness witness;
-  Process holder = start(relay.url(), {"--ttl", "3s"}, witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-  Process next = start(server.url(), {}, witness.short_job("next", 60));
+  const ActivityLog activity;
+  Process holder = start(relay.url(), {"--ttl", "3s"}, activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+  Process next = start(server.url(), {}, activity.short_job("next", 60));
   relay.answer("-LOADING the relay says so\r\n");
   CHECK(how(on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"})) == "expired");
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
-  CHECK(overlap(witness.jobs()) == "");
+  CHECK(overlap(activity.jobs()) == "");
   CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
 }
 
-TEST_CASE("force-unlock: a holder that hears it gives its job --kill-after, and renews the lock meanwhile")
+TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and renews the lock meanwhile")
 {
   const RedisServer server;
   const Words tidies_up{"sh", "-c", "trap 'sleep 3; echo tidy; exit 0' TERM; while :; do sleep 0.05; done"};
@@ -196,7 +190,7 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
   const Finished renewed = on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
   CHECK(renewed.code == 1);
   CHECK(renewed.err.find("force-unlocked by ") != std::string::npos);
-  server.command({"DEL", "rlock:force:{k}"});  // a mark that is lost is made anew
+  server.command({"DEL", "rlock:force:{k}"});  // a lost mark is made anew
   wait_until(
       [&] {
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
@@ -252,20 +246,22 @@ TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace"
 
 TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all of them")
 {
-  not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
+  skip_on({TopologyKind::cluster}, "a cluster is no part of a quorum");
   const RedisServer first;
   const RedisServer second;
   const RedisServer third;
   const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
-  const Witness witness;
+  const ActivityLog activity;
   Process holder(
-      rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, witness.stubborn_tree("victim")))));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-  Process next(rlock_argv(put(put({"run", "-k", "k"}, servers), put({"--"}, witness.short_job("next", 60)))));
+      rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, activity.stubborn_tree("victim")))));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+  Process next(rlock_argv(put(put({"run", "-k", "k"}, servers), put({"--"}, activity.short_job("next", 60)))));
   holder.signal(SIGSTOP);
   CHECK(how(run_rlock(put({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) == "expired");
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
-  CHECK(overlap(witness.jobs()) == "");
+  CHECK(overlap(activity.jobs()) == "");
   holder.signal(SIGCONT);
   CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
 }
+
+TEST_SUITE_END();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Living together with clients that wait as Redisson does.
+// rlock beside clients that wait as Redisson does.
 #include "support/foreign_client.h"
-#include "support/line.h"
+#include "support/queue_fixture.h"
 #include "support/redis_fixture.h"
 #include "support/wait_until.h"
 
@@ -32,11 +32,11 @@ class Silent final : public WaitObserver {
   void next_in_line() override {}
 };
 
-// Counts holds, and notices when two hold at once.
+// Counts holders, and notices an overlap.
 struct Floor {
   std::atomic<int> inside{0};
   std::atomic<int> overlaps{0};
-  std::atomic<int> ours{0};
+  std::atomic<int> rlock_holds{0};
   std::atomic<int> foreign{0};
 
   void hold(std::atomic<int>& side)
@@ -58,7 +58,7 @@ struct Turns {
   }
 };
 
-void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
+void rlock_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
 {
   const BootClock clock;
   SystemRng rng;
@@ -74,7 +74,7 @@ void our_loop(const std::string& url, Floor& floor, Instant end, Turns& turns)
       return;
     }
     turns.note(clock.now());
-    floor.hold(floor.ours);
+    floor.hold(floor.rlock_holds);
     const auto released =
         (*store)->release(spec, owner, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()});
     if (!released) {
@@ -97,9 +97,11 @@ void foreign_loop(const std::string& url, int number, Floor& floor, Instant end,
 
 }  // namespace
 
-TEST_CASE("foreign: three that loop and three of ours each get their share, nobody overlaps")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("foreign: three foreign clients and three rlock jobs that loop each get their share, without overlap")
 {
-  not_on_a_quorum("a foreign client knows one server");
+  skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
   const BootClock clock;
   const Instant end = clock.now() + 10s;
@@ -107,20 +109,20 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
   std::vector<Turns> turns(6);
   std::vector<std::thread> crowd;
   for (int i = 0; i < 3; ++i) {
-    crowd.emplace_back([&, i] { our_loop(server.direct_url(), floor, end, turns[static_cast<std::size_t>(i)]); });
+    crowd.emplace_back([&, i] { rlock_loop(server.direct_url(), floor, end, turns[static_cast<std::size_t>(i)]); });
     crowd.emplace_back(
         [&, i] { foreign_loop(server.direct_url(), i, floor, end, turns[static_cast<std::size_t>(3 + i)]); });
   }
   for (std::thread& one : crowd) {
     one.join();
   }
-  const int all = floor.ours + floor.foreign;
-  MESSAGE("ours ", floor.ours.load(), ", foreign ", floor.foreign.load());
+  const int all = floor.rlock_holds + floor.foreign;
+  MESSAGE("ours ", floor.rlock_holds.load(), ", foreign ", floor.foreign.load());
   CHECK(floor.overlaps == 0);
-  CHECK(floor.ours * 4 >= all);
+  CHECK(floor.rlock_holds * 4 >= all);
   CHECK(floor.foreign * 4 >= all);
   for (std::size_t i = 0; i < turns.size(); ++i) {
-    CAPTURE(i);  // ours are the first three
+    CAPTURE(i);  // the first three are rlock's
     CHECK(turns[i].longest < 2s);
   }
 }
@@ -128,65 +130,67 @@ TEST_CASE("foreign: three that loop and three of ours each get their share, nobo
 TEST_CASE("foreign: a subscriber that never comes costs one reservation in three hand-overs at most")
 {
   constexpr int crowd = 30;
-  Line line;
-  Process holder = line.hold("30s");
+  QueueFixture queue;
+  Process holder = queue.hold("30s");
   for (int i = 0; i < crowd; ++i) {
-    line.come();
+    queue.add_waiter();
   }
-  line.all_listen();
+  queue.await_subscriptions();
   const BootClock clock;
   const std::array<std::string_view, 1> channel{"redisson_lock__channel:{k}"};
-  auto absent = Subscription::open(*parse_url(line.server.direct_url()), channel, clock,
+  auto absent = Subscription::open(*parse_url(queue.server.direct_url()), channel, clock,
                                    {.deadline = clock.now() + 5s, .stop = StopToken::never()});
   REQUIRE(absent);
   const Instant from = clock.now();
   holder.signal(SIGTERM);
-  for (Process& waiter : line.waiters) {
+  for (Process& waiter : queue.waiters) {
     CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
   }
-  CHECK(clock.now() - from < 9s);  // nobody slept until its next look, 10 s on
-  CHECK(line.ran() == numbers_below(crowd));
+  CHECK(clock.now() - from < 9s);  // no waiter slept until look_again_after
+  CHECK(queue.started_jobs() == numbers_below(crowd));
 
   int left_to_it = 0;
   while (*absent->next({.deadline = clock.now() + 100ms, .stop = StopToken::never()})) {
     ++left_to_it;
   }
-  CHECK(left_to_it >= 2);  // of the queue once, and when the queue had come to its end
+  CHECK(left_to_it >= 2);  // once by the queue, and again when the queue was empty
   CHECK(left_to_it <= crowd / 3 + 1);
 }
 
-TEST_CASE("foreign: the first of ours gets the lock from a foreign holder at once")
+TEST_CASE("foreign: the first rlock waiter gets the lock from a foreign holder at once")
 {
-  not_on_a_quorum("a foreign client knows one server");
+  skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
   ForeignClient java(server.direct_url(), "k", "uuid:1");
   REQUIRE_FALSE(java.try_lock());
-  Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"}));
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"}));
   wait_until(
       [&] {
-        const Reply ears = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
-        return ears.elements.at(1).integer == 1;
+        const Reply subscribers = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
+        return subscribers.elements.at(1).integer == 1;
       },
-      "the first in line hears releases");
+      "the first waiter has subscribed to releases");
   const auto from = std::chrono::steady_clock::now();
   java.unlock();
-  CHECK(ours.wait(5s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.wait(5s) == Exit{.code = 0, .signal = 0});
   CHECK(std::chrono::steady_clock::now() - from < 2s);  // its ttl had 30 s to go
 }
 
-TEST_CASE("foreign: a forceUnlock while we hold stops the job at once")
+TEST_CASE("foreign: a forceUnlock while rlock holds the lock stops the job at once")
 {
-  not_on_a_quorum("a foreign client knows one server");
+  skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
-  Process ours(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
+  Process job(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
   wait_until(
       [&] {
-        const Reply ears = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
-        return ears.elements.at(1).integer == 1;
+        const Reply subscribers = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
+        return subscribers.elements.at(1).integer == 1;
       },
-      "the holder hears releases");
+      "the holder has subscribed to releases");
   ForeignClient(server.direct_url(), "k", "uuid:1").force_unlock();
   const auto from = std::chrono::steady_clock::now();
-  CHECK(ours.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
   CHECK(std::chrono::steady_clock::now() - from < 3s);  // the next renewal was 10 s away
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a verb's help offers, the verb takes.
+// Every option in a verb's help is accepted by the verb.
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -23,8 +23,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 struct Offered {
-  std::string name;   // one of those that mean the same
-  std::string value;  // as help calls it; empty: a flag
+  std::string name;   // one of several names of the option
+  std::string value;  // its name in the help; empty: a flag
 };
 
 std::string help_of(const std::string& verb) { return run_rlock({"help", verb}).out; }
@@ -43,7 +43,7 @@ std::vector<std::string> verbs()
   return found;
 }
 
-// Those of the server stand in a row: "  -S, --server URL; --server-timeout DUR;".
+// Server options stand in one row: "  -S, --server URL; --server-timeout DUR;".
 std::string an_option_a_line(const std::string& help)
 {
   const std::size_t begin = help.find("\nServer (");
@@ -54,7 +54,7 @@ std::string an_option_a_line(const std::string& help)
                    help.substr(end);
 }
 
-// "  -w, --wait, --timeout DUR" is three of them.
+// "  -w, --wait, --timeout DUR" is three options.
 std::vector<Offered> options_of(const std::string& verb)
 {
   const std::regex pattern("^  (-[^ ,]+(?:, -[^ ,]+)*)(?: ([^ ]+))?(?:  .*)?$");
@@ -72,14 +72,14 @@ std::vector<Offered> options_of(const std::string& verb)
   return found;
 }
 
-struct RunContext {
-  RunContext()
+struct HelpFixture {
+  HelpFixture()
       : dir(make_temp_dir("help")), server("unix://" + (dir / "nobody").string()), file((dir / "file").string())
   {
     std::ofstream(file) << "word\n";
   }
 
-  // Every good value: those that are meant literally, or one that goes by that name.
+  // All values of this type: literals, or one example.
   [[nodiscard]] Words values_of(const std::string& type) const
   {
     const std::map<std::string, std::string> named{
@@ -96,11 +96,11 @@ struct RunContext {
   }
 
   std::filesystem::path dir;
-  std::string server;  // where nobody is: nothing happens
+  std::string server;  // without a server, so nothing happens
   std::string file;
 };
 
-// What else a verb needs, before an option and after it. One of these has to do.
+// Other words that a verb needs, before and after the option. One of these must work.
 struct Rest {
   Words before;
   Words after;
@@ -129,15 +129,15 @@ std::vector<Rest> rests_of(const std::string& verb)
   return rests != known.end() ? rests->second : std::vector<Rest>{{{"-k", "k"}, {}}, {{}, {}}, {{}, {"k"}}};
 }
 
-// Some options are for several servers, or for TLS.
-std::vector<Words> servers_of(const RunContext& context)
+// Some options need several servers, or TLS.
+std::vector<Words> servers_of(const HelpFixture& fixture)
 {
   return {{},
-          {"-S", context.server, "-S", context.server + "2", "-S", context.server + "3"},
-          {"-S", "rediss://127.0.0.1:1", "--cert", context.file}};
+          {"-S", fixture.server, "-S", fixture.server + "2", "-S", fixture.server + "3"},
+          {"-S", "rediss://127.0.0.1:1", "--cert", fixture.file}};
 }
 
-Finished tried(const RunContext& context, const std::string& verb, const Rest& rest, const Words& option,
+Finished tried(const HelpFixture& fixture, const std::string& verb, const Rest& rest, const Words& option,
                const Words& servers)
 {
   Words words{RLOCK_BINARY, verb};
@@ -145,16 +145,16 @@ Finished tried(const RunContext& context, const std::string& verb, const Rest& r
   words.insert(words.end(), option.begin(), option.end());
   words.insert(words.end(), servers.begin(), servers.end());
   words.insert(words.end(), rest.after.begin(), rest.after.end());
-  Process process(words, {.env = {{"RLOCK_SERVER", context.server}}});
+  Process process(words, {.env = {{"RLOCK_SERVER", fixture.server}}});
   const Exit exit = process.wait();
   return {.code = exit.code, .signal = exit.signal, .out = process.out(), .err = process.err()};
 }
 
-bool is_taken(const RunContext& context, const std::string& verb, const Words& option, std::string& refusals)
+bool is_taken(const HelpFixture& fixture, const std::string& verb, const Words& option, std::string& refusals)
 {
   for (const Rest& rest : rests_of(verb)) {
-    for (const Words& servers : servers_of(context)) {
-      const Finished end = tried(context, verb, rest, option, servers);
+    for (const Words& servers : servers_of(fixture)) {
+      const Finished end = tried(fixture, verb, rest, option, servers);
       if (end.code != 64) {
         return true;
       }
@@ -168,7 +168,7 @@ bool is_taken(const RunContext& context, const std::string& verb, const Words& o
 
 TEST_CASE("help: no verb offers an option that it refuses")
 {
-  const RunContext context;
+  const HelpFixture fixture;
   const auto all = verbs();
   REQUIRE(all.size() == 21);
   for (const std::string& verb : all) {
@@ -176,11 +176,11 @@ TEST_CASE("help: no verb offers an option that it refuses")
     CAPTURE(verb);
     CHECK(offered.size() >= 2);  // -h and --help
     for (const Offered& option : offered) {
-      const Words values = option.value.empty() ? Words{""} : context.values_of(option.value);
+      const Words values = option.value.empty() ? Words{""} : fixture.values_of(option.value);
       for (const std::string& value : values) {
         const Words words = value.empty() ? Words{option.name} : Words{option.name, value};
         std::string refusals;
-        CHECK_MESSAGE(is_taken(context, verb, words, refusals), verb << " " << option.name << " " << value << "\n"
+        CHECK_MESSAGE(is_taken(fixture, verb, words, refusals), verb << " " << option.name << " " << value << "\n"
                                                                      << refusals);
       }
     }

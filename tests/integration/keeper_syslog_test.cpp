@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A keeper has no stderr: that its lock is lost stands in syslog.
+// A keeper has no stderr, so it reports the loss of its lock to syslog.
 #include "support/paths.h"
 #include "support/script.h"
 #include "support/skip.h"
@@ -49,6 +49,8 @@ const std::string user_error = "1 3 rlock: ";  // LOG_USER, LOG_ERR
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("keeper: a lock that another has by now is a line in syslog")
 {
   for (const std::string on_lost : {"stop", "warn"}) {
@@ -75,7 +77,7 @@ TEST_CASE("keeper: a lock that could not be renewed is a line in syslog with the
   syslog.await(user_error + "the lock x was lost: no renewal for ");
 }
 
-TEST_CASE("keeper: a lock that was forced is a line in syslog, one that is released is none")
+TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
 {
   const RedisServer server;
   const Syslog syslog;
@@ -106,3 +108,5 @@ TEST_CASE("keeper: a lock that is kept for what a flock command left is a line i
   server.command({"PEXPIRE", "x", "60000"});
   syslog.await(user_error + "the lock x was lost: ");
 }
+
+TEST_SUITE_END();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rlock acquire --pid` leaves behind: the lock lasts as long as the script, and a loss is told.
+// The keeper of `rlock acquire --pid`: the lock lasts as long as the script, and the script is told of a loss. Over 300
+// lines: every case needs the scripts at the top.
 #include "server/direct.h"
 #include "store/redis/redis_store.h"
+#include "support/activity_log.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -26,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Takes x with these options and says so. On TERM it says when, and ends with 7.
+// A script that takes x with these options and prints "ready". On TERM it prints the time, and ends with 7.
 std::string taking(const std::string& options)
 {
   return R"(trap 'date +"told %s%N"; exit 7' TERM
@@ -64,6 +65,8 @@ bool belongs_to_another(const RedisServer& server)
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("keeper: a script killed by kill -9 has released its lock long before the lease is over")
 {
@@ -117,7 +120,7 @@ TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it ge
   CHECK(holder.wait(3s) == Exit{.code = -1, .signal = SIGUSR1});  // a third of the ttl would be 10 s
 }
 
-TEST_CASE("keeper: --on-lost warn says nothing; check does")
+TEST_CASE("keeper: --on-lost warn says nothing, and check does")
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
@@ -146,7 +149,7 @@ TEST_CASE("keeper: a silent server is told before the lease ends, whether killed
     const std::string said = holder.out();
     const std::int64_t told = std::stoll(said.substr(said.find("told ") + 5));
     CHECK((told - struck) / 1'000'000 < 4000);
-    CHECK((told - struck) / 1'000'000 > 1333);  // not before renewing has failed for a while
+    CHECK((told - struck) / 1'000'000 > 1333);  // not before renewals have failed for a while
     server.cont();
     wait_for_end(server);
   }
@@ -183,7 +186,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
   server.command({"FLUSHALL"});
   give_to_another(server);
-  std::this_thread::sleep_for(1100ms);  // its lease is over when it wakes
+  std::this_thread::sleep_for(1100ms);  // its lease is over when it continues
   ::kill(keeper, SIGCONT);
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
@@ -194,7 +197,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
 
 TEST_CASE("keeper: a release from another host, which knocks at no door, is not lost either")
 {
-  not_on_a_quorum("the other host of this test knows one server");
+  skip_on_quorum("the other host of this test knows one server");
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder = script(server, taking("--pid $$ --ttl 900ms") + work_until_go, {.cwd = dir});
@@ -267,7 +270,7 @@ TEST_CASE("keeper: told to end, with --on-lost warn it releases and leaves the s
   CHECK(holder.running());
 }
 
-TEST_CASE("keeper: force-unlock is told to the script, and nobody overlaps with its end")
+TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps with its end")
 {
   const RedisServer server;
   Process holder = script(server,
@@ -303,3 +306,5 @@ TEST_CASE("keeper: a caller that was killed before it had its token has no lock"
   wait_for_end(server);
   ::close(brim);
 }
+
+TEST_SUITE_END();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator sees of each kind and can do about it, and the number that grows over all of them.
-#include "support/line.h"
+// What an operator sees of each kind and can do about it, and the fencing number, which grows over all kinds. Over 300
+// lines: one table of kinds serves all cases.
+#include "support/guardian_of.h"
+#include "support/queue_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -24,7 +26,7 @@ struct Kind {
   std::vector<std::string> options;
   const char* mode;
   const char* format;
-  std::size_t holders;  // at most at once, three being enough here
+  std::size_t holders;  // this kind's limit; three are enough here
 };
 
 const std::vector<Kind> kinds{{{}, "plain", "redisson", 1},
@@ -50,36 +52,27 @@ std::string shown(const Kind& kind)
   return text;
 }
 
-Finished on(const Line& line, std::vector<std::string> words)
+Finished on(const QueueFixture& queue, std::vector<std::string> words)
 {
-  words.insert(words.begin() + 1, {"-S", line.server.url()});
+  words.insert(words.begin() + 1, {"-S", queue.server.url()});
   return run_rlock(std::move(words));
 }
 
-json status(const Line& line) { return json::parse(on(line, {"status", "k", "--json"}).out); }
+json status(const QueueFixture& queue) { return json::parse(on(queue, {"status", "k", "--json"}).out); }
 
 std::size_t listening(const RedisServer& server)
 {
   return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size();
 }
 
-std::vector<Process> hold(const Line& line, const Kind& kind)
+std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
 {
   std::vector<Process> holders;
   for (std::size_t i = 0; i < kind.holders; ++i) {
-    holders.emplace_back(line.rlock("run", words_of(kind, {"sleep", "60"})));
+    holders.emplace_back(queue.rlock("run", words_of(kind, {"sleep", "60"})));
   }
-  wait_until([&] { return listening(line.server) == kind.holders; }, "they all hold it and listen");
+  wait_until([&] { return listening(queue.server) == kind.holders; }, "they all hold it and listen");
   return holders;
-}
-
-pid_t child_of(pid_t parent)
-{
-  const std::string task = "/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children";
-  pid_t child = 0;
-  std::ifstream(task) >> child;
-  REQUIRE(child > 0);
-  return child;
 }
 
 std::string contents(const std::filesystem::path& path)
@@ -90,13 +83,15 @@ std::string contents(const std::filesystem::path& path)
 
 }  // namespace
 
-TEST_CASE("kinds: status, list and ttl show each as what it is, with all who hold it and who waits")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("kinds: status, list and ttl show each kind with all holders and waiters")
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const Line line;
-    std::vector<Process> holders = hold(line, kind);
-    const json seen = status(line);
+    const QueueFixture queue;
+    std::vector<Process> holders = hold(queue, kind);
+    const json seen = status(queue);
     CHECK(seen.at("held") == true);
     CHECK(seen.at("mode") == kind.mode);
     CHECK(seen.at("format") == kind.format);
@@ -109,23 +104,23 @@ TEST_CASE("kinds: status, list and ttl show each as what it is, with all who hol
       CHECK(std::any_of(holders.begin(), holders.end(),
                         [&](const Process& one) { return holder.at("pid") == one.pid(); }));
     }
-    json listed = json::parse(on(line, {"list", "--json"}).out);
+    json listed = json::parse(on(queue, {"list", "--json"}).out);
     CHECK(listed.at("ttl_ms") <= seen.at("ttl_ms"));
     listed["ttl_ms"] = seen.at("ttl_ms");
     CHECK(listed == seen);
-    CHECK(std::stoi(on(line, {"ttl", "k"}).out) > 15'000);
+    CHECK(std::stoi(on(queue, {"ttl", "k"}).out) > 15'000);
 
     const Kind& waiting = std::string(kind.mode) == "shared" ? kinds[2] : kind;
-    Process waiter(line.rlock("run", words_of(waiting, {"true"})));
-    wait_until([&] { return status(line).at("waiting").size() == 1; }, "one waits");
-    CHECK(status(line).at("waiting").at(0).at("pid") == waiter.pid());
+    Process waiter(queue.rlock("run", words_of(waiting, {"true"})));
+    wait_until([&] { return status(queue).at("waiting").size() == 1; }, "one waits");
+    CHECK(status(queue).at("waiting").at(0).at("pid") == waiter.pid());
     for (Process& holder : holders) {
       holder.signal(SIGTERM);
       holder.wait();
     }
     CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
-    CHECK(status(line).at("held") == false);
-    CHECK(on(line, {"ttl", "k"}).code == 1);
+    CHECK(status(queue).at("held") == false);
+    CHECK(on(queue, {"ttl", "k"}).code == 1);
   }
 }
 
@@ -133,16 +128,16 @@ TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const Line line;
+    const QueueFixture queue;
     std::vector<std::string> words = words_of(kind, {"sleep", "60"});
-    words.insert(words.begin(), {"run", "-S", line.server.url(), "-k", "a{b}c"});
+    words.insert(words.begin(), {"run", "-S", queue.server.url(), "-k", "a{b}c"});
     Process holder(rlock_argv(words));
-    wait_until([&] { return listening(line.server) == 1; }, "it is held");
+    wait_until([&] { return listening(queue.server) == 1; }, "it is held");
     for (const char* pattern : {"*", "a{*", "a{b}c"}) {
-      const Finished told = on(line, {"list", pattern, "--json"});
+      const Finished told = on(queue, {"list", pattern, "--json"});
       CHECK(json::parse(told.out).at("key") == "a{b}c");
     }
-    CHECK(on(line, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
+    CHECK(on(queue, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
   }
 }
 
@@ -150,10 +145,10 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const Line line;
-    std::vector<Process> holders = hold(line, kind);
-    CHECK(on(line, {"wait", "-n", "k"}).code == 75);
-    Process waiting(line.rlock("wait", {}));
+    const QueueFixture queue;
+    std::vector<Process> holders = hold(queue, kind);
+    CHECK(on(queue, {"wait", "-n", "k"}).code == 75);
+    Process waiting(queue.rlock("wait", {}));
     std::size_t gone = 0;
     do {
       CHECK(waiting.running());
@@ -161,19 +156,19 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
       holders[gone].wait();
     } while (++gone < kind.holders && std::string(kind.mode) != "permits");
     CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
-    CHECK(on(line, {"wait", "-n", "k"}).code == 0);
+    CHECK(on(queue, {"wait", "-n", "k"}).code == 0);
   }
 }
 
-TEST_CASE("kinds: force-unlock reaches each holder, or the one that is meant")
+TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
 {
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
-    const Line line;
-    std::vector<Process> holders = hold(line, kind);
-    const std::string token = status(line).at("holders").at(0).at("owner");
-    const auto pid = status(line).at("holders").at(0).at("pid").get<pid_t>();
-    const Finished one = on(line, {"force-unlock", "k", "--token", token, "--json"});
+    const QueueFixture queue;
+    std::vector<Process> holders = hold(queue, kind);
+    const std::string token = status(queue).at("holders").at(0).at("owner");
+    const auto pid = status(queue).at("holders").at(0).at("pid").get<pid_t>();
+    const Finished one = on(queue, {"force-unlock", "k", "--token", token, "--json"});
     CHECK(one.code == 0);
     CHECK(json::parse(one.out).at("how") == "released");
     for (Process& holder : holders) {
@@ -185,10 +180,10 @@ TEST_CASE("kinds: force-unlock reaches each holder, or the one that is meant")
       }
     }
     if (kind.holders > 1) {
-      CHECK(status(line).at("holders").size() == kind.holders - 1);
-      CHECK(on(line, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+      CHECK(status(queue).at("holders").size() == kind.holders - 1);
+      CHECK(on(queue, {"force-unlock", "k", "--yes", "--now"}).code == 0);
     }
-    CHECK(status(line).at("held") == false);
+    CHECK(status(queue).at("held") == false);
     for (Process& holder : holders) {
       CHECK(holder.wait().code == 121);
     }
@@ -197,18 +192,18 @@ TEST_CASE("kinds: force-unlock reaches each holder, or the one that is meant")
 
 TEST_CASE("kinds: force-unlock takes all of them away, also when there are more than are shown")
 {
-  const Line line;
+  const QueueFixture queue;
   std::vector<std::string> holders{"EVAL",
                                    "local t = redis.call('time') redis.call('set', KEYS[1], 0) for i = 1, 150 do "
                                    "redis.call('zadd', KEYS[2], t[1] * 1000 + 60000, string.format('%016d', i)) end",
                                    "2", "k", "{k}:timeout"};
-  line.server.command(holders);
-  line.server.command(
-      {"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out some: then a bare number is permits
-  CHECK(status(line).at("holders").size() == 64);
-  CHECK(on(line, {"force-unlock", "k", "--yes", "--now"}).code == 0);
-  CHECK(as_text(line.server.command({"GET", "k"})) == "150");
-  CHECK(status(line).at("held") == false);
+  queue.server.command(holders);
+  queue.server.command(
+      {"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out a fencing number: then a bare number is permits
+  CHECK(status(queue).at("holders").size() == 64);
+  CHECK(on(queue, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+  CHECK(as_text(queue.server.command({"GET", "k"})) == "150");
+  CHECK(status(queue).at("held") == false);
 }
 
 TEST_CASE("kinds: a name that is held as another is refused, 78, with what would fit, or 75 where it only waits")
@@ -219,8 +214,8 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
   };
   for (const Row& row : {Row{0, "leave out -s, -x"}, Row{1, "take it with -s or -x"}, Row{3, "take one with --permits"},
                          Row{4, "take it with --format string"}}) {
-    const Line line;
-    std::vector<Process> holders = hold(line, kinds[row.held]);
+    const QueueFixture queue;
+    std::vector<Process> holders = hold(queue, kinds[row.held]);
     for (const Kind& asked : kinds) {
       CAPTURE(shown(kinds[row.held]) + "asked for as " + shown(asked));
       const bool same = std::string(asked.format) == kinds[row.held].format &&
@@ -233,46 +228,46 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
         const bool waits = is_exclusive(asked) && is_exclusive(kinds[row.held]);
         Kind at_once = asked;
         at_once.options.emplace_back("-n");
-        Process refused(line.rlock("run", words_of(at_once, {"true"})));
+        Process refused(queue.rlock("run", words_of(at_once, {"true"})));
         CHECK(refused.wait() == Exit{.code = waits ? 75 : 78, .signal = 0});
         CHECK((waits || refused.err().find(row.advice) != std::string::npos));
       }
     }
-    CHECK(status(line).at("holders").size() == kinds[row.held].holders);
+    CHECK(status(queue).at("holders").size() == kinds[row.held].holders);
   }
 }
 
-TEST_CASE("kinds: a plain lock nested in a read lock of our own is refused, not taken for it")
+TEST_CASE("kinds: a plain lock nested in a read lock of the same owner is refused, not taken for it")
 {
-  const Line line;
+  const QueueFixture queue;
   std::string inner;
-  for (const std::string& word : line.rlock("run", {"-n", "--", "true"})) {
+  for (const std::string& word : queue.rlock("run", {"-n", "--", "true"})) {
     inner += "'" + word + "' ";
   }
-  Process outer(line.rlock("run", {"-s", "--", "sh", "-c", inner}));
+  Process outer(queue.rlock("run", {"-s", "--", "sh", "-c", inner}));
   CHECK(outer.wait() == Exit{.code = 78, .signal = 0});
 }
 
 TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that forgets everything")
 {
-  Line line;
+  QueueFixture queue;
   std::uint64_t last = 0;
   const std::vector<std::pair<const char*, std::function<void()>>> blows{
       {"nothing", [] {}},
-      {"flushed", [&] { line.server.command({"FLUSHALL"}); }},
-      {"restarted", [&] { line.server.restart(); }},
+      {"flushed", [&] { queue.server.command({"FLUSHALL"}); }},
+      {"restarted", [&] { queue.server.restart(); }},
   };
   for (const auto& [what, strike] : blows) {
     CAPTURE(what);
     strike();
     for (const Kind& kind : kinds) {
       CAPTURE(shown(kind));
-      Process job(line.rlock("run", words_of(kind, {"sh", "-c", "echo $RLOCK_FENCE"})));
+      Process job(queue.rlock("run", words_of(kind, {"sh", "-c", "echo $RLOCK_FENCE"})));
       REQUIRE(job.wait() == Exit{.code = 0, .signal = 0});
       const std::uint64_t number = std::stoull(job.out());
       CHECK(number > last);
       last = number;
-      line.server.command({"DEL", "k"});  // the number of permits
+      queue.server.command({"DEL", "k"});  // the number of permits
     }
   }
 }
@@ -283,10 +278,10 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
 {
   for (const Kind& kind : {kinds[0], kinds[2], kinds[4]}) {
     CAPTURE(shown(kind));
-    const Line line;
+    const QueueFixture queue;
     const auto dir = make_temp_dir("fence");
     std::ofstream(dir / "resource") << "0\n";
-    // Writes its name if no higher number has been seen.
+    // Writes its name unless a higher number has been seen.
     const auto write = [&](const std::string& name) {
       return "cd " + dir.string() +
              "; read seen rest < resource; if [ \"$RLOCK_FENCE\" -ge \"$seen\" ]; then echo \"$RLOCK_FENCE " + name +
@@ -296,14 +291,14 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     brief.options.insert(brief.options.end(), {"--ttl", "1s"});
     const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " +
                              (dir / "go").string() + " ]; do sleep 0.02; done; " + write("late");
-    Process paused(line.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));
+    Process paused(queue.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));
     wait_until([&] { return contents(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
     const pid_t job = static_cast<pid_t>(std::stoi(contents(dir / "pid")));
-    for (const pid_t process : {paused.pid(), child_of(paused.pid()), job}) {
+    for (const pid_t process : {paused.pid(), guardian_of(paused.pid()), job}) {
       ::kill(process, SIGSTOP);
     }
 
-    Process next(line.rlock("run", words_of(brief, {"sh", "-c", write("next")})));
+    Process next(queue.rlock("run", words_of(brief, {"sh", "-c", write("next")})));
     CHECK(next.wait() == Exit{.code = 0, .signal = 0});
     CHECK(contents(dir / "next") == "written\n");
     std::ofstream(dir / "go") << "now";
@@ -315,3 +310,5 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     CHECK(paused.wait().code == 121);
   }
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When runner and guardian can do nothing any more, because both were killed or stopped, the kernel ends the job.
+// When both runner and guardian were killed or stopped the kernel ends the job. Over 300 lines: every case needs the
+// same holder.
+#include "support/guardian_of.h"
 #include "support/job_runner.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
@@ -27,13 +29,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The words that begin a call, and the lock that it takes first.
-struct Front {
+// The first words of a command line, and the lock that it takes first.
+struct Invocation {
   Words words;
   std::string key;
 };
 
-std::vector<Front> fronts(const std::string& suffix = "")
+std::vector<Invocation> invocations(const std::string& suffix = "")
 {
   return {{{"run", "-k", "plain" + suffix}, "plain" + suffix},
           {{"run", "-x", "-k", "rw" + suffix}, "rw" + suffix},
@@ -41,11 +43,11 @@ std::vector<Front> fronts(const std::string& suffix = "")
           {{"flock", "file" + suffix}, "file" + suffix}};
 }
 
-// rlock with a job that has a worker in the background. The worker ignores what a stop sends.
+// rlock with a job that has a worker in the background. The worker ignores the stop signals.
 class Holder {
  public:
-  Holder(const RedisServer& server, const Front& front, const Words& options)
-      : m_dir(make_temp_dir("job")), m_key(front.key), m_process(argv(server, front, options, m_dir))
+  Holder(const RedisServer& server, const Invocation& invocation, const Words& options)
+      : m_dir(make_temp_dir("job")), m_key(invocation.key), m_process(argv(server, invocation, options, m_dir))
   {
   }
 
@@ -72,8 +74,7 @@ class Holder {
   [[nodiscard]] pid_t guardian() const { return m_guardian; }
   [[nodiscard]] pid_t look_for_guardian()
   {
-    std::ifstream("/proc/" + std::to_string(runner()) + "/task/" + std::to_string(runner()) + "/children") >>
-        m_guardian;
+    m_guardian = find_guardian(runner());
     return m_guardian;
   }
   [[nodiscard]] bool job_is_dead() const { return !is_alive(m_main) && !is_alive(m_worker); }
@@ -81,15 +82,15 @@ class Holder {
   Process& process() { return m_process; }
 
  private:
-  static Words argv(const RedisServer& server, const Front& front, const Words& options,
+  static Words argv(const RedisServer& server, const Invocation& invocation, const Words& options,
                     const std::filesystem::path& dir)
   {
-    Words words = front.words;
-    const std::size_t before_key = front.words.front() == "flock" ? 1 : words.size();
+    Words words = invocation.words;
+    const std::size_t before_key = invocation.words.front() == "flock" ? 1 : words.size();
     Words more{"-S", server.url()};
     more.insert(more.end(), options.begin(), options.end());
     words.insert(words.begin() + static_cast<std::ptrdiff_t>(before_key), more.begin(), more.end());
-    if (front.words.front() != "flock") {
+    if (invocation.words.front() != "flock") {
       words.emplace_back("--");
     }
     const Words job{"sh", "-c",
@@ -119,10 +120,10 @@ TEST_CASE("last resort: the job dies with runner and guardian when both are kill
 {
   const RedisServer server;
   for (int round = 0; round < 3; ++round) {
-    for (const Front& front : fronts(std::to_string(round))) {
-      CAPTURE(front.key);
+    for (const Invocation& invocation : invocations(std::to_string(round))) {
+      CAPTURE(invocation.key);
       CAPTURE(round);
-      Holder holder(server, front, {"--ttl", "60s"});
+      Holder holder(server, invocation, {"--ttl", "60s"});
       holder.await_job();
       const bool guardian_first = round % 2 == 0;
       ::kill(guardian_first ? holder.guardian() : holder.runner(), SIGKILL);
@@ -138,8 +139,8 @@ TEST_CASE("last resort: the job is dead before its lock expires, whichever of ru
   std::vector<std::unique_ptr<Holder>> holders;
   const Words who{"runner", "guardian", "both"};
   for (const std::string& stopped : who) {
-    for (const Front& front : fronts("-" + stopped)) {
-      holders.push_back(std::make_unique<Holder>(server, front, Words{"--ttl", "5s"}));
+    for (const Invocation& invocation : invocations("-" + stopped)) {
+      holders.push_back(std::make_unique<Holder>(server, invocation, Words{"--ttl", "5s"}));
     }
   }
   for (auto& holder : holders) {
@@ -195,9 +196,8 @@ TEST_CASE("last resort: the job is dead before its lock expires when runner and 
                     "echo $$ >" + (dir / name).string() + "; trap '' TERM; while :; do sleep 0.05; done"})));
     const pid_t runner = runs.back()->pid();
     pid_t guardian = 0;
-    const std::string children = "/proc/" + std::to_string(runner) + "/task/" + std::to_string(runner) + "/children";
-    wait_until([&] { return static_cast<bool>(std::ifstream(children) >> guardian); }, "there is a guardian", 30s);
-    std::this_thread::sleep_for(std::chrono::microseconds(250 * i));  // another moment of the start each time
+    wait_until([&] { return (guardian = find_guardian(runner)) > 0; }, "there is a guardian", 30s);
+    std::this_thread::sleep_for(std::chrono::microseconds(250 * i));  // another time of the start in each round
     ::kill(runner, SIGSTOP);
     ::kill(guardian, SIGSTOP);
   }
@@ -268,13 +268,14 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
 {
   const RedisServer server;
   std::vector<std::unique_ptr<Holder>> holders;
-  for (const Front& front : fronts()) {
-    holders.push_back(std::make_unique<Holder>(server, front, Words{"--ttl", "60s"}));
+  for (const Invocation& invocation : invocations()) {
+    holders.push_back(std::make_unique<Holder>(server, invocation, Words{"--ttl", "60s"}));
   }
   holders.push_back(
-      std::make_unique<Holder>(server, Front{{"run", "--format", "string", "-k", "str"}, "str"}, Words{}));
-  holders.push_back(std::make_unique<Holder>(server, Front{{"run", "-s", "-k", "read"}, "read"}, Words{}));
-  holders.push_back(std::make_unique<Holder>(server, Front{{"once", "--for", "1h", "-k", "once"}, "once"}, Words{}));
+      std::make_unique<Holder>(server, Invocation{{"run", "--format", "string", "-k", "str"}, "str"}, Words{}));
+  holders.push_back(std::make_unique<Holder>(server, Invocation{{"run", "-s", "-k", "read"}, "read"}, Words{}));
+  holders.push_back(
+      std::make_unique<Holder>(server, Invocation{{"once", "--for", "1h", "-k", "once"}, "once"}, Words{}));
   for (auto& holder : holders) {
     holder->await_job();
     REQUIRE(is_held(server, *holder));
@@ -297,7 +298,7 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
 
 TEST_CASE("killed rlock: a job that was prepared while it waited has its lock released, too")
 {
-  not_on_a_quorum("a waiter prepares nothing there");
+  skip_on_quorum("a waiter prepares nothing there");
   const RedisServer server;
   Holder first(server, {{"run", "-k", "stock"}, "stock"}, {"--ttl", "60s"});
   first.await_job();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock list` on a server that is full of other data.
+// `rlock list` on a server with much other data.
 #include "support/paths.h"
 #include "support/redis_cluster.h"
 #include "support/redis_fixture.h"
@@ -24,7 +24,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* foreign_owner = "6f1d7e2c-9a3b-4c5d-8e7f-0123456789ab:42";
 
-// Hashes with one field, as sessions and carts are, and some with more.
+// Hashes with one field, as sessions and carts are, and some with more fields.
 void add_ordinary_hashes(const RedisServer& server, int count)
 {
   constexpr int at_once = 10'000;
@@ -36,7 +36,7 @@ void add_ordinary_hashes(const RedisServer& server, int count)
   }
 }
 
-// rlock's own kinds, and two locks of Redisson that no record of rlock stands beside.
+// All kinds of rlock, and two locks of Redisson without an rlock record.
 Words take_locks(const std::string& url, const std::function<void(const Words&)>& command)
 {
   const std::vector<Words> kinds = {
@@ -56,7 +56,7 @@ Words take_locks(const std::string& url, const std::function<void(const Words&)>
   return keys;
 }
 
-// From `list --json`, in its order.
+// The keys in `list --json`, in their order.
 Words listed(const std::string& out)
 {
   const std::string before = "\"key\":\"";
@@ -74,6 +74,8 @@ Words listed(const std::string& out)
 std::int64_t scripts_run(const RedisServer& server) { return calls(server, "eval") + calls(server, "evalsha"); }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock among them is missed")
 {
@@ -131,7 +133,9 @@ TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
   for (const char* name : {"a", "b", "c"}) {
     words.insert(words.end(), {"-S", "unix://" + (dir / name).string()});
   }
-  const Finished end = run_rlock(words);  // which waits for 10 s at most
+  const Finished end = run_rlock(words);  // it waits for 10 s at most
   CHECK(end.code == 69);
   CHECK(end.err.find("3 of 3 servers failed") != std::string::npos);
 }
+
+TEST_SUITE_END();

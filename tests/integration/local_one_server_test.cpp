@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `local:` is one server for each user and host, wherever its directory is, and comes back after a crash.
+// `local:` is one server for each user and host, wherever its directory is, and is started again after a crash.
 #include "support/runtime_dir.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -31,7 +31,7 @@ std::vector<std::string> on_local(std::vector<std::string> words)
   return words;
 }
 
-// Runs a job until `end`, a file, appears.
+// Runs a job until the file `end` exists.
 Process hold(const RuntimeDir& dir, const std::filesystem::path& end, std::vector<std::string> options = {"-k", "k"})
 {
   std::vector<std::string> words{"run", "--ttl", "3s"};
@@ -51,7 +51,7 @@ Finished try_once(const RuntimeDir& dir)
   return run_rlock(on_local({"run", "-k", "k", "-n", "--", "true"}), dir.options());
 }
 
-// Takes the abstract socket that the server of this test case would hold.
+// Takes the abstract socket that the server of this test case would take.
 int squat()
 {
   const std::string name =
@@ -176,7 +176,7 @@ TEST_CASE("local: running jobs of every kind of lock start the killed server aga
     CHECK(holders[i].wait(30s) == Exit{.code = 0, .signal = 0});
     CHECK(holders[i].err().find("lost") == std::string::npos);
   }
-  CHECK(dir.servers() == after);  // the server that a job's rlock started does not end with that job
+  CHECK(dir.servers() == after);  // a server that a job's rlock started outlives the job
 }
 
 TEST_CASE("local: a waiter starts the killed server again and waits on")
@@ -188,7 +188,7 @@ TEST_CASE("local: a waiter starts the killed server again and waits on")
       [&] {
         return run_rlock(on_local({"status", "-k", "k"}), dir.options()).out.find("waiting") != std::string::npos;
       },
-      "the waiter is in line", 30s);
+      "the waiter is queued", 30s);
   dir.kill_servers();
   CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
   CHECK(waiter.out() == "ran\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `local:` one private server for each user, started by whoever comes first.
+// `local:` is one private server for each user, started by the first client.
 #include "support/runtime_dir.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -70,7 +70,7 @@ TEST_CASE("local: a crash of the server loses no lock")
   CHECK(holder.wait() == Exit{.code = -1, .signal = SIGTERM});
 }
 
-TEST_CASE("local: a directory that others could enter is refused, and one that is a link")
+TEST_CASE("local: a directory that other users can enter is refused, and a symbolic link")
 {
   const RuntimeDir dir;
   std::filesystem::create_directory(dir.home());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --log-format json: every line on stderr is an object that a program can read.
+// --log-format json: every line on stderr is a JSON object.
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -37,7 +37,7 @@ std::vector<Json> objects(const std::string& lines)
   return all;
 }
 
-// "level event key" of each.
+// "level event key" of each line.
 std::vector<std::string> shown(const std::string& lines)
 {
   std::vector<std::string> all;
@@ -48,7 +48,7 @@ std::vector<std::string> shown(const std::string& lines)
   return all;
 }
 
-struct Shop {
+struct JsonLogFixture {
   RedisServer server;
   [[nodiscard]] std::vector<std::string> words(const std::string& verb, std::vector<std::string> more) const
   {
@@ -75,21 +75,21 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("log format: nothing on success, and with -v what was done")
 {
-  const Shop shop;
-  CHECK(shop.rlock("run", {"-k", "k", "--", "true"}).err == "");
-  CHECK(shown(shop.rlock("run", {"-v", "-k", "k", "--", "true"}).err) ==
+  const JsonLogFixture fixture;
+  CHECK(fixture.rlock("run", {"-k", "k", "--", "true"}).err == "");
+  CHECK(shown(fixture.rlock("run", {"-v", "-k", "k", "--", "true"}).err) ==
         Lines{"detail acquired k", "detail started k"});
-  CHECK(shown(shop.rlock("run", {"-v", "-k", "a", "-k", "b", "--", "true"}).err) ==
+  CHECK(shown(fixture.rlock("run", {"-v", "-k", "a", "-k", "b", "--", "true"}).err) ==
         Lines{"detail acquired a", "detail acquired b", "detail started -"});
 }
 
 TEST_CASE("log format: busy, in all verbs that wait")
 {
-  const Shop shop;
-  Process holder = shop.hold();
+  const JsonLogFixture fixture;
+  Process holder = fixture.hold();
   for (const Lines& call : {Lines{"run", "-n", "-k", "k", "true"}, Lines{"acquire", "-n", "-k", "k", "--lease", "5s"},
                             Lines{"once", "-n", "--for", "1h", "-k", "k", "true"}}) {
-    const Finished end = shop.rlock(call.front(), {call.begin() + 1, call.end()});
+    const Finished end = fixture.rlock(call.front(), {call.begin() + 1, call.end()});
     CHECK(end.code == 75);
     CHECK(shown(end.err) == Lines{"notice busy k"});
     CHECK(objects(end.err).front()["message"].get<std::string>().starts_with("k is busy, held by "));
@@ -98,12 +98,12 @@ TEST_CASE("log format: busy, in all verbs that wait")
 
 TEST_CASE("log format: waiting, and lost")
 {
-  const Shop shop;
-  Process holder = shop.hold({"--ttl", "1s"});
-  Process waiter(rlock_argv(shop.words("run", {"-k", "k", "--", "true"})));
+  const JsonLogFixture fixture;
+  Process holder = fixture.hold({"--ttl", "1s"});
+  Process waiter(rlock_argv(fixture.words("run", {"-k", "k", "--", "true"})));
   wait_until([&] { return !waiter.err().empty(); }, "it says for whom it waits");
   CHECK(shown(waiter.err()) == Lines{"notice waiting k"});
-  shop.server.command({"DEL", "k"});
+  fixture.server.command({"DEL", "k"});
   CHECK(holder.wait().code == 121);
   const Lines end = shown(holder.err());
   CHECK(end == Lines{"error lost k"});
@@ -112,23 +112,23 @@ TEST_CASE("log format: waiting, and lost")
 
 TEST_CASE("log format: forced")
 {
-  const Shop shop;
-  Process holder = shop.hold();
+  const JsonLogFixture fixture;
+  Process holder = fixture.hold();
   wait_until(
       [&] {
-        return !as_texts(shop.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+        return !as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
       },
       "the holder listens");
-  CHECK(run_rlock({"force-unlock", "-S", shop.server.url(), "-k", "k", "--yes"}).code == 0);
+  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait().code == 121);
   CHECK(shown(holder.err()) == Lines{"error forced k"});
 }
 
 TEST_CASE("log format: what cannot be done, and what cannot be meant")
 {
-  const Shop shop;
-  CHECK(shown(shop.rlock("run", {"-k", "k", "no-such-command"}).err) == Lines{"error failed k"});
-  CHECK(shown(shop.rlock("run", {"--lease", "fast", "-k", "k", "true"}).err) == Lines{"error failed -"});
+  const JsonLogFixture fixture;
+  CHECK(shown(fixture.rlock("run", {"-k", "k", "no-such-command"}).err) == Lines{"error failed k"});
+  CHECK(shown(fixture.rlock("run", {"--lease", "fast", "-k", "k", "true"}).err) == Lines{"error failed -"});
   const Finished down = run_rlock({"run", "-S", "unix:///nowhere.sock", "--log-format", "json", "-k", "k", "true"});
   CHECK(down.code == 69);
   CHECK(shown(down.err) == Lines{"error failed k"});
@@ -137,20 +137,20 @@ TEST_CASE("log format: what cannot be done, and what cannot be meant")
   CHECK(wrong.err == "rlock: --log-format: 'xml' is none of text, json\n");
 }
 
-TEST_CASE("log format: whatever a key holds, the line is JSON")
+TEST_CASE("log format: every line is JSON, whatever a key holds")
 {
-  const Shop shop;
+  const JsonLogFixture fixture;
   const std::string key = "qu\"o\\te é\xff";
-  const Finished end = shop.rlock("run", {"-v", "-k", key, "--", "true"});
+  const Finished end = fixture.rlock("run", {"-v", "-k", key, "--", "true"});
   CHECK(objects(end.err).at(0)["key"].get<std::string>() == "qu\"o\\te é\xef\xbf\xbd");
 }
 
 TEST_CASE("log format: in the config file, for flock too")
 {
-  const Shop shop;
+  const JsonLogFixture fixture;
   ProcessOptions options;
   const auto file = make_temp_dir("config") / "rlock.toml";
-  std::ofstream(file) << "log-format = \"json\"\nserver = \"" << shop.server.url() << "\"\n";
+  std::ofstream(file) << "log-format = \"json\"\nserver = \"" << fixture.server.url() << "\"\n";
   options.env["RLOCK_CONFIG"] = file;
   const Finished end = run_rlock({"flock", "--verbose", "k", "true"}, options);
   CHECK(shown(end.err) == Lines{"detail acquired k", "detail started k"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages, help and the completions say the same.
+// The manual pages, the help and the completions agree.
 #include "cli/help/complete.h"
 #include "cli/help/help.h"
 #include "cli/verbs/table.h"
@@ -53,7 +53,7 @@ std::set<std::string> options_in(const std::string& text)
   return names;
 }
 
-// As a person reads it: no overstrikes, blanks as they come.
+// The page as a reader sees it: without overstrikes, with blanks collapsed.
 std::string rendered(const std::filesystem::path& page)
 {
   Process mandoc({"mandoc", "-Tascii", page.string()});
@@ -89,8 +89,8 @@ TEST_CASE("manual: every verb is on one page, and every page is clean")
     Process lint({"mandoc", "-Tlint", page.string()});
     lint.wait();
     std::istringstream findings(lint.out());
-    // The length of source lines is a matter of taste, pages that are not installed are not found, and the footer names
-    // rlock instead of a system.
+    // Source lines may have any length, pages that are not installed are not found, and the footer names rlock instead
+    // of a system.
     static const std::regex harmless(
         "STYLE: (input text line longer than|referenced manual not found|operating system explicitly "
         "specified)|outdated mandoc.db");

@@ -23,7 +23,7 @@ const std::string secret = "S3cretValue";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The values of all keys, as the server dumps them. What a dump compresses is read as it is.
+// The values of all keys, as the server dumps them. A dump does not compress short values.
 std::string stored(const RedisServer& server)
 {
   std::string all;
@@ -55,7 +55,7 @@ std::string outputs(const RedisServer& server)
   return all;
 }
 
-// A job that waits for the file `go`, with secrets in its words.
+// A job that waits for the file `go`, with secrets in its arguments.
 Words secretive_job(const std::filesystem::path& go)
 {
   return {"sh",
@@ -70,7 +70,7 @@ Words secretive_job(const std::filesystem::path& go)
 
 bool is_clean(char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); }
 
-// No control character but the end of a line, no byte that is no valid UTF-8, no C1.
+// No control character but the end of a line, no invalid UTF-8, no C1.
 bool is_clean(const std::string& text)
 {
   const bool has_c1 = has(text, "\xc2\x9b");
@@ -179,7 +179,7 @@ TEST_CASE("escaping: text of servers, keys and labels is shown without control c
   CHECK(is_clean(run_rlock({"status", "--json", "-S", server.url(), key}).out));
 }
 
-TEST_CASE("escaping: who forces a lock is named without control characters")
+TEST_CASE("escaping: the requester of a force-unlock is named without control characters")
 {
   const RedisServer server;
   const auto go = make_temp_dir("escaping") / "go";

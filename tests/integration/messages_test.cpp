@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of rlock: which program speaks, what it suggests, how long a line may be, how outputs end.
+// The messages of rlock: the program's name, suggestions, the length of lines, the end of output.
 #include "support/job_runner.h"
 #include "support/paths.h"
 #include "support/redis_fixture.h"
@@ -167,7 +167,7 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   waiter.wait(Millis{30'000});
 }
 
-TEST_CASE("messages: events name who holds a lost lock now")
+TEST_CASE("messages: events name the new holder of a lost lock")
 {
   const RedisServer server;
   Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));

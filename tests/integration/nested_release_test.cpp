@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is let go of by hand under a lock that is held already: that hold and no other.
+// A manual release under a lock that is held already releases that hold and no other.
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -20,7 +20,7 @@ const std::vector<Words> kinds{{}, {"-x"}, {"-s"}, {"--permits", "1"}, {"--forma
 
 std::string shown(const Words& kind) { return kind.empty() ? "plain" : kind.back(); }
 
-// `rlock run -k k` of that kind, of a script whose $0 is rlock and whose arguments are the kind.
+// `rlock run -k k` of this kind, with a script whose $0 is rlock and whose arguments are the kind.
 Finished run_script(const RedisServer& server, const Words& kind, const std::string& script)
 {
   Words words{"run", "-S", server.url(), "-k", "k"};
@@ -31,6 +31,8 @@ Finished run_script(const RedisServer& server, const Words& kind, const std::str
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology-quick");
 
 TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the kind")
 {
@@ -68,7 +70,7 @@ TEST_CASE("nested: a read under a write of one's own is let go by its token, and
   CHECK(outer.err == "");
 }
 
-TEST_CASE("nested: what was let go of is nobody's any more, though the lock is still its owner's")
+TEST_CASE("nested: a released hold is gone, though its owner still has the lock")
 {
   const RedisServer server;
   const std::string asks_for_it = "ask() { \"$@\" 2> said; code=$?; [ $code = 1 ] && grep -q released said; }\n";
@@ -79,7 +81,7 @@ TEST_CASE("nested: what was let go of is nobody's any more, though the lock is s
                              "\"$0\" release -k k --token $t || exit 5\n"
                              "ask \"$0\" check -k k --token $t || exit 6\n"
                              "ask \"$0\" renew -k k --token $t --lease 1h || exit 7\n"
-                             "\"$0\" release -k k --token $t || exit 8\n"  // as ever: what is sent twice
+                             "\"$0\" release -k k --token $t || exit 8\n"  // a request that is sent twice
                              "\"$0\" check\n";
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
@@ -102,7 +104,9 @@ TEST_CASE("nested: the outermost hold, once let go of, is not its job's while an
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
     const int code = run_script(server, kind, script).code;
-    CHECK((code == 0 || code == 121));  // when its own renewal has seen it
+    CHECK((code == 0 || code == 121));  // 121 if its own renewal has seen it
     server.command({"FLUSHALL"});
   }
 }
+
+TEST_SUITE_END();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that runs rlock itself, on a lock that it runs under: counted, not waited for.
+// A job that runs rlock on the lock that it runs under: the hold is counted, and does not wait. Over 300 lines: every
+// case needs the nested scripts.
+#include "support/activity_log.h"
 #include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -25,10 +26,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Jobs within jobs. Each is a script, so that nothing is quoted twice; what they tell is in files.
-class Nest {
+// Jobs within jobs. Each is a script, so that nothing is quoted twice; they report in files.
+class NestedRunsFixture {
  public:
-  Nest() : m_dir(make_temp_dir("nest")) {}
+  NestedRunsFixture() : m_dir(make_temp_dir("nest")) {}
 
   // `sh FILE`, in which $RLOCK is the program.
   Words script(const std::string& name, const std::string& text) const
@@ -36,7 +37,7 @@ class Nest {
     std::ofstream(m_dir / name) << "cd " << m_dir.string() << "\nRLOCK='" << rlock_program().string() << "'\n" << text;
     return {"sh", (m_dir / name).string()};
   }
-  // A line of shell: rlock in the background, its pid and then its exit status in files, until told to go on.
+  // A shell script: rlock in the background, its pid and then its exit status in files, until the file NAME.go exists.
   static std::string inner(const std::string& name, const std::string& options, const Words& job)
   {
     return "env | grep ^RLOCK > " + name + ".env\n$RLOCK run " + options + " -- " + job[0] + " " + job[1] +
@@ -46,7 +47,7 @@ class Nest {
   {
     return "until [ -e " + name + ".go ]; do sleep 0.02; done\n";
   }
-  // Says that it is there and stays until it is told to go.
+  // Reports that it runs, and runs until the file NAME.go exists.
   Words innermost(const std::string& name) const
   {
     return script(name + ".sh", "env | grep ^RLOCK > " + name + ".env\ntouch " + name + ".here\n" + until_told(name));
@@ -72,7 +73,7 @@ class Nest {
     wait_until([&] { return static_cast<bool>(std::ifstream(m_dir / file) >> number); }, file + " has a number");
     return number;
   }
-  // What the job `name` found in its environment.
+  // The variable `of` in the environment of the job `name`.
   std::string variable(const std::string& name, const std::string& of) const
   {
     std::ifstream file(m_dir / (name + ".env"));
@@ -88,7 +89,7 @@ class Nest {
     const Reply counts = server.command({"HVALS", key});
     return counts.elements.empty() ? 0 : std::stoll(counts.elements.at(0).text);
   }
-  // Of several servers some hear of it a moment later; none forgets it by itself as soon as that.
+  // On a quorum some servers hear of a hold a moment later.
   void comes_to(std::int64_t holds) const
   {
     wait_until([&] { return count() == holds; }, "it is held " + std::to_string(holds) + " times", 10s);
@@ -111,18 +112,18 @@ class Nest {
   std::filesystem::path m_dir;
 };
 
-// Three deep on one lock; the innermost is there when this is made.
+// Three nested runs on one lock; the innermost runs when this is constructed.
 struct ThreeDeep {
   explicit ThreeDeep(const std::string& ttl, const std::string& innermost = "")
   {
-    const Words third = innermost.empty() ? nest.innermost("third") : nest.script("third.sh", innermost);
-    const Words second = nest.script("second.sh", Nest::inner("inner", "-k k --ttl " + ttl, third));
-    const Words first = nest.script("first.sh", Nest::inner("middle", "-k k --ttl " + ttl, second));
-    outer.emplace(nest.start({"-k", "k", "--ttl", ttl}, first));
-    nest.comes_to(3);
+    const Words third = innermost.empty() ? fixture.innermost("third") : fixture.script("third.sh", innermost);
+    const Words second = fixture.script("second.sh", NestedRunsFixture::inner("inner", "-k k --ttl " + ttl, third));
+    const Words first = fixture.script("first.sh", NestedRunsFixture::inner("middle", "-k k --ttl " + ttl, second));
+    outer.emplace(fixture.start({"-k", "k", "--ttl", ttl}, first));
+    fixture.comes_to(3);
   }
 
-  Nest nest;
+  NestedRunsFixture fixture;
   std::optional<Process> outer;
 };
 
@@ -130,265 +131,273 @@ constexpr Exit well{.code = 0, .signal = 0};
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("nested: three deep it counts to three, under one owner and number, and goes with the last")
 {
   ThreeDeep deep("30s");
-  const Nest& nest = deep.nest;
-  nest.wait_for("third.here");
-  const std::string owner = nest.variable("middle", "RLOCK_TOKEN");
-  CHECK(nest.variable("inner", "RLOCK_TOKEN").starts_with(owner + "/"));
-  CHECK(nest.variable("third", "RLOCK_TOKEN").starts_with(owner + "/"));
-  CHECK(nest.variable("third", "RLOCK_TOKEN") != nest.variable("inner", "RLOCK_TOKEN"));
+  const NestedRunsFixture& fixture = deep.fixture;
+  fixture.wait_for("third.here");
+  const std::string owner = fixture.variable("middle", "RLOCK_TOKEN");
+  CHECK(fixture.variable("inner", "RLOCK_TOKEN").starts_with(owner + "/"));
+  CHECK(fixture.variable("third", "RLOCK_TOKEN").starts_with(owner + "/"));
+  CHECK(fixture.variable("third", "RLOCK_TOKEN") != fixture.variable("inner", "RLOCK_TOKEN"));
   for (const char* name : {"RLOCK_FENCE", "RLOCK_KEY"}) {
-    CHECK(nest.variable("middle", name) != "");
-    CHECK(nest.variable("inner", name) == nest.variable("middle", name));
-    CHECK(nest.variable("third", name) == nest.variable("middle", name));
+    CHECK(fixture.variable("middle", name) != "");
+    CHECK(fixture.variable("inner", name) == fixture.variable("middle", name));
+    CHECK(fixture.variable("third", name) == fixture.variable("middle", name));
   }
   const std::string who =
-      as_text(nest.server.command({"HGET", "rlock:holder:{k}", nest.variable("middle", "RLOCK_TOKEN")}));
+      as_text(fixture.server.command({"HGET", "rlock:holder:{k}", fixture.variable("middle", "RLOCK_TOKEN")}));
   CHECK(who.find("pid=" + std::to_string(deep.outer->pid())) != std::string::npos);
-  CHECK(nest.all_keys_end());
+  CHECK(fixture.all_keys_end());
 
-  nest.tell("third");
-  CHECK(nest.number_in("inner.code") == 0);
-  nest.comes_to(2);
-  nest.tell("inner");
-  CHECK(nest.number_in("middle.code") == 0);
-  nest.comes_to(1);
-  nest.tell("middle");
+  fixture.tell("third");
+  CHECK(fixture.number_in("inner.code") == 0);
+  fixture.comes_to(2);
+  fixture.tell("inner");
+  CHECK(fixture.number_in("middle.code") == 0);
+  fixture.comes_to(1);
+  fixture.tell("middle");
   CHECK(deep.outer->wait() == well);
   CHECK(deep.outer->err() == "");
-  nest.comes_to(0);
-  CHECK(as_int(nest.server.command({"EXISTS", "rlock:holder:{k}"})) == 0);
+  fixture.comes_to(0);
+  CHECK(as_int(fixture.server.command({"EXISTS", "rlock:holder:{k}"})) == 0);
 }
 
 TEST_CASE("nested: the inner killed, its guardian releases its hold alone")
 {
   ThreeDeep deep("30s");
-  const Nest& nest = deep.nest;
-  nest.wait_for("third.here");  // granted and started: a kill between the two leaves the hold to the ttl
-  ::kill(nest.number_in("inner.pid"), SIGKILL);
-  CHECK(nest.number_in("inner.code") == 128 + SIGKILL);
-  nest.comes_to(2);
-  nest.tell("inner");
-  CHECK(nest.number_in("middle.code") == 0);
-  nest.comes_to(1);
-  nest.tell("middle");
+  const NestedRunsFixture& fixture = deep.fixture;
+  fixture.wait_for(
+      "third.here");  // granted and started: if the runner is killed between the two, the ttl ends the hold
+  ::kill(fixture.number_in("inner.pid"), SIGKILL);
+  CHECK(fixture.number_in("inner.code") == 128 + SIGKILL);
+  fixture.comes_to(2);
+  fixture.tell("inner");
+  CHECK(fixture.number_in("middle.code") == 0);
+  fixture.comes_to(1);
+  fixture.tell("middle");
   CHECK(deep.outer->wait() == well);
-  nest.comes_to(0);
+  fixture.comes_to(0);
 }
 
 TEST_CASE("nested: the middle killed, what ran in it is dead at once, and the outer goes on")
 {
-  const Witness witness;
-  ThreeDeep deep("1s", witness.stubborn_tree("third").back());
-  const Nest& nest = deep.nest;
-  wait_until([&] { return witness.tree_beats("third"); }, "the innermost tree runs");
+  const ActivityLog activity;
+  ThreeDeep deep("1s", activity.stubborn_tree("third").back());
+  const NestedRunsFixture& fixture = deep.fixture;
+  wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
   const std::int64_t struck = now_ns();
-  ::kill(nest.number_in("middle.pid"), SIGKILL);
-  CHECK(nest.number_in("middle.code") == 128 + SIGKILL);
-  std::this_thread::sleep_for(1500ms);  // longer than the lease, which the outer renews
-  CHECK((witness.jobs().at("third").last_ns - struck) / 1'000'000 < 500);
-  CHECK(nest.count() <= 2);  // the inner guardian may have been killed before it released the innermost hold
-  CHECK(nest.count() >= 1);
-  nest.tell("middle");
+  ::kill(fixture.number_in("middle.pid"), SIGKILL);
+  CHECK(fixture.number_in("middle.code") == 128 + SIGKILL);
+  std::this_thread::sleep_for(1500ms);  // longer than the lease, which the outer one renews
+  CHECK((activity.jobs().at("third").last_ns - struck) / 1'000'000 < 500);
+  CHECK(fixture.count() <= 2);  // the inner guardian may have been killed before it released the innermost hold
+  CHECK(fixture.count() >= 1);
+  fixture.tell("middle");
   CHECK(deep.outer->wait() == well);
-  nest.gone_within(1s);
+  fixture.gone_within(1s);
 }
 
 TEST_CASE("nested: the outer killed, its whole tree dies before the lease is over")
 {
-  const Witness witness;
-  ThreeDeep deep("1s", witness.stubborn_tree("third").back());
-  const Nest& nest = deep.nest;
-  wait_until([&] { return witness.tree_beats("third"); }, "the innermost tree runs");
-  Process next = nest.start({"-k", "k"}, {"sh", "-c", witness.short_job("next", 60).back()});
+  const ActivityLog activity;
+  ThreeDeep deep("1s", activity.stubborn_tree("third").back());
+  const NestedRunsFixture& fixture = deep.fixture;
+  wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
+  Process next = fixture.start({"-k", "k"}, {"sh", "-c", activity.short_job("next", 60).back()});
   deep.outer->signal(SIGKILL);
   deep.outer->wait();
   CHECK(next.wait() == well);
-  CHECK(overlap(witness.jobs()) == "");
-  nest.comes_to(0);
+  CHECK(overlap(activity.jobs()) == "");
+  fixture.comes_to(0);
 }
 
 TEST_CASE("nested: all lose the server, and all their jobs are dead before the lease is over")
 {
-  const Witness witness;
-  ThreeDeep deep("1s", witness.stubborn_tree("third").back());
-  wait_until([&] { return witness.tree_beats("third"); }, "the innermost tree runs");
+  const ActivityLog activity;
+  ThreeDeep deep("1s", activity.stubborn_tree("third").back());
+  wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
   const std::int64_t struck = now_ns();
-  deep.nest.server.stop_signal();
+  deep.fixture.server.stop_signal();
   CHECK(deep.outer->wait() == Exit{.code = 121, .signal = 0});
-  deep.nest.server.cont();
-  CHECK((witness.jobs().at("third").last_ns - struck) / 1'000'000 < 1000);
-  deep.nest.gone_within(1s);
-  CHECK(deep.nest.all_keys_end());
+  deep.fixture.server.cont();
+  CHECK((activity.jobs().at("third").last_ns - struck) / 1'000'000 < 1000);
+  deep.fixture.gone_within(1s);
+  CHECK(deep.fixture.all_keys_end());
 }
 
 TEST_CASE("nested: a in b in a")
 {
-  const Nest nest;
-  const Words third = nest.innermost("third");
-  const Words second = nest.script("second.sh", Nest::inner("inner", "-k a", third));
-  const Words first = nest.script("first.sh", Nest::inner("middle", "-k b", second));
-  Process outer = nest.start({"-k", "a"}, first);
-  nest.wait_for("third.here");
-  CHECK(nest.count("a") == 2);
-  CHECK(nest.count("b") == 1);
-  CHECK(nest.variable("third", "RLOCK_TOKEN").starts_with(nest.variable("middle", "RLOCK_TOKEN") + "/"));
-  CHECK_FALSE(nest.variable("inner", "RLOCK_TOKEN").starts_with(nest.variable("middle", "RLOCK_TOKEN")));
+  const NestedRunsFixture fixture;
+  const Words third = fixture.innermost("third");
+  const Words second = fixture.script("second.sh", NestedRunsFixture::inner("inner", "-k a", third));
+  const Words first = fixture.script("first.sh", NestedRunsFixture::inner("middle", "-k b", second));
+  Process outer = fixture.start({"-k", "a"}, first);
+  fixture.wait_for("third.here");
+  CHECK(fixture.count("a") == 2);
+  CHECK(fixture.count("b") == 1);
+  CHECK(fixture.variable("third", "RLOCK_TOKEN").starts_with(fixture.variable("middle", "RLOCK_TOKEN") + "/"));
+  CHECK_FALSE(fixture.variable("inner", "RLOCK_TOKEN").starts_with(fixture.variable("middle", "RLOCK_TOKEN")));
   for (const char* name : {"third", "inner", "middle"}) {
-    nest.tell(name);
+    fixture.tell(name);
   }
   CHECK(outer.wait() == well);
-  CHECK(nest.number_in("inner.code") == 0);
-  CHECK(nest.count("a") == 0);
-  CHECK(nest.count("b") == 0);
+  CHECK(fixture.number_in("inner.code") == 0);
+  CHECK(fixture.count("a") == 0);
+  CHECK(fixture.count("b") == 0);
 }
 
 TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
 {
-  const Nest nest;
-  const Words second = nest.innermost("inner");
+  const NestedRunsFixture fixture;
+  const Words second = fixture.innermost("inner");
   Process outer =
-      nest.start({"-k", "k", "--ttl", "2s"},
-                 nest.script("first.sh", "setsid $RLOCK run -k k --ttl 2s -- " + second[0] + " " + second[1] +
-                                             " &\nuntil [ -e inner.here ]; do sleep 0.02; done\n"));
+      fixture.start({"-k", "k", "--ttl", "2s"},
+                    fixture.script("first.sh", "setsid $RLOCK run -k k --ttl 2s -- " + second[0] + " " + second[1] +
+                                                   " &\nuntil [ -e inner.here ]; do sleep 0.02; done\n"));
   CHECK(outer.wait() == well);
-  nest.comes_to(1);
-  Process other = nest.start({"-k", "k"}, {"true"});
+  fixture.comes_to(1);
+  Process other = fixture.start({"-k", "k"}, {"true"});
   for (int i = 0; i < 60; ++i) {  // longer than the lease
-    CHECK(nest.pttl() > 0);
+    CHECK(fixture.pttl() > 0);
     std::this_thread::sleep_for(50ms);
   }
   CHECK(other.running());
-  nest.tell("inner");
+  fixture.tell("inner");
   CHECK(other.wait() == well);
-  nest.comes_to(0);
+  fixture.comes_to(0);
 }
 
 TEST_CASE("nested: a lock that no ancestor holds is waited for as ever")
 {
-  not_on_a_quorum("nobody stands in line there");
-  const Nest nest;
-  const Words there = nest.innermost("holder");
-  Process holder = nest.start({"-k", "b"}, there);
-  nest.wait_for("holder.here");
-  CHECK(nest.start({"-k", "a"}, nest.script("try.sh", "$RLOCK run -n -k b -- true\n")).wait() ==
+  skip_on_quorum("a quorum has no queue");
+  const NestedRunsFixture fixture;
+  const Words there = fixture.innermost("holder");
+  Process holder = fixture.start({"-k", "b"}, there);
+  fixture.wait_for("holder.here");
+  CHECK(fixture.start({"-k", "a"}, fixture.script("try.sh", "$RLOCK run -n -k b -- true\n")).wait() ==
         Exit{.code = 75, .signal = 0});
-  Process outer = nest.start({"-k", "a"}, nest.script("wait.sh", "$RLOCK run -k b -- true\n"));
-  wait_until([&] { return as_int(nest.server.command({"ZCARD", "rlock:queue:{b}"})) == 1; }, "the inner one waits");
-  nest.tell("holder");
+  Process outer = fixture.start({"-k", "a"}, fixture.script("wait.sh", "$RLOCK run -k b -- true\n"));
+  wait_until([&] { return as_int(fixture.server.command({"ZCARD", "rlock:queue:{b}"})) == 1; }, "the inner one waits");
+  fixture.tell("holder");
   CHECK(outer.wait() == well);
 }
 
 TEST_CASE("nested: an environment that is out of date gets a lock of its own")
 {
-  const Nest nest;
-  const Words job = nest.innermost("job");
-  Words words{"run", "-S", nest.server.url(), "-k", "k", "--", job[0], job[1]};
+  const NestedRunsFixture fixture;
+  const Words job = fixture.innermost("job");
+  Words words{"run", "-S", fixture.server.url(), "-k", "k", "--", job[0], job[1]};
   Process fresh(rlock_argv(words), {.env = {{"RLOCK_HELD", "dead:1 k"}}});
-  nest.wait_for("job.here");
-  CHECK(nest.variable("job", "RLOCK_TOKEN") != "dead:1");
-  nest.comes_to(1);
+  fixture.wait_for("job.here");
+  CHECK(fixture.variable("job", "RLOCK_TOKEN") != "dead:1");
+  fixture.comes_to(1);
 
-  words = {"run", "-S", nest.server.url(), "-n", "-k", "k", "--", "true"};
+  words = {"run", "-S", fixture.server.url(), "-n", "-k", "k", "--", "true"};
   CHECK(run_rlock(words, {.env = {{"RLOCK_HELD", "dead:1 k"}}}).code == 75);
-  nest.tell("job");
+  fixture.tell("job");
   CHECK(fresh.wait() == well);
 }
 
 TEST_CASE("nested: on another server the ancestor is unknown")
 {
-  not_on_a_quorum("the script has room for one URL");
-  const Nest nest;
+  skip_on_quorum("the script has room for one URL");
+  const NestedRunsFixture fixture;
   const RedisServer elsewhere;
-  const Words job = nest.innermost("job");
-  Process outer =
-      nest.start({"-k", "k"}, nest.script("first.sh", Nest::inner("inner", "-S " + elsewhere.url() + " -k k", job)));
-  nest.wait_for("job.here");
-  nest.comes_to(1);
+  const Words job = fixture.innermost("job");
+  Process outer = fixture.start(
+      {"-k", "k"},
+      fixture.script("first.sh", NestedRunsFixture::inner("inner", "-S " + elsewhere.url() + " -k k", job)));
+  fixture.wait_for("job.here");
+  fixture.comes_to(1);
   CHECK(as_int(elsewhere.command({"HLEN", "k"})) == 1);
-  CHECK(nest.variable("job", "RLOCK_TOKEN") != nest.variable("inner", "RLOCK_TOKEN"));
-  nest.tell("job");
-  nest.tell("inner");
+  CHECK(fixture.variable("job", "RLOCK_TOKEN") != fixture.variable("inner", "RLOCK_TOKEN"));
+  fixture.tell("job");
+  fixture.tell("inner");
   CHECK(outer.wait() == well);
 }
 
 TEST_CASE("nested: a lock that the outer has lost is not re-entered")
 {
-  const Nest nest;
-  const Words job = nest.innermost("job");
-  const Words first =
-      nest.script("first.sh", "touch first.here\n" + Nest::until_told("first") + Nest::inner("inner", "-k k", job));
-  Process outer = nest.start({"-k", "k", "--on-lost", "warn"}, first);
-  nest.wait_for("first.here");
-  nest.server.command({"DEL", "k"});
+  const NestedRunsFixture fixture;
+  const Words job = fixture.innermost("job");
+  const Words first = fixture.script("first.sh", "touch first.here\n" + NestedRunsFixture::until_told("first") +
+                                                     NestedRunsFixture::inner("inner", "-k k", job));
+  Process outer = fixture.start({"-k", "k", "--on-lost", "warn"}, first);
+  fixture.wait_for("first.here");
+  fixture.server.command({"DEL", "k"});
   SUBCASE("it is free")
   {
-    nest.tell("first");
-    nest.wait_for("job.here");
-    CHECK(nest.variable("job", "RLOCK_TOKEN") != nest.variable("inner", "RLOCK_TOKEN"));
-    nest.comes_to(1);
+    fixture.tell("first");
+    fixture.wait_for("job.here");
+    CHECK(fixture.variable("job", "RLOCK_TOKEN") != fixture.variable("inner", "RLOCK_TOKEN"));
+    fixture.comes_to(1);
   }
   SUBCASE("somebody else holds it")
   {
-    not_on_a_quorum("nobody stands in line there");
-    nest.server.command({"HSET", "k", "somebody:1", "1"});
-    nest.server.command({"PEXPIRE", "k", "20000"});
-    nest.tell("first");
-    wait_until([&] { return as_int(nest.server.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "the inner one waits");
-    CHECK(as_text(nest.server.command({"HGET", "k", "somebody:1"})) == "1");
-    nest.server.command({"DEL", "k"});
-    nest.server.command({"PUBLISH", "redisson_lock__channel:{k}", "0"});
-    nest.wait_for("job.here");
+    skip_on_quorum("a quorum has no queue");
+    fixture.server.command({"HSET", "k", "somebody:1", "1"});
+    fixture.server.command({"PEXPIRE", "k", "20000"});
+    fixture.tell("first");
+    wait_until(
+        [&] {
+          return as_int(fixture.server.command({"ZCARD", "rlock:queue:{k}"})) == 1;
+        },
+        "the inner one waits");
+    CHECK(as_text(fixture.server.command({"HGET", "k", "somebody:1"})) == "1");
+    fixture.server.command({"DEL", "k"});
+    fixture.server.command({"PUBLISH", "redisson_lock__channel:{k}", "0"});
+    fixture.wait_for("job.here");
   }
-  nest.tell("job");
-  CHECK(nest.number_in("inner.code") == 0);
-  nest.tell("inner");
+  fixture.tell("job");
+  CHECK(fixture.number_in("inner.code") == 0);
+  fixture.tell("inner");
   CHECK(outer.wait() == Exit{.code = 121, .signal = 0});
 }
 
 TEST_CASE("nested: force-unlock stops them all")
 {
-  const Witness witness;
-  ThreeDeep deep("20s", witness.stubborn_tree("third").back());
-  wait_until([&] { return witness.tree_beats("third"); }, "the innermost tree runs");
-  const Finished forced = run_rlock({"force-unlock", "-S", deep.nest.server.url(), "-k", "k", "--yes", "--json"});
+  const ActivityLog activity;
+  ThreeDeep deep("20s", activity.stubborn_tree("third").back());
+  wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
+  const Finished forced = run_rlock({"force-unlock", "-S", deep.fixture.server.url(), "-k", "k", "--yes", "--json"});
   CHECK(forced.code == 0);
   CHECK(forced.out.find("\"released\"") != std::string::npos);
   CHECK(deep.outer->wait(5s) == Exit{.code = 121, .signal = 0});
-  const int beats = witness.jobs().at("third").beats;
+  const int beats = activity.jobs().at("third").beats;
   std::this_thread::sleep_for(100ms);
-  CHECK(witness.jobs().at("third").beats == beats);
-  deep.nest.comes_to(0);
+  CHECK(activity.jobs().at("third").beats == beats);
+  deep.fixture.comes_to(0);
 }
 
 TEST_CASE("nested: the inner lets go when memory is full")
 {
   ThreeDeep deep("30s");
-  deep.nest.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  deep.fixture.server.command({"CONFIG", "SET", "maxmemory", "1"});
   for (const char* name : {"third", "inner", "middle"}) {
-    deep.nest.tell(name);
+    deep.fixture.tell(name);
   }
   CHECK(deep.outer->wait() == well);
-  deep.nest.comes_to(0);
+  deep.fixture.comes_to(0);
 }
 
 TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer one's")
 {
-  const Nest nest;
-  Process outer = nest.start(
-      {"-k", "k", "--ttl", "20s"},
-      nest.script("first.sh", "$RLOCK run -k k --lease 2s -- sleep 30\necho $? > code\n" + Nest::until_told("first")));
-  nest.comes_to(2);
+  const NestedRunsFixture fixture;
+  Process outer = fixture.start({"-k", "k", "--ttl", "20s"},
+                                fixture.script("first.sh", "$RLOCK run -k k --lease 2s -- sleep 30\necho $? > code\n" +
+                                                               NestedRunsFixture::until_told("first")));
+  fixture.comes_to(2);
   const auto is_over = [&] {
-    CHECK(nest.pttl() > 8000);
-    return nest.exists("code");
+    CHECK(fixture.pttl() > 8000);
+    return fixture.exists("code");
   };
   wait_until(is_over, "the inner lease is over");
-  CHECK(nest.number_in("code") == 124);
-  nest.comes_to(1);
-  nest.tell("first");
+  CHECK(fixture.number_in("code") == 124);
+  fixture.comes_to(1);
+  fixture.tell("first");
   CHECK(outer.wait() == well);
 }
 
@@ -405,64 +414,66 @@ TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refus
       {"-x", "-s", 0},
       {"--permits 1", "--permits 1", 0},
       {"--format string", "--format string", 0},
-      {"-s", "-x", 78},  // two that did that would wait for each other
-      {"-x", "", 78},    // not the same lock
+      {"-s", "-x", 78},  // two of these would wait for each other
+      {"-x", "", 78},    // another lock
   };
   for (const Row& row : rows) {
     CAPTURE(row.outer);
     CAPTURE(row.inner);
-    const Nest nest;
+    const NestedRunsFixture fixture;
     const std::string again = "$RLOCK run -k k -w 3s " + std::string(row.inner) + " -- ";
-    const Words third = nest.script("third.sh", again + "touch third.here\n");
-    const Words second = nest.script("second.sh", again + third[0] + " " + third[1] + "\n");
+    const Words third = fixture.script("third.sh", again + "touch third.here\n");
+    const Words second = fixture.script("second.sh", again + third[0] + " " + third[1] + "\n");
     Words options{"-k", "k"};
     std::istringstream words(row.outer);
     for (std::string word; words >> word;) {
       options.push_back(word);
     }
-    CHECK(nest.start(options, second).wait() == Exit{.code = row.code, .signal = 0});
-    CHECK(nest.exists("third.here") == (row.code == 0));
-    CHECK(run_rlock({"status", "-S", nest.server.url(), "-k", "k"}).code == 1);
+    CHECK(fixture.start(options, second).wait() == Exit{.code = row.code, .signal = 0});
+    CHECK(fixture.exists("third.here") == (row.code == 0));
+    CHECK(run_rlock({"status", "-S", fixture.server.url(), "-k", "k"}).code == 1);
   }
 }
 
 TEST_CASE("nested: once, in a lock that is held already, runs once")
 {
-  const Nest nest;
+  const NestedRunsFixture fixture;
   const std::string once = "$RLOCK once -k k --for 1h -- sh -c 'echo ran >> ran'\n";
-  CHECK(nest.start({"-k", "k"}, nest.script("twice.sh", once + once + "cat ran\n")).wait() == well);
-  Process show = nest.start({"-k", "k"}, nest.script("show.sh", once + "cat ran\n"));
+  CHECK(fixture.start({"-k", "k"}, fixture.script("twice.sh", once + once + "cat ran\n")).wait() == well);
+  Process show = fixture.start({"-k", "k"}, fixture.script("show.sh", once + "cat ran\n"));
   CHECK(show.wait() == well);
   CHECK(show.out() == "ran\n");
-  nest.comes_to(0);
+  fixture.comes_to(0);
 }
 
 TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
 {
-  const Nest nest;
-  const Words script = nest.script(
+  const NestedRunsFixture fixture;
+  const Words script = fixture.script(
       "script.sh", "token=$($RLOCK acquire -k k --pid $$ -w 3s) || exit\necho $token > token\n" +
-                       Nest::until_told("taken") +
+                       NestedRunsFixture::until_told("taken") +
                        "$RLOCK check --token $token || exit\n$RLOCK renew --token $token --lease 40s || exit\n"
                        "$RLOCK release --token $token || exit\ntouch released.here\n" +
-                       Nest::until_told("released") +
+                       NestedRunsFixture::until_told("released") +
                        "eval \"$($RLOCK acquire -k k --pid $$ -w 3s --export)\"\n"
                        "$RLOCK run -k k -w 3s -- touch third.here || exit\n"
                        "touch again.here\n" +
-                       Nest::until_told("again"));
-  Process outer = nest.start({"-k", "k"}, script);
-  nest.wait_for("token");
-  nest.comes_to(2);
-  nest.tell("taken");
-  nest.wait_for("released.here");
-  nest.comes_to(1);
+                       NestedRunsFixture::until_told("again"));
+  Process outer = fixture.start({"-k", "k"}, script);
+  fixture.wait_for("token");
+  fixture.comes_to(2);
+  fixture.tell("taken");
+  fixture.wait_for("released.here");
+  fixture.comes_to(1);
   CHECK(outer.running());
-  nest.tell("released");
-  nest.wait_for("again.here");
-  CHECK(nest.exists("third.here"));
-  nest.comes_to(2);
-  nest.tell("again");
+  fixture.tell("released");
+  fixture.wait_for("again.here");
+  CHECK(fixture.exists("third.here"));
+  fixture.comes_to(2);
+  fixture.tell("again");
   CHECK(outer.wait() == well);
   CHECK(outer.err() == "");
-  nest.comes_to(0);
+  fixture.comes_to(0);
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock once: one runs, the others wait and share its success, and only that.
+// rlock once: one caller runs the command, the others wait and share its success, and nothing but a success.
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -20,13 +20,13 @@ namespace {
 
 constexpr const char* queue = "rlock:queue:{k}";
 
-// Callers of one job, which writes a line each time it is run.
+// Callers of one job, which writes a line in each run.
 struct Callers {
   RedisServer server;
   std::filesystem::path dir = make_temp_dir("once");
 
   [[nodiscard]] std::string log() const { return (dir / "runs").string(); }
-  // `text` is a shell's; $0 is the file of runs
+  // `text` is a shell script; $0 is the file of runs.
   Process call(const std::string& within, const std::string& text, std::vector<std::string> options = {}) const
   {
     std::vector<std::string> words{"once", "-q", "-S", server.url(), "-k", "k", "--for", within};
@@ -59,9 +59,11 @@ struct Callers {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("once: 100 at a time: one run, and all of them succeed")
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(100, "1h", callers.gate());
   callers.go();
@@ -74,9 +76,9 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
   CHECK(as_int(callers.server.command({"EXISTS", "k"})) == 0);
 }
 
-TEST_CASE("once: a run that fails is not remembered: the next one runs")
+TEST_CASE("once: a run that fails is not remembered: the next one runs" * doctest::test_suite("topology-quick"))
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(20, "1h", callers.gate() + "test $(wc -l < $0) -gt 1");
   callers.go();
@@ -90,7 +92,7 @@ TEST_CASE("once: a run that fails is not remembered: the next one runs")
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: a success is good for as long as who asks says, and not for longer")
+TEST_CASE("once: a success counts for as long as the caller says, and not longer")
 {
   const Callers callers;
   REQUIRE(callers.call("1h", "true").wait() == Exit{0});
@@ -99,9 +101,9 @@ TEST_CASE("once: a success is good for as long as who asks says, and not for lon
   wait_until([&] { return callers.call("1ms", "true").wait() == Exit{0} && callers.runs() == 2; }, "it runs again");
 }
 
-TEST_CASE("once: who waited shares the success, however short it is remembered")
+TEST_CASE("once: a waiter shares the success, however short it is remembered")
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(10, "1ms", callers.gate());
   callers.go();
@@ -111,7 +113,7 @@ TEST_CASE("once: who waited shares the success, however short it is remembered")
   CHECK(callers.runs() == 1);
 }
 
-TEST_CASE("once: a run that is killed, or loses its lock, is not remembered")
+TEST_CASE("once: a run that is killed, or loses its lock, is not remembered" * doctest::test_suite("topology-quick"))
 {
   const Callers callers;
   SUBCASE("killed")
@@ -131,7 +133,7 @@ TEST_CASE("once: a run that is killed, or loses its lock, is not remembered")
   CHECK(callers.runs() == 2);
 }
 
-TEST_CASE("once: a success of which the server did not hear at once is told as long as the lock is ours")
+TEST_CASE("once: a success that the server did not get at once is sent again while the lock is held")
 {
   Callers callers;
   Process first = callers.call("1h", callers.gate(), {"--ttl", "20s", "--server-timeout", "500ms"});
@@ -147,9 +149,9 @@ TEST_CASE("once: a success of which the server did not hear at once is told as l
   CHECK(callers.runs() == 1);
 }
 
-TEST_CASE("once: who only wants the lock gets it in turn")
+TEST_CASE("once: a caller that only wants the lock gets it in turn")
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(5, "1h", callers.gate());
   Process other(
@@ -163,7 +165,7 @@ TEST_CASE("once: who only wants the lock gets it in turn")
   }
 }
 
-TEST_CASE("once: --for is needed; -n is busy")
+TEST_CASE("once: --for is needed, and -n is busy")
 {
   const Callers callers;
   const Finished without = run_rlock({"once", "-S", callers.server.url(), "-k", "k", "--", "true"});
@@ -208,3 +210,5 @@ TEST_CASE("once: status shows the success and its age, --again runs it anyway, f
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.runs() == 4);
 }
+
+TEST_SUITE_END();

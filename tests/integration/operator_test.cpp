@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operator who was woken types.
+// The verbs that an operator types: status, ttl, list, force-unlock.
 #include "support/redis_fixture.h"
 #include "support/wait_until.h"
 
@@ -43,7 +43,9 @@ bool somebody_listens(const RedisServer& server)
 
 }  // namespace
 
-TEST_CASE("status: who holds it, as JSON with the names that scripts rely on")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
   Process holder = session(server, {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
@@ -71,7 +73,7 @@ TEST_CASE("status: who holds it, as JSON with the names that scripts rely on")
   CHECK(on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
 }
 
-TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is")
+TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
   CHECK(on(server, {"status", "-k", "free"}).code == 1);
@@ -88,7 +90,7 @@ TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is")
   CHECK(std::stoi(on(server, {"ttl", "-k", "java"}).out) > 15'000);
 }
 
-TEST_CASE("status: what a server says cannot move the cursor")
+TEST_CASE("status: what a server says cannot move the cursor" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
   server.command({"HSET", "k", "evil\x1b[2J\n", "1"});
@@ -150,7 +152,7 @@ TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, 
   CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
 }
 
-TEST_CASE("force-unlock: a holder so young that it does not listen yet still hears of it")
+TEST_CASE("force-unlock: a holder so young that it does not listen yet is still told")
 {
   const RedisServer server;
   Process holder = session(server, {"-k", "stock"}, {"sleep", "60"});
@@ -186,3 +188,5 @@ TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
   CHECK(json::parse(forced.out).at("how") == "broken");
   CHECK(as_int(server.command({"EXISTS", "java"})) == 0);
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said while renewals fail, and when the lock is lost: little, soon, and the true reason.
+// Messages during failing renewals and after a lost lock: few, early, and with the true reason.
 #include "support/redis_fixture.h"
 #include "support/wait_until.h"
 

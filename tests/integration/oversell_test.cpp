@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of the literature: twenty tickets, sixty buyers, each reads, waits and writes.
+// The classic example: twenty tickets, sixty buyers, each reads, waits and writes.
 #include "support/redis_fixture.h"
 #include "support/seed.h"
 #include "support/temp_dir.h"
@@ -22,7 +22,7 @@ namespace {
 constexpr int tickets = 20;
 constexpr int buyers = 60;
 
-// The ledger: how many are left, then a line for each buyer. One rename is the purchase, so that who is killed has
+// The ledger: the number of tickets left, then a line for each buyer. One rename is the purchase, so a killed buyer has
 // either bought or not.
 class TicketOffice {
  public:
@@ -46,7 +46,7 @@ class TicketOffice {
   [[nodiscard]] int sold() const
   {
     std::ifstream file(ledger());
-    int lines = -1;  // the first tells how many are left
+    int lines = -1;  // the first line is the number of tickets left
     for (std::string line; std::getline(file, line);) {
       ++lines;
     }
@@ -58,7 +58,7 @@ class TicketOffice {
   std::filesystem::path m_dir;
 };
 
-// How many of the crowd went home with a ticket.
+// How many of the crowd have a ticket.
 int happy(const std::vector<Process>& crowd)
 {
   return static_cast<int>(
@@ -73,6 +73,8 @@ std::vector<std::string> under_lock(const RedisServer& server, const std::vector
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("oversell: under the lock exactly twenty of sixty buyers get a ticket")
 {
@@ -113,7 +115,7 @@ TEST_CASE("oversell: with a third of the buyers killed at random every ticket is
     crowd.emplace_back(under_lock(server, office.purchase()));
   }
   for (std::size_t i = 0; i < crowd.size(); i += 3) {
-    std::this_thread::sleep_for(Millis(random() % 60));  // the moment is what is random here
+    std::this_thread::sleep_for(Millis(random() % 60));  // a random moment
     crowd[i].signal(SIGKILL);
   }
   for (Process& buyer : crowd) {
@@ -123,3 +125,5 @@ TEST_CASE("oversell: with a third of the buyers killed at random every ticket is
   CHECK(office.left() == 0);
   CHECK(happy(crowd) <= tickets);
 }
+
+TEST_SUITE_END();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of permits, which stays where nobody holds one, and which somebody may delete.
-#include "support/line.h"
+// The number of permits, which stays while no permit is held, and which another program may delete.
+#include "support/queue_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -17,57 +17,61 @@ namespace {
 
 const Exit well{.code = 0, .signal = 0};
 
-Finished on(const Line& line, std::vector<std::string> words)
+Finished on(const QueueFixture& queue, std::vector<std::string> words)
 {
-  words.insert(words.begin() + 1, {"-S", line.server.url()});
+  words.insert(words.begin() + 1, {"-S", queue.server.url()});
   return run_rlock(words);
 }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78, and said to be what it is")
 {
-  const Line line;
-  REQUIRE(Process(line.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
+  const QueueFixture queue;
+  REQUIRE(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
   for (const std::vector<std::string>& kind :
        std::vector<std::vector<std::string>>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "plain" : kind.back());
     std::vector<std::string> words{"-n"};
     words.insert(words.end(), kind.begin(), kind.end());
     words.insert(words.end(), {"--", "true"});
-    Process refused(line.rlock("run", words));
+    Process refused(queue.rlock("run", words));
     CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
     CHECK(refused.err().find("take one with --permits N") != std::string::npos);
   }
-  CHECK(Process(line.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
+  CHECK(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
 }
 
-TEST_CASE("permits: who deletes their number hides nobody who holds one")
+TEST_CASE("permits: deleting their number hides no holder")
 {
-  const Line line;
+  const QueueFixture queue;
   std::vector<Process> holders;
   for (int i = 0; i < 2; ++i) {
-    holders.emplace_back(line.rlock("run", {"--permits", "3", "--", "sleep", "60"}));
+    holders.emplace_back(queue.rlock("run", {"--permits", "3", "--", "sleep", "60"}));
   }
-  const auto status = [&] { return json::parse(on(line, {"status", "k", "--json"}).out); };
+  const auto status = [&] { return json::parse(on(queue, {"status", "k", "--json"}).out); };
   wait_until([&] { return status().at("holders").size() == 2; }, "both hold one");
-  line.server.command({"DEL", "k"});
+  queue.server.command({"DEL", "k"});
 
   const json seen = status();
   CHECK(seen.at("held") == true);
   CHECK(seen.at("mode") == "permits");
   CHECK(seen.at("holders").size() == 2);
   CHECK(seen.at("ttl_ms") > 15'000);
-  const Finished told = on(line, {"status", "k"});
+  const Finished told = on(queue, {"status", "k"});
   CHECK(told.code == 0);
   CHECK(told.out.starts_with("k: held, 2 permits (their number is gone)\n"));
-  CHECK(on(line, {"list"}).out.find("sleep 60") != std::string::npos);
-  CHECK(std::stoi(on(line, {"ttl", "k"}).out) > 15'000);
-  CHECK(on(line, {"wait", "-n", "k"}).code == 75);
+  CHECK(on(queue, {"list"}).out.find("sleep 60") != std::string::npos);
+  CHECK(std::stoi(on(queue, {"ttl", "k"}).out) > 15'000);
+  CHECK(on(queue, {"wait", "-n", "k"}).code == 75);
   const std::string token = seen.at("holders").at(0).at("owner");
-  CHECK(on(line, {"check", "k", "--token", token}).code == 0);
-  CHECK(on(line, {"force-unlock", "k", "--token", token}).code == 0);
+  CHECK(on(queue, {"check", "k", "--token", token}).code == 0);
+  CHECK(on(queue, {"force-unlock", "k", "--token", token}).code == 0);
   CHECK(status().at("holders").size() == 1);
-  CHECK(on(line, {"force-unlock", "k", "--yes"}).code == 0);
+  CHECK(on(queue, {"force-unlock", "k", "--yes"}).code == 0);
   CHECK(status().at("held") == false);
 }
+
+TEST_SUITE_END();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permits as real processes: never more, never fewer, in order, and back from the dead.
+// Permits with real processes: never more holders than permits, never fewer, in order, also after kills.
+#include "support/activity_log.h"
 #include "support/foreign_kinds.h"
-#include "support/line.h"
+#include "support/queue_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -22,16 +22,19 @@ namespace {
 const Exit well{.code = 0, .signal = 0};
 constexpr const char* expiries = "{k}:timeout";
 
-Process start(const Line& line, std::vector<std::string> options, const std::vector<std::string>& job)
+Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
 {
   options.emplace_back("--");
   options.insert(options.end(), job.begin(), job.end());
-  return Process(line.rlock("run", std::move(options)));
+  return Process(queue.rlock("run", std::move(options)));
 }
 
-std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-permits:{k}"})); }
+std::int64_t queue_length(const RedisServer& server)
+{
+  return as_int(server.command({"ZCARD", "rlock:queue-permits:{k}"}));
+}
 
-// How many hold one while somebody waits, in one moment; -1: nobody waits.
+// How many permits are held while there is a waiter, read in one request; -1: there is no waiter.
 std::int64_t held_while_some_wait(const RedisServer& server)
 {
   constexpr const char* script = R"(
@@ -41,7 +44,7 @@ return redis.call('zcard', KEYS[2]) > 0 and redis.call('zcount', KEYS[1], '(' ..
   return as_int(server.command({"EVAL", script, "2", expiries, "rlock:queue-permits:{k}"}));
 }
 
-// How many were in at once at most, by a file of "+" and "-".
+// The greatest number of holders at a time, by a file of "+" and "-".
 int most_at_once(const std::filesystem::path& log)
 {
   int now = 0;
@@ -67,18 +70,20 @@ std::int64_t listening(const RedisServer& server)
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("permits: two hundred jobs over five: never more than five at once, never fewer while some wait")
 {
   constexpr int jobs = 200;
-  const Line line;
+  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   const auto log = dir / "log";
   const std::string job = "cd " + dir.string() + "; echo + >> log; until [ -e go ]; do sleep 0.02; done; echo - >> log";
   std::vector<Process> crowd;
   for (int i = 0; i < jobs; ++i) {
-    crowd.push_back(start(line, {"--permits", "5"}, {"sh", "-c", job}));
+    crowd.push_back(start(queue, {"--permits", "5"}, {"sh", "-c", job}));
   }
-  wait_until([&] { return in_line(line.server) == jobs - 5; }, "five are in and the others wait", 60s);
+  wait_until([&] { return queue_length(queue.server) == jobs - 5; }, "five are in and the others wait", 60s);
   std::ofstream(dir / "go") << "now";
   int looks = 0;
   const auto over = [&] {
@@ -87,7 +92,7 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   wait_until(
       [&] {
         for (int i = 0; i < 20; ++i) {
-          const std::int64_t held = held_while_some_wait(line.server);
+          const std::int64_t held = held_while_some_wait(queue.server);
           looks += held >= 0 ? 1 : 0;
           CHECK((held == -1 || held == 5));
         }
@@ -99,27 +104,27 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   }
   CHECK(looks > 20);
   CHECK(most_at_once(log) == 5);
-  CHECK(as_text(line.server.command({"GET", "k"})) == "5");
-  CHECK(as_int(line.server.command({"EXISTS", expiries})) == 0);
+  CHECK(as_text(queue.server.command({"GET", "k"})) == "5");
+  CHECK(as_int(queue.server.command({"EXISTS", expiries})) == 0);
 }
 
-TEST_CASE("permits: those who wait come in as they came")
+TEST_CASE("permits: waiters are admitted in order of arrival")
 {
-  const Line line;
+  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   std::vector<Process> holders;
   for (int i = 0; i < 2; ++i) {
-    holders.push_back(start(line, {"--permits", "2"}, until(dir / std::to_string(i))));
+    holders.push_back(start(queue, {"--permits", "2"}, until(dir / std::to_string(i))));
   }
-  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 2; }, "both are held");
+  wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 2; }, "both are held");
   std::vector<Process> waiters;
   for (int i = 0; i < 8; ++i) {
     waiters.push_back(
-        start(line, {"--permits", "2"},
+        start(queue, {"--permits", "2"},
               {"sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "ran").string() + "; sleep 0.05"}));
-    wait_until([&] { return in_line(line.server) == i + 1; }, "one more waits");
+    wait_until([&] { return queue_length(queue.server) == i + 1; }, "one more waits");
   }
-  std::ofstream(dir / "0") << "now";  // the other permit stays where it is: they come one by one
+  std::ofstream(dir / "0") << "now";  // the other permit stays taken: the waiters follow one by one
   for (Process& waiter : waiters) {
     CHECK(waiter.wait() == well);
   }
@@ -134,73 +139,77 @@ TEST_CASE("permits: those who wait come in as they came")
   CHECK(holders[1].wait() == well);
 }
 
-TEST_CASE("permits: a killed holder's goes to who waits within its lease, while the others keep theirs")
+TEST_CASE("permits: the permit of a killed holder goes to a waiter within its lease, while the others keep theirs")
 {
-  const Line line;
-  const Witness witness;
+  const QueueFixture queue;
+  const ActivityLog activity;
   const auto dir = make_temp_dir("permits");
-  Process other = start(line, {"--permits", "2", "--ttl", "1s"}, until(dir / "go"));
-  Process victim = start(line, {"--permits", "2", "--ttl", "1s"}, witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 2; }, "both are held");
-  Process next = start(line, {"--permits", "2", "--ttl", "1s"}, witness.short_job("next", 60));
-  wait_until([&] { return in_line(line.server) == 1; }, "one waits");
+  Process other = start(queue, {"--permits", "2", "--ttl", "1s"}, until(dir / "go"));
+  Process victim = start(queue, {"--permits", "2", "--ttl", "1s"}, activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+  wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 2; }, "both are held");
+  Process next = start(queue, {"--permits", "2", "--ttl", "1s"}, activity.short_job("next", 60));
+  wait_until([&] { return queue_length(queue.server) == 1; }, "one waits");
   victim.signal(SIGKILL);
   const std::int64_t struck = now_ns();
   CHECK(next.wait() == well);
-  const auto jobs = witness.jobs();
+  const auto jobs = activity.jobs();
   CHECK(overlap(jobs) == "");
-  CHECK((jobs.at("next").first_ns - struck) / 1'000'000 < 1000 + 1000);  // the lease, and a busy machine
+  CHECK((jobs.at("next").first_ns - struck) / 1'000'000 < 1000 + 1000);  // the lease, and a second for a busy machine
   CHECK(other.running());
   std::ofstream(dir / "go") << "now";
   CHECK(other.wait() == well);
-  CHECK(as_text(line.server.command({"GET", "k"})) == "2");
+  CHECK(as_text(queue.server.command({"GET", "k"})) == "2");
 }
 
 TEST_CASE("permits: holders are not taken for foreign clients that wait")
 {
-  const Line line;
+  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
   std::vector<Process> holders;
   for (int i = 0; i < 3; ++i) {
-    holders.push_back(start(line, {"--permits", "3"}, until(dir / "go")));
+    holders.push_back(start(queue, {"--permits", "3"}, until(dir / "go")));
   }
-  wait_until([&] { return listening(line.server) == 3; }, "their watchdogs listen");
-  CHECK(line.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer == 0);
+  wait_until([&] { return listening(queue.server) == 3; }, "their watchdogs listen");
+  CHECK(queue.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer == 0);
   std::ofstream(dir / "go") << "now";
   for (Process& holder : holders) {
     CHECK(holder.wait() == well);
   }
 }
 
-TEST_CASE("permits: who disagrees on their number is told both, 78")
+TEST_CASE("permits: a request for another number is told both numbers, 78")
 {
-  const Line line;
+  const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
-  Process holder = start(line, {"--permits", "5"}, until(dir / "go"));
-  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 1; }, "one is held");
-  Process other = start(line, {"--permits", "3"}, {"true"});
+  Process holder = start(queue, {"--permits", "5"}, until(dir / "go"));
+  wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held");
+  Process other = start(queue, {"--permits", "3"}, {"true"});
   CHECK(other.wait() == Exit{.code = 78, .signal = 0});
   CHECK(other.err().find("are 5, not 3 (give --permits 5") != std::string::npos);
   std::ofstream(dir / "go") << "now";
   CHECK(holder.wait() == well);
-  Process later = start(line, {"--permits", "3"}, {"true"});
+  Process later = start(queue, {"--permits", "3"}, {"true"});
   CHECK(later.wait() == well);
 }
 
-TEST_CASE("permits: a foreign holder's comes to us when it is let go, ours wakes a foreign client that waits")
+TEST_CASE(
+    "permits: a permit released by a foreign client goes to an rlock waiter, and one released by rlock wakes a foreign "
+    "client")
 {
-  const Line line;
-  const ForeignPermits java(line.server);
+  const QueueFixture queue;
+  const ForeignPermits java(queue.server);
   const std::string permit = permit_bytes("0123456789abcdef0123456789abcdef");
   REQUIRE(java.set_permits(2));
   const auto dir = make_temp_dir("permits");
-  Process ours = start(line, {"--permits", "2", "--ttl", "20s"}, until(dir / "go"));
-  wait_until([&] { return as_int(line.server.command({"ZCARD", expiries})) == 1; }, "one is held by us");
+  Process rlock_holder = start(queue, {"--permits", "2", "--ttl", "20s"}, until(dir / "go"));
+  wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held by us");
   REQUIRE(java.acquire(permit, 60'000) == "OK");
-  Process waiter = start(line, {"--permits", "2"}, {"true"});
-  const auto ears = [&] { return line.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer; };
-  wait_until([&] { return ears() == 1; }, "the first in line hears releases");
+  Process waiter = start(queue, {"--permits", "2"}, {"true"});
+  const auto subscribers = [&] {
+    return queue.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer;
+  };
+  wait_until([&] { return subscribers() == 1; }, "the first waiter has subscribed to releases");
   const auto from = std::chrono::steady_clock::now();
   CHECK(java.release(permit) == 1);
   CHECK(waiter.wait() == well);
@@ -209,6 +218,8 @@ TEST_CASE("permits: a foreign holder's comes to us when it is let go, ours wakes
   REQUIRE(java.acquire(permit, 60'000) == "OK");
   CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000).starts_with(":"));
   std::ofstream(dir / "go") << "now";
-  CHECK(ours.wait() == well);
+  CHECK(rlock_holder.wait() == well);
   CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000) == "OK");
 }
+
+TEST_SUITE_END();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A waiter whose prepared processes are killed prepares others: it runs its job all the same.
+// A waiter whose prepared processes are killed prepares others, and runs its job.
 #include "process/proc.h"
 #include "support/job_runner.h"
-#include "support/line.h"
+#include "support/queue_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -53,32 +53,32 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
 {
   for (const bool kill_guardian : {false, true}) {
     CAPTURE(kill_guardian);
-    Line line;
-    rlock::test::Process holder = line.hold("30s");
-    line.come();
-    rlock::test::Process& waiter = line.waiters.front();
+    QueueFixture queue;
+    rlock::test::Process holder = queue.hold("30s");
+    queue.add_waiter();
+    rlock::test::Process& waiter = queue.waiters.front();
     const Prepared prepared = prepared_by(waiter.pid());
     ::kill(kill_guardian ? prepared.guardian : prepared.gate, SIGKILL);
     rlock::test::wait_until([&] { return !is_alive(prepared.gate) && !is_alive(prepared.guardian); }, "both are gone");
     holder.signal(SIGTERM);
     CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
     CHECK(waiter.err() == "");
-    CHECK(line.ran() == std::vector{0});
+    CHECK(queue.started_jobs() == std::vector{0});
   }
 }
 
 TEST_CASE("prepared: a process that is killed at the gate is told apart from a job that is killed")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
-    Stage stage(60s);
-    auto job = Job::prepare(script(dir, "touch $0/ran"), stage.signals, stage.shared_deadline);
+  const std::string result = in_runner([&] {
+    JobFixture fixture(60s);
+    auto job = Job::prepare(script(dir, "touch $0/ran"), fixture.signals, fixture.shared_deadline);
     const Prepared prepared = prepared_by(::getpid());
     ::kill(prepared.gate, SIGKILL);
     const std::string events = await(*job);
     job->take_over();
     return events + (child_of(::getpid()) == 0 ? "; none left" : "; some left");
   });
-  CHECK(story == "gate killed; none left");
+  CHECK(result == "gate killed; none left");
   CHECK_FALSE(std::filesystem::exists(dir / "ran"));
 }

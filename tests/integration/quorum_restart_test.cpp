@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of a quorum that lose their data: a lock that they may have forgotten is not given to another client.
+// Servers of a quorum that lose their data: a lock that they may have forgotten is not granted to another client.
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -19,15 +19,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Three servers whose data are said to be old.
+// Three servers with old data.
 struct Three {
   std::deque<RedisServer> servers;
 
   Three()
   {
-    not_on({LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster, LockCandidate::quorum3,
-            LockCandidate::quorum5},
-           "it looks at each server's own marker");
+    skip_on({TopologyKind::acl, TopologyKind::sentinel, TopologyKind::cluster, TopologyKind::quorum3,
+             TopologyKind::quorum5},
+            "it looks at each server's own marker");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();
     }
@@ -44,13 +44,13 @@ struct Three {
   [[nodiscard]] Finished rlock(const Words& call) const { return run_rlock(words(call)); }
   [[nodiscard]] Finished try_it() const { return rlock({"run", "-n", "-k", "k", "--ttl", "1s", "--", "true"}); }
   static std::string marker(const RedisServer& server) { return as_text(server.command({"GET", "rlock:quorum"})); }
-  // As if the server had had its data for an hour more.
+  // As if the server had its data for one hour longer.
   static void age(const RedisServer& server)
   {
     const std::string text = marker(server);
     server.command({"SET", "rlock:quorum", std::to_string(std::stoll(text) - 3'600'000) + text.substr(text.find(' '))});
   }
-  // They know rlock, no lock is longer than a second, and none is held.
+  // The servers know rlock, no lock was longer than a second, and none is held.
   void found() const
   {
     CHECK(try_it().code == 69);
@@ -73,7 +73,7 @@ TEST_CASE("quorum restart: a holder with a long ttl is not forgotten for the sak
   three.servers[2].command({"FLUSHALL"});
   CHECK(three.rlock({"run", "-w", "2500ms", "-k", "k", "--ttl", "1s", "--", "true"}).code == 69);
   Three::age(three.servers[1]);      // an hour: more than the five minutes
-  CHECK(three.try_it().code == 75);  // a holder there, and one that is too young
+  CHECK(three.try_it().code == 75);  // the lock is held on one server, and another server is too young
   const Finished waited = three.rlock({"run", "-w", "1500ms", "-k", "k", "--ttl", "1s", "--", "true"});
   CHECK(waited.code == 75);
 }
@@ -84,7 +84,7 @@ TEST_CASE("quorum restart: a snapshot brings back the marker of another run, whi
   three.found();
   const std::string before = Three::marker(three.servers[0]);
   three.servers[0].restart();
-  three.servers[0].command({"SET", "rlock:quorum", before});  // as the snapshot would have it
+  three.servers[0].command({"SET", "rlock:quorum", before});  // as the snapshot has it
   three.servers[1].kill_hard();
   const Finished run = three.try_it();
   CHECK(run.code == 69);

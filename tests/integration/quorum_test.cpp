@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Five independent masters, some of which are down, hung or replicas.
+// Five independent masters, some of which are down, hung or replicas. Over 300 lines: every case needs the same five
+// servers.
 #include "server/direct.h"
 #include "store/open.h"
 #include "store/quorum/quorum_store.h"
 #include "store/redis/redis_store.h"
+#include "support/activity_log.h"
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/scripted_server.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -31,7 +32,7 @@ struct Quorum {
   std::deque<RedisServer> servers;
   explicit Quorum(std::size_t count = 5)
   {
-    not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
+    skip_on({TopologyKind::cluster}, "a cluster is no part of a quorum");
     for (std::size_t i = 0; i < count; ++i) {
       servers.emplace_back();
     }
@@ -53,7 +54,7 @@ struct Quorum {
   }
   [[nodiscard]] Process start(const Words& rest) const { return Process(rlock_argv(words("run", rest))); }
 
-  // On how many of those that answer it is there.
+  // On how many of the living servers the lock exists.
   [[nodiscard]] int held(const std::vector<std::size_t>& living, const std::string& key = "k") const
   {
     int count = 0;
@@ -73,7 +74,7 @@ std::chrono::nanoseconds time_of(const std::function<void()>& act)
   return real_clock.now() - start;
 }
 
-// What becomes of one server.
+// What is done to one server.
 struct Trouble {
   const char* name;
   void (*make)(RedisServer&);
@@ -101,7 +102,7 @@ TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
   for (const RedisServer& server : quorum.servers) {
     urls += (urls.empty() ? "" : " ") + server.url();
   }
-  CHECK(run.out.starts_with(urls + "\n17"));  // and it can be given back
+  CHECK(run.out.starts_with(urls + "\n17"));  // and release accepts it
   CHECK(quorum.held(everybody) == 0);
   const Finished again =
       run_rlock({"run", "--no-restart-guard", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", urls}}});
@@ -124,7 +125,7 @@ TEST_CASE("quorum: with any two of five in trouble it works, and in time")
       });
       CHECK(run.code == 0);
       CHECK(run.err == "");
-      CHECK(took < 2s);  // nobody waits for who is not needed
+      CHECK(took < 2s);  // no wait for servers that are not needed
       trouble.end(quorum.servers[one]);
       trouble.end(quorum.servers[other]);
       if (trouble.name == std::string("stopped")) {
@@ -146,7 +147,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
     const auto took = time_of([&] { run = quorum.rlock("run", {"-n", "-k", "k", "--", "true"}); });
     CHECK(run.code == 69);
     CHECK(run.err.find("3 of 5 servers failed, and it takes 3") != std::string::npos);
-    CHECK(took < 3s);  // 500 ms, and what a busy machine adds
+    CHECK(took < 3s);  // 500 ms, and the delay of a busy machine
     CHECK(quorum.held({2, 4}) == 0);
     for (const std::size_t i : {0, 1, 3}) {
       trouble.end(quorum.servers[i]);
@@ -154,7 +155,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
   }
 }
 
-TEST_CASE("quorum: who waits is woken by the release, with two servers hung")
+TEST_CASE("quorum: a waiter is woken by the release, with two servers hung")
 {
   Quorum quorum;
   quorum.servers[1].stop_signal();
@@ -184,24 +185,24 @@ TEST_CASE("quorum: who waits is woken by the release, with two servers hung")
 TEST_CASE("quorum: two of five killed during a job are not noticed, a third stops it before the lease is over")
 {
   Quorum quorum;
-  const Witness witness;
+  const ActivityLog activity;
   Words words{"-k", "k", "--ttl", "2s", "--kill-after", "200ms", "--"};
-  for (const std::string& word : witness.stubborn_tree("job")) {
+  for (const std::string& word : activity.stubborn_tree("job")) {
     words.push_back(word);
   }
   Process job = quorum.start(words);
-  wait_until([&] { return witness.tree_beats("job"); }, "the job runs");
+  wait_until([&] { return activity.tree_beats("job"); }, "the job runs");
   quorum.servers[0].kill_hard();
   quorum.servers[3].stop_signal();
   const std::int64_t later = now_ns() + 5'000'000'000;
-  wait_until([&] { return witness.jobs().at("job").last_ns > later; }, "it has run for five seconds more", 20s);
+  wait_until([&] { return activity.jobs().at("job").last_ns > later; }, "it has run for five seconds more", 20s);
   CHECK(job.running());
   CHECK(job.err() == "");
 
   quorum.servers[1].kill_hard();
   const std::int64_t killed = now_ns();
   CHECK(job.wait(20s) == Exit{.code = 121, .signal = 0});
-  CHECK(witness.jobs().at("job").last_ns < killed + 2'000'000'000);
+  CHECK(activity.jobs().at("job").last_ns < killed + 2'000'000'000);
   CHECK(job.err().find("3 of 5 servers failed") != std::string::npos);
   quorum.servers[3].cont();
 }
@@ -275,11 +276,11 @@ TEST_CASE("quorum: a server that comes back empty does not grant what it may hav
     const auto attempt = store_of()->acquire(spec, owner, {}, within(2s));
     return attempt && std::holds_alternative<Granted>(*attempt);
   };
-  CHECK_FALSE(granted(Owner::of("too:1")));  // all of them are young
+  CHECK_FALSE(granted(Owner::of("too:1")));  // all servers are too young
   quorum.servers[0].stop_signal();
   wait_until([&] { return granted(Owner::of("a:1")); }, "they are old enough", 20s);  // on the two others
   quorum.servers[0].cont();
-  quorum.servers[2].restart();  // knows nothing
+  quorum.servers[2].restart();  // without data
   CHECK_FALSE(granted(Owner::of("b:1")));
   wait_until([&] { return as_int(quorum.servers[2].command({"EXISTS", "k"})) == 0; }, "it is taken back");
   wait_until([&] { return granted(Owner::of("b:1")); }, "the lease is over and the server old enough", 20s);

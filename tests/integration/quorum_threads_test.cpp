@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quorum asks each server on a thread. None of them runs when rlock forks, or ends: a child has one thread only, and what a
-// thread uses is gone when main returns.
+// A quorum uses a thread for each server. None of them runs when rlock forks or ends, because a child process has only
+// one thread, and the memory of a thread is gone when main returns.
 #include "support/job_runner.h"
 #include "support/paths.h"
 #include "support/redis_fixture.h"
@@ -28,7 +28,7 @@ struct Three {
 
   Three()
   {
-    not_on({LockCandidate::cluster}, "a cluster is no part of a quorum");
+    skip_on({TopologyKind::cluster}, "a cluster is no part of a quorum");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// packaging/recipes, as they stand there: what they call is noted by stubs beside them.
+// The files in packaging/recipes work as they are; stubs record the calls of other programs.
 #include "cli/help/help.h"
 #include "cli/verbs/table.h"
 #include "process/command.h"
@@ -30,10 +30,10 @@ namespace fs = std::filesystem;
 
 const fs::path recipes = fs::path(RLOCK_SOURCE_DIR) / "packaging" / "recipes";
 
-// A directory with the recipes in it, their server, and an rlock to find.
-class Kitchen {
+// A directory with the recipes, their server, and rlock in PATH.
+class RecipeFixture {
  public:
-  Kitchen() : dir(make_temp_dir("recipes"))
+  RecipeFixture() : dir(make_temp_dir("recipes"))
   {
     fs::copy(recipes, dir);
     fs::create_directory(dir / "bin");
@@ -42,14 +42,14 @@ class Kitchen {
     }
   }
 
-  // What a recipe calls: notes its name and its arguments, then does more.
+  // A program that a recipe calls: records its name and arguments, then runs `more`.
   void stub(const std::string& name, const std::string& more = "")
   {
     std::ofstream(dir / name) << "#!/bin/sh\necho " << name << " \"$@\" >>notes\n" << more << "\n";
     fs::permissions(dir / name, fs::perms::owner_all);
   }
 
-  Process cook(std::vector<std::string> argv, std::map<std::string, std::optional<std::string>> env = {})
+  Process start(std::vector<std::string> argv, std::map<std::string, std::optional<std::string>> env = {})
   {
     ProcessOptions options;
     options.cwd = dir;
@@ -66,7 +66,7 @@ class Kitchen {
   const RedisServer server;
 };
 
-// All of them at once, to a good end.
+// Waits for all of them; all must succeed.
 std::vector<std::string> outputs(std::vector<Process> all)
 {
   std::vector<std::string> said;
@@ -81,95 +81,95 @@ std::vector<std::string> outputs(std::vector<Process> all)
 
 TEST_CASE("recipes: a deployment switches under the lock, and leaves it free")
 {
-  Kitchen kitchen;
-  kitchen.stub("build.sh");
-  kitchen.stub("upload.sh", "rlock status deploy:shop >/dev/null && echo held >>notes");
-  kitchen.stub("switch.sh", "rlock check && echo ours >>notes");
-  CHECK(kitchen.cook({"./deploy.sh"}).wait(30s) == Exit{.code = 0, .signal = 0});
-  CHECK(kitchen.notes() == "build.sh\nupload.sh\nheld\nswitch.sh\nours\n");
-  CHECK(kitchen.is_free("deploy:shop"));
+  RecipeFixture fixture;
+  fixture.stub("build.sh");
+  fixture.stub("upload.sh", "rlock status deploy:shop >/dev/null && echo held >>notes");
+  fixture.stub("switch.sh", "rlock check && echo ours >>notes");
+  CHECK(fixture.start({"./deploy.sh"}).wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(fixture.notes() == "build.sh\nupload.sh\nheld\nswitch.sh\nours\n");
+  CHECK(fixture.is_free("deploy:shop"));
 }
 
 TEST_CASE("recipes: a deployment that has lost the lock does not switch")
 {
-  Kitchen kitchen;
-  kitchen.stub("build.sh");
-  kitchen.stub("upload.sh", "trap '' TERM; rlock force-unlock deploy:shop --yes --now >/dev/null 2>&1; true");
-  kitchen.stub("switch.sh");
-  CHECK(kitchen.cook({"./deploy.sh"}).wait(30s) != Exit{.code = 0, .signal = 0});
-  CHECK(kitchen.notes() == "build.sh\nupload.sh\n");
+  RecipeFixture fixture;
+  fixture.stub("build.sh");
+  fixture.stub("upload.sh", "trap '' TERM; rlock force-unlock deploy:shop --yes --now >/dev/null 2>&1; true");
+  fixture.stub("switch.sh");
+  CHECK(fixture.start({"./deploy.sh"}).wait(30s) != Exit{.code = 0, .signal = 0});
+  CHECK(fixture.notes() == "build.sh\nupload.sh\n");
 }
 
 TEST_CASE("recipes: of pods that start at once one migrates")
 {
-  Kitchen kitchen;
-  kitchen.stub("migrate-database.sh", "sleep 0.2");
+  RecipeFixture fixture;
+  fixture.stub("migrate-database.sh", "sleep 0.2");
   std::vector<Process> pods;
   for (int i = 0; i < 5; ++i) {
-    pods.push_back(kitchen.cook({"./migrate.sh"}, {{"VERSION", "42"}}));
+    pods.push_back(fixture.start({"./migrate.sh"}, {{"VERSION", "42"}}));
   }
   outputs(std::move(pods));
-  CHECK(kitchen.notes() == "migrate-database.sh\n");
+  CHECK(fixture.notes() == "migrate-database.sh\n");
 }
 
 TEST_CASE("recipes: a page is rebuilt once, and read by all")
 {
-  Kitchen kitchen;
-  fs::create_directory(kitchen.dir / "cache");
-  kitchen.stub("render.sh", "sleep 0.2; echo content >cache/new; mv cache/new \"cache/$1\"");
+  RecipeFixture fixture;
+  fs::create_directory(fixture.dir / "cache");
+  fixture.stub("render.sh", "sleep 0.2; echo content >cache/new; mv cache/new \"cache/$1\"");
   std::vector<Process> readers;
   for (int i = 0; i < 10; ++i) {
-    readers.push_back(kitchen.cook({"./rebuild-cache.sh", "home"}));
+    readers.push_back(fixture.start({"./rebuild-cache.sh", "home"}));
   }
   CHECK(outputs(std::move(readers)) == std::vector<std::string>(10, "content\n"));
-  CHECK(kitchen.notes() == "render.sh home\n");
+  CHECK(fixture.notes() == "render.sh home\n");
 }
 
 TEST_CASE("recipes: a page that is evicted right after it was rendered is rendered again")
 {
-  Kitchen kitchen;
-  fs::create_directory(kitchen.dir / "cache");
-  kitchen.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
+  RecipeFixture fixture;
+  fs::create_directory(fixture.dir / "cache");
+  fixture.stub("render.sh", "echo content >cache/new; mv cache/new \"cache/$1\"");
   for (int i = 0; i < 3; ++i) {
-    Process reader = kitchen.cook({"./rebuild-cache.sh", "home"});
+    Process reader = fixture.start({"./rebuild-cache.sh", "home"});
     CHECK_MESSAGE(reader.wait(30s) == Exit{0}, reader.err());
     CHECK(reader.out() == "content\n");
-    fs::remove(kitchen.dir / "cache" / "home");
+    fs::remove(fixture.dir / "cache" / "home");
   }
-  CHECK(kitchen.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
+  CHECK(fixture.notes() == "render.sh home\nrender.sh home\nrender.sh home\n");
 }
 
 TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
 {
-  Kitchen kitchen;
-  kitchen.stub("take-one.sh", "sleep 0.1");
+  RecipeFixture fixture;
+  fixture.stub("take-one.sh", "sleep 0.1");
   std::vector<Process> customers;
   for (int i = 0; i < 10; ++i) {
-    customers.push_back(kitchen.cook({"./sell.sh"}));
+    customers.push_back(fixture.start({"./sell.sh"}));
   }
   outputs(std::move(customers));
-  const std::string notes = kitchen.notes();
+  const std::string notes = fixture.notes();
   CHECK(std::count(notes.begin(), notes.end(), '\n') == 10);
   CHECK(std::regex_match(notes, std::regex("(take-one\\.sh segment-[0-4]\n)+")));
 }
 
-TEST_CASE("recipes: a database refuses who is late")
+TEST_CASE("recipes: a database refuses a late writer")
 {
   if (!find_command("sqlite3", "/usr/bin:/bin")) {
     skip("sqlite3 is not installed");
   }
-  Kitchen kitchen;
+  RecipeFixture fixture;
   const auto sql = [&](const std::string& statement) {
-    Process database = kitchen.cook({"sqlite3", "bank.db", statement});
+    Process database = fixture.start({"sqlite3", "bank.db", statement});
     CHECK(database.wait().code == 0);
     return database.out();
   };
   sql("CREATE TABLE account(id INTEGER, balance INTEGER, fence INTEGER); INSERT INTO account VALUES(7, 100, 0);");
-  CHECK(kitchen.cook({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() ==
+  CHECK(fixture.start({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() ==
         Exit{.code = 0, .signal = 0});
   CHECK(sql("SELECT balance FROM account") == "90\n");
 
-  Process late = kitchen.cook({"./fenced.sh", "7", "10"}, {{"RLOCK_FENCE", "1"}});
+  Process late = fixture.start({"./fenced.sh", "7", "10"}, {{"RLOCK_FENCE", "1"}});
   CHECK(late.wait() == Exit{.code = 1, .signal = 0});
   CHECK(late.err() == "a later holder was here: nothing is changed\n");
   CHECK(sql("SELECT balance FROM account") == "90\n");
@@ -177,28 +177,28 @@ TEST_CASE("recipes: a database refuses who is late")
 
 TEST_CASE("recipes: the lines of the crontab run their jobs")
 {
-  Kitchen kitchen;
+  RecipeFixture fixture;
   std::string expected;
-  std::ifstream crontab(kitchen.dir / "crontab");
+  std::ifstream crontab(fixture.dir / "crontab");
   int entries = 0;
   for (std::string line; std::getline(crontab, line);) {
     std::smatch entry;
     if (std::regex_match(line, entry, std::regex(R"((?:[0-9*/,]+\s+){5}(.*\./([a-z]+\.sh).*))"))) {
       ++entries;
-      kitchen.stub(entry[2]);
+      fixture.stub(entry[2]);
       CAPTURE(line);
-      CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
       expected += entry[2].str() + "\n";
     }
   }
   CHECK(entries == 4);
-  CHECK(kitchen.notes() == expected);
+  CHECK(fixture.notes() == expected);
 }
 
 TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy one is none")
 {
-  Kitchen kitchen;
-  std::ifstream crontab(kitchen.dir / "crontab");
+  RecipeFixture fixture;
+  std::ifstream crontab(fixture.dir / "crontab");
   int entries = 0;
   for (std::string line; std::getline(crontab, line);) {
     std::smatch entry;
@@ -207,16 +207,16 @@ TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy
     }
     ++entries;
     CAPTURE(line);
-    CHECK(line.find('%') == std::string::npos);  // the end of the command to cron
-    kitchen.stub(entry[2], "exit 3");
-    CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 3, .signal = 0});
+    CHECK(line.find('%') == std::string::npos);  // in crontab(5) '%' ends the command
+    fixture.stub(entry[2], "exit 3");
+    CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 3, .signal = 0});
     if (entry[1].str().find(" -n ") != std::string::npos) {
-      kitchen.server.command({"FLUSHALL"});  // --min-hold keeps the lock
-      kitchen.stub(entry[2], "exec sleep 60");
-      fs::remove(kitchen.dir / "notes");
-      Process holder = kitchen.cook({"sh", "-c", "exec " + entry[1].str()});
-      wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
-      CHECK(kitchen.cook({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      fixture.server.command({"FLUSHALL"});  // --min-hold keeps the lock
+      fixture.stub(entry[2], "exec sleep 60");
+      fs::remove(fixture.dir / "notes");
+      Process holder = fixture.start({"sh", "-c", "exec " + entry[1].str()});
+      wait_until([&] { return fs::exists(fixture.dir / "notes"); }, "the job runs", 30s);
+      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
       holder.signal(SIGTERM);
       holder.wait(30s);
     }
@@ -226,32 +226,32 @@ TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy
 
 TEST_CASE("recipes: the nightly service runs once a night, also where a host boots later")
 {
-  Kitchen kitchen;
-  kitchen.stub("nightly");
+  RecipeFixture fixture;
+  fixture.stub("nightly");
   std::smatch start;
   const std::string service = text_of(recipes / "nightly.service");
   REQUIRE(std::regex_search(service, start, std::regex("\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/nightly\n")));
   for (int host = 0; host < 2; ++host) {
-    CHECK(kitchen.cook({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(fixture.start({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
   }
-  CHECK(kitchen.notes() == "nightly\n");
+  CHECK(fixture.notes() == "nightly\n");
 }
 
 TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
 {
-  Kitchen kitchen;
-  kitchen.stub("deploy.sh", "exec sleep 60");
+  RecipeFixture fixture;
+  fixture.stub("deploy.sh", "exec sleep 60");
   std::smatch run;
   const std::string workflow = text_of(recipes / "github-actions.yml");
   REQUIRE(std::regex_search(workflow, run, std::regex("- run: >-\n((?: {10}.*\n)+)")));
-  std::ofstream(kitchen.dir / "step.sh") << std::regex_replace(run[1].str(), std::regex("\n *(?!$)"), " ") << "\n";
-  Process step =
-      kitchen.cook({"bash", "-e", "step.sh"},
-                   {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"}, {"GITHUB_RUN_ID", "7"}});
-  wait_until([&] { return fs::exists(kitchen.dir / "notes"); }, "the job runs", 30s);
+  std::ofstream(fixture.dir / "step.sh") << std::regex_replace(run[1].str(), std::regex("\n *(?!$)"), " ") << "\n";
+  Process step = fixture.start(
+      {"bash", "-e", "step.sh"},
+      {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"}, {"GITHUB_RUN_ID", "7"}});
+  wait_until([&] { return fs::exists(fixture.dir / "notes"); }, "the job runs", 30s);
   step.signal(SIGTERM);
   CHECK(step.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
-  wait_until([&] { return kitchen.is_free("deploy:production"); }, "the lock is released", 5s);
+  wait_until([&] { return fixture.is_free("deploy:production"); }, "the lock is released", 5s);
 }
 
 TEST_CASE("recipes: what cannot run here names only options that there are")

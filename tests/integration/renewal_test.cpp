@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock lasts as long as its job, through outages that are shorter than the lease allows.
+// A lock lasts as long as its job, also through outages that are shorter than the lease allows.
 #include "server/subscription.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
@@ -27,6 +27,8 @@ std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PT
 bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "stock"})) == 1; }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced")
 {
@@ -76,7 +78,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
 
 TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
 {
-  not_on({LockCandidate::cluster}, "a node that starts serves nobody for two seconds");
+  skip_on({TopologyKind::cluster}, "a node that starts serves nobody for two seconds");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
   Process job = job_of(server, "4", "3s");
   wait_until([&] { return held(server); }, "the lock is taken");
@@ -85,7 +87,7 @@ TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its f
   std::this_thread::sleep_for(1000ms);
   server.restart();
   CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
-  CHECK(job.err().find("lost") == std::string::npos);  // that renewals failed is told after a second
+  CHECK(job.err().find("lost") == std::string::npos);  // failing renewals are reported after a second
 }
 
 TEST_CASE("renewal: connections cut by the server are made again")
@@ -103,7 +105,7 @@ TEST_CASE("renewal: connections cut by the server are made again")
   CHECK_FALSE(held(server));
 }
 
-TEST_CASE("not ours: a lock that somebody took meanwhile is neither renewed nor released")
+TEST_CASE("renewal: a lock that another client took meanwhile is neither renewed nor released")
 {
   const RedisServer server;
   Process job = job_of(server, "0.6", "3s");
@@ -118,7 +120,7 @@ TEST_CASE("not ours: a lock that somebody took meanwhile is neither renewed nor 
   CHECK(job.err().find("now held by somebody:1") != std::string::npos);
 }
 
-TEST_CASE("not ours: --on-lost warn lets the job go on, and still says so with 121")
+TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
 {
   const RedisServer server;
   Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh",
@@ -145,7 +147,7 @@ TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is o
   CHECK_FALSE(held(server));
 }
 
-// The watchdog comes late and wants a thread and descriptors, which the job may have used up.
+// The watchdog starts late and needs a thread and descriptors, which the job may have used up.
 TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job nor the release")
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -153,7 +155,7 @@ TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job no
 #endif
   const RedisServer server;
   int ran = 0;
-  const int plenty = on_a_quorum() ? 24 : 14;
+  const int plenty = is_quorum_topology() ? 24 : 14;
   for (int limit = 4; limit < plenty; ++limit) {
     CAPTURE(limit);
     const std::string limited = "ulimit -n " + std::to_string(limit) + "; exec \"$@\"";
@@ -163,11 +165,13 @@ TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job no
       words.push_back(word);
     }
     const Exit end = Process(words).wait();
-    const bool too_few = on_a_quorum() && end.code == 69;  // of its servers could be asked
-    const bool refused = end.code == 71 || too_few;        // before it began
+    const bool too_few = is_quorum_topology() && end.code == 69;  // not enough servers could be asked
+    const bool refused = end.code == 71 || too_few;               // before the job began
     CHECK((refused || end == Exit{.code = 0, .signal = 0}));
     CHECK_FALSE(held(server));
     ran += refused ? 0 : 1;
   }
   CHECK(ran > 0);
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Below a job whose environment was scrubbed (su -, sudo -i) rlock would wait for itself. It says so and ends.
+// Below a job whose environment was scrubbed (su -, sudo -i) rlock would wait for its own ancestor. It reports that and
+// ends.
 #include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/temp_dir.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A password is seen by nobody who did not have it, and may change while a job runs.
+// A password is visible only to processes that were given it, and may change while a job runs.
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -51,8 +51,8 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
     const char* why;
     std::vector<std::string> options;
     ProcessOptions environment;
-    bool inherited;         // the user put it into the environment: that one is handed on
-    bool ours = inherited;  // and so it is in rlock's own
+    bool inherited;                       // the user put it into the environment, which the job inherits
+    bool in_own_environment = inherited;  // then it is in rlock's own environment, too
   };
   const Row rows[] = {
       {"in the arguments", {"-S", with}, {}, false},
@@ -79,7 +79,7 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
     CHECK(family.size() >= 3);  // the guardian is one of them
     for (const pid_t pid : family) {
       CHECK_FALSE(tells(of_process(pid, "cmdline")));
-      CHECK((row.ours || !tells(of_process(pid, "environ"))));
+      CHECK((row.in_own_environment || !tells(of_process(pid, "environ"))));
     }
     const auto options = ProcessOptions{.env = {{"RLOCK_PASSWORD", secret}}};
     CHECK_FALSE(tells(run_rlock({"status", "--json", "-S", server.url(), "-k", "k"}, options).out));
@@ -112,7 +112,7 @@ TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "the keeper has let go");
 }
 
-// That no output of rlock has it in it Process looks to; here are the ways to fail.
+// Process checks every output of rlock for the password; these are the ways to fail.
 TEST_CASE("secrets: no error shows it, whatever is wrong")
 {
   const RedisServer server({.tcp = true, .password = "other"});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ttl runs out by the server's wall clock, which may be set while a job runs. Its clock is stepped here for itself.
+// A ttl runs out by the server's wall clock, which may be set while a job runs. The tests step the clock of one server
+// alone.
 #include "support/redis_fixture.h"
 #include "support/scripted_server.h"
 #include "support/temp_dir.h"
@@ -48,7 +49,7 @@ const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--forma
 
 }  // namespace
 
-TEST_CASE("server's clock: a step past the lease is a lost lock, and the line says so")
+TEST_CASE("server's clock: a step past the lease is a lost lock, and the message says so")
 {
   for (const Words& kind : kinds) {
     CAPTURE(kind.empty() ? "" : kind.front());
@@ -56,7 +57,7 @@ TEST_CASE("server's clock: a step past the lease is a lost lock, and the line sa
     holder.server.step_clock(10s);
     const Instant stepped = real_clock.now();
     CHECK_MESSAGE(holder.rlock.wait() == Exit{121}, holder.rlock.err());
-    CHECK(real_clock.now() - stepped < 3s);  // at the next renewal, a second later, and not when our clock says
+    CHECK(real_clock.now() - stepped < 3s);  // at the next renewal, a second later, not by the local clock
     CHECK_MESSAGE(holder.says("the lock k was lost: expired or deleted: the server's clock jumped 10s ahead"),
                   holder.rlock.err());
   }

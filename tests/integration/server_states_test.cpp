@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of taking, keeping and letting go when the server is in one of the states in which it refuses.
+// Acquire, renewal and release on a server that is in one of the states in which it refuses requests.
 #include "support/job_runner.h"
 #include "support/scripted_server.h"
 #include "support/server_state.h"
@@ -22,22 +22,23 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Renewed every 4 s, given up a second before its end: all states are gone through at once, on whatever machine there is.
+// Renewed every third of it, given up a second before its end. All states run at once, so a slow machine needs this
+// much.
 constexpr Millis ttl = 12s;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// One state, and one rlock that meets it. All states are gone through at the same time.
-struct Act {
-  explicit Act(const ServerState& its_state) : state(its_state), scene(its_state.args) {}
+// One state, and one rlock on a server in it. All states run at the same time.
+struct StateCase {
+  explicit StateCase(const ServerState& its_state) : state(its_state), fixture(its_state.args) {}
 
   [[nodiscard]] Words words(const Words& more) const
   {
-    Words all{"run", "-S", "unix://" + state.user + scene.server.socket_path().string(), "-k", "k"};
+    Words all{"run", "-S", "unix://" + state.user + fixture.server.socket_path().string(), "-k", "k"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  // A job that holds the lock until `dir`/go is there.
+  // A job that holds the lock until `dir`/go exists.
   void hold(const Words& options)
   {
     Words all = words({"--ttl", "12s", "--kill-after", "1s"});
@@ -47,46 +48,46 @@ struct Act {
     wait_until([&] { return exists("k"); }, "it is held");
     wait_until(
         [&] {
-          return scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
+          return fixture.command({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
         },
         "its watchdog listens");
   }
   void finish_job() const { std::ofstream(go).close(); }
   [[nodiscard]] bool cannot(const std::string& what) const { return has(rlock->err(), "cannot " + what); }
-  [[nodiscard]] std::int64_t pttl() { return scene.tell({"PTTL", "k"}).integer; }
-  [[nodiscard]] bool exists(const std::string& key) { return scene.tell({"EXISTS", key}).integer == 1; }
+  [[nodiscard]] std::int64_t pttl() { return fixture.command({"PTTL", "k"}).integer; }
+  [[nodiscard]] bool exists(const std::string& key) { return fixture.command({"EXISTS", key}).integer == 1; }
 
   const ServerState& state;
-  Scene scene;
+  ServerStateFixture fixture;
   const std::filesystem::path go = make_temp_dir("state") / "go";
   std::optional<Process> rlock;
   Instant begun{};
   bool ended = false;
 };
 
-std::list<Act> acts()
+std::list<StateCase> state_cases()
 {
-  not_on({LockCandidate::cluster},
-         "what makes a server a replica is refused there; that slots are not served is among the states");
-  std::list<Act> all;
+  skip_on({TopologyKind::cluster},
+          "what makes a server a replica is refused there; that slots are not served is among the states");
+  std::list<StateCase> all;
   for (const ServerState& state : server_states()) {
     all.emplace_back(state);
   }
   return all;
 }
 
-// Until it has begun, which may take a second, a renewal may still succeed.
-void begin(Act& act)
+// A renewal may still succeed until the state has begun, which may take a second.
+void begin(StateCase& state_case)
 {
-  act.state.begin(act.scene);
-  act.begun = real_clock.now();
+  state_case.state.begin(state_case.fixture);
+  state_case.begun = real_clock.now();
 }
 
-void check_nothing_left(Act& act)
+void check_nothing_left(StateCase& state_case)
 {
-  CHECK_FALSE(act.exists("k"));
-  for (const Reply& key : act.scene.tell({"KEYS", "*k*"}).elements) {
-    CHECK_MESSAGE(act.scene.tell({"PTTL", key.text}).integer > 0, key.text << " has no ttl");
+  CHECK_FALSE(state_case.exists("k"));
+  for (const Reply& key : state_case.fixture.command({"KEYS", "*k*"}).elements) {
+    CHECK_MESSAGE(state_case.fixture.command({"PTTL", key.text}).integer > 0, key.text << " has no ttl");
   }
 }
 
@@ -97,150 +98,153 @@ std::size_t lines(const std::string& text)
 
 }  // namespace
 
-TEST_CASE("states: who would take a lock is told at once what is wrong, and nothing is left behind")
+TEST_CASE("states: an acquire is told at once what is wrong, and nothing is left behind")
 {
-  for (Act& act : acts()) {
-    CAPTURE(act.state.name);
-    begin(act);
-    const Finished end = run_rlock(act.words({"--server-timeout", "2s", "--", "echo", "ran"}));
-    CHECK(end.code == act.state.code);
-    CHECK(end.out == (act.state.code == 0 ? "ran\n" : ""));
-    CHECK_MESSAGE(has(end.err, act.state.says), end.err);
-    CHECK(lines(end.err) == (act.state.code == 0 ? 0 : 1));
-    act.state.end(act.scene);
-    check_nothing_left(act);
-    CHECK(run_rlock(act.words({"--", "true"})).code == 0);
+  for (StateCase& state_case : state_cases()) {
+    CAPTURE(state_case.state.name);
+    begin(state_case);
+    const Finished end = run_rlock(state_case.words({"--server-timeout", "2s", "--", "echo", "ran"}));
+    CHECK(end.code == state_case.state.code);
+    CHECK(end.out == (state_case.state.code == 0 ? "ran\n" : ""));
+    CHECK_MESSAGE(has(end.err, state_case.state.says), end.err);
+    CHECK(lines(end.err) == (state_case.state.code == 0 ? 0 : 1));
+    state_case.state.end(state_case.fixture);
+    check_nothing_left(state_case);
+    CHECK(run_rlock(state_case.words({"--", "true"})).code == 0);
   }
 }
 
 TEST_CASE("states: what is held is kept through what passes")
 {
-  auto all = acts();
-  for (Act& act : all) {
-    act.hold({"-v"});
+  auto all = state_cases();
+  for (StateCase& state_case : all) {
+    state_case.hold({"-v"});
   }
-  for (Act& act : all) {
-    begin(act);
-    if (act.state.renewable) {
-      wait_until([&] { return act.pttl() < 11'000; }, "time passes");
-      wait_until([&] { return act.pttl() > 11'000; }, "it is renewed all the same");
+  for (StateCase& state_case : all) {
+    begin(state_case);
+    if (state_case.state.renewable) {
+      wait_until([&] { return state_case.pttl() < 11'000; }, "time passes");
+      wait_until([&] { return state_case.pttl() > 11'000; }, "it is renewed all the same");
     } else {
-      CAPTURE(act.state.name);
-      wait_until([&] { return has(act.rlock->err(), act.state.says); }, "a renewal has failed and it is said why");
+      CAPTURE(state_case.state.name);
+      wait_until([&] { return has(state_case.rlock->err(), state_case.state.says); },
+                 "a renewal has failed and it is said why");
     }
-    act.state.end(act.scene);
+    state_case.state.end(state_case.fixture);
   }
-  for (Act& act : all) {
-    CAPTURE(act.state.name);
-    wait_until([&] { return real_clock.now() > act.begun + ttl; }, "the lease that it met it with is over", 2 * ttl);
-    CHECK_MESSAGE(act.rlock->running(), act.rlock->err());
-    act.finish_job();
-    CHECK_MESSAGE(act.rlock->wait() == Exit{0}, act.rlock->err());
-    CHECK_FALSE(act.cannot("release"));
-    check_nothing_left(act);
+  for (StateCase& state_case : all) {
+    CAPTURE(state_case.state.name);
+    wait_until([&] { return real_clock.now() > state_case.begun + ttl; }, "the lease that it met it with is over",
+               2 * ttl);
+    CHECK_MESSAGE(state_case.rlock->running(), state_case.rlock->err());
+    state_case.finish_job();
+    CHECK_MESSAGE(state_case.rlock->wait() == Exit{0}, state_case.rlock->err());
+    CHECK_FALSE(state_case.cannot("release"));
+    check_nothing_left(state_case);
   }
 }
 
 TEST_CASE("states: what is held is lost, and said to be, when it does not pass")
 {
-  auto all = acts();
-  all.remove_if([](const Act& act) { return act.state.renewable; });
-  for (Act& act : all) {
-    act.hold({"--server-timeout", "500ms"});
+  auto all = state_cases();
+  all.remove_if([](const StateCase& state_case) { return state_case.state.renewable; });
+  for (StateCase& state_case : all) {
+    state_case.hold({"--server-timeout", "500ms"});
   }
-  for (Act& act : all) {
-    begin(act);
+  for (StateCase& state_case : all) {
+    begin(state_case);
   }
-  for (Act& act : all) {
-    CAPTURE(act.state.name);
-    CHECK_MESSAGE(act.rlock->wait(2 * ttl) == Exit{121}, act.rlock->err());
-    CHECK(real_clock.now() < act.begun + ttl);  // before it can be another's
-    const std::string said = act.rlock->err();
-    CHECK_MESSAGE(has(said, "; the job will be stopped in "), said);  // before it was: an operator may mend it
+  for (StateCase& state_case : all) {
+    CAPTURE(state_case.state.name);
+    CHECK_MESSAGE(state_case.rlock->wait(2 * ttl) == Exit{121}, state_case.rlock->err());
+    CHECK(real_clock.now() < state_case.begun + ttl);  // before another client can get the lock
+    const std::string said = state_case.rlock->err();
+    CHECK_MESSAGE(has(said, "; the job will be stopped in "), said);  // early enough for an operator to repair it
     const auto last = said.rfind("the lock k was lost: no renewal for ");
     REQUIRE_MESSAGE(last != std::string::npos, said);
-    CHECK_MESSAGE(has(said.substr(last), act.state.says), said);
+    CHECK_MESSAGE(has(said.substr(last), state_case.state.says), said);
   }
-  for (Act& act : all) {
-    act.state.end(act.scene);
-    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
-    check_nothing_left(act);
+  for (StateCase& state_case : all) {
+    state_case.state.end(state_case.fixture);
+    wait_until([&] { return !state_case.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
+    check_nothing_left(state_case);
   }
 }
 
 TEST_CASE("states: what cannot be released frees itself, which is said, and the job's end stays the job's")
 {
-  auto all = acts();
-  for (Act& act : all) {
-    act.hold({"--server-timeout", "2s"});
+  auto all = state_cases();
+  for (StateCase& state_case : all) {
+    state_case.hold({"--server-timeout", "2s"});
   }
-  for (Act& act : all) {
-    begin(act);
-    act.finish_job();
+  for (StateCase& state_case : all) {
+    begin(state_case);
+    state_case.finish_job();
   }
-  for (Act& act : all) {
-    CAPTURE(act.state.name);
-    CHECK_MESSAGE(act.rlock->wait() == Exit{0}, act.rlock->err());
-    const std::string said = act.rlock->err();
-    CHECK_MESSAGE(has(said, "cannot release k: ") == !act.state.renewable, said);
-    CHECK_MESSAGE((has(said, act.state.says) || act.state.renewable), said);
-    act.state.end(act.scene);
+  for (StateCase& state_case : all) {
+    CAPTURE(state_case.state.name);
+    CHECK_MESSAGE(state_case.rlock->wait() == Exit{0}, state_case.rlock->err());
+    const std::string said = state_case.rlock->err();
+    CHECK_MESSAGE(has(said, "cannot release k: ") == !state_case.state.renewable, said);
+    CHECK_MESSAGE((has(said, state_case.state.says) || state_case.state.renewable), said);
+    state_case.state.end(state_case.fixture);
   }
-  for (Act& act : all) {
-    wait_until([&] { return !act.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
-    check_nothing_left(act);
+  for (StateCase& state_case : all) {
+    wait_until([&] { return !state_case.exists("k"); }, "it is free when its ttl is over", 2 * ttl);
+    check_nothing_left(state_case);
   }
 }
 
 TEST_CASE("states: what cannot be released is released as soon as it can")
 {
-  auto all = acts();
-  all.remove_if([](const Act& act) { return act.state.code == 77; });  // nobody waits for rights
-  for (Act& act : all) {
-    act.hold({});
+  auto all = state_cases();
+  all.remove_if(
+      [](const StateCase& state_case) { return state_case.state.code == 77; });  // a missing right is no reason to wait
+  for (StateCase& state_case : all) {
+    state_case.hold({});
   }
-  for (Act& act : all) {
-    CAPTURE(act.state.name);
-    begin(act);
-    act.finish_job();
-    std::this_thread::sleep_for(200ms);  // some tries
-    act.state.end(act.scene);
-    CHECK_MESSAGE(act.rlock->wait() == Exit{0}, act.rlock->err());
-    CHECK_FALSE(act.cannot("release"));
-    CHECK_FALSE(act.exists("k"));
+  for (StateCase& state_case : all) {
+    CAPTURE(state_case.state.name);
+    begin(state_case);
+    state_case.finish_job();
+    std::this_thread::sleep_for(200ms);  // some attempts
+    state_case.state.end(state_case.fixture);
+    CHECK_MESSAGE(state_case.rlock->wait() == Exit{0}, state_case.rlock->err());
+    CHECK_FALSE(state_case.cannot("release"));
+    CHECK_FALSE(state_case.exists("k"));
   }
 }
 
-TEST_CASE("states: who waits asks again until it has passed, and gives up where it needs more than time")
+TEST_CASE("states: a waiter asks again until the state has passed, and gives up where time does not help")
 {
-  auto all = acts();
-  for (Act& act : all) {
-    act.scene.must({"HSET", "k", "somebody:1", "1"});
-    act.scene.must({"PEXPIRE", "k", "600000"});
-    act.rlock.emplace(rlock_argv(act.words({"-v", "--", "true"})));
-    wait_until([&] { return act.exists("rlock:queue:{k}"); }, "it waits");
+  auto all = state_cases();
+  for (StateCase& state_case : all) {
+    state_case.fixture.must_succeed({"HSET", "k", "somebody:1", "1"});
+    state_case.fixture.must_succeed({"PEXPIRE", "k", "600000"});
+    state_case.rlock.emplace(rlock_argv(state_case.words({"-v", "--", "true"})));
+    wait_until([&] { return state_case.exists("rlock:queue:{k}"); }, "it waits");
     wait_until(
         [&] {
-          return act.scene.tell({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
+          return state_case.fixture.command({"PUBSUB", "CHANNELS", "rlock:owner:*"}).elements.size() == 1;
         },
         "it listens");
   }
-  for (Act& act : all) {
-    CAPTURE(act.state.name);
-    act.scene.must({"DEL", "k"});  // nobody says so
-    begin(act);
-    act.scene.cut();
-    std::this_thread::sleep_for(200ms);  // some tries
-    if (act.state.code == 77) {
-      CHECK_MESSAGE(act.rlock->wait() == Exit{77}, act.rlock->err());
-      CHECK_MESSAGE(has(act.rlock->err(), act.state.says), act.rlock->err());
+  for (StateCase& state_case : all) {
+    CAPTURE(state_case.state.name);
+    state_case.fixture.must_succeed({"DEL", "k"});  // without a message
+    begin(state_case);
+    state_case.fixture.cut_connections();
+    std::this_thread::sleep_for(200ms);  // some attempts
+    if (state_case.state.code == 77) {
+      CHECK_MESSAGE(state_case.rlock->wait() == Exit{77}, state_case.rlock->err());
+      CHECK_MESSAGE(has(state_case.rlock->err(), state_case.state.says), state_case.rlock->err());
     } else {
-      CHECK_MESSAGE((act.rlock->running() || act.state.renewable), act.rlock->err());
+      CHECK_MESSAGE((state_case.rlock->running() || state_case.state.renewable), state_case.rlock->err());
     }
-    act.state.end(act.scene);
-    if (act.state.code != 77) {
-      CHECK_MESSAGE(act.rlock->wait() == Exit{0}, act.rlock->err());
+    state_case.state.end(state_case.fixture);
+    if (state_case.state.code != 77) {
+      CHECK_MESSAGE(state_case.rlock->wait() == Exit{0}, state_case.rlock->err());
     }
-    check_nothing_left(act);
+    check_nothing_left(state_case);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers of other versions, or ones that cannot be had here, would say; and answers that are lost on the way.
+// Replies of server versions that are not available here, and replies that are lost on the way.
 #include "support/redis_fixture.h"
 #include "support/relay.h"
 #include "support/temp_dir.h"
@@ -103,7 +103,7 @@ TEST_CASE("words: a grant whose answer is lost is taken back")
 TEST_CASE("words: a renewal whose answer is lost counts as none, and a release as one in the end")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);  // it knows the scripts
+  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);  // the server has the scripts
   Relay relay(server);
   const auto go = make_temp_dir("words") / "go";
   Process job(rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terminals that go away, jobs that a shell moves between background and foreground, and an empty environment.
+// Terminals that hang up, jobs that a shell moves between background and foreground, and an empty environment.
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/terminal.h"
@@ -42,7 +42,7 @@ std::string quoted(const std::vector<std::string>& words)
   return text;
 }
 
-// Writes its number into DIR/job, and a line into DIR/hups for each HUP, of which it ends.
+// Writes its pid into DIR/job, and a line into DIR/hups at each HUP, which ends it.
 std::vector<std::string> job_in(const std::filesystem::path& dir)
 {
   return {"sh", "-c",
@@ -148,13 +148,13 @@ TEST_CASE("session: fg gives the terminal to a job that was started in the backg
   shell.type(quoted(run_on(server, {"sed", "-u", "s/^/heard:/"})) + "&\r");
   wait_until([&] { return held(server); }, "the lock is taken");
   const auto is_stopped = [&] {
-    shell.type("\r");  // the shell tells of it before the next prompt
+    shell.type("\r");  // the shell reports it before the next prompt
     return shell.sees("Stopped");
   };
   wait_until(is_stopped, "the job is stopped, because it wants to read", 20s);
   shell.type("fg; echo status=$?.\r");
   const auto is_heard = [&] {
-    shell.type("words\r");  // what is typed while the shell still has the terminal is for the shell
+    shell.type("words\r");  // the shell reads what is typed while it has the terminal
     return shell.sees("heard:words");
   };
   wait_until(is_heard, "the job reads from the terminal", 20s);
@@ -173,7 +173,7 @@ TEST_CASE("session: after fg the keys reach the job")
   shell.await("begun");
   shell.type("fg; echo status=$?.\r");
   shell.await("rlock' 'run'");
-  std::this_thread::sleep_for(300ms);  // until the shell has given the terminal away; nothing shows that
+  std::this_thread::sleep_for(300ms);  // until the shell has given the terminal away, which nothing shows
   shell.type("\x03");
   shell.await("caught");
   shell.await("status=5.");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several locks as one: all of them or none, whoever asks for which.
+// Several locks as one: all of them or none, in whatever order other callers ask. Over 300 lines: every case needs the
+// same fixture.
 #include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
@@ -26,9 +27,9 @@ using Words = std::vector<std::string>;
 
 constexpr Exit well{.code = 0, .signal = 0};
 
-class Table {
+class SeveralKeysFixture {
  public:
-  explicit Table(RedisOptions options = {}) : server(std::move(options)), dir(make_temp_dir("table")) {}
+  explicit SeveralKeysFixture(RedisOptions options = {}) : server(std::move(options)), dir(make_temp_dir("table")) {}
 
   Process run(Words options, const Words& job) const
   {
@@ -37,13 +38,13 @@ class Table {
     options.insert(options.end(), job.begin(), job.end());
     return Process(rlock_argv(options));
   }
-  // Somebody else has it until it is given up.
-  void occupy(const std::string& key) const
+  // A foreign client holds it until release_as_foreign().
+  void hold_as_foreign(const std::string& key) const
   {
     server.command({"HSET", key, "somebody:1", "1"});
     server.command({"PEXPIRE", key, "60000"});
   }
-  void give_up(const std::string& key) const
+  void release_as_foreign(const std::string& key) const
   {
     server.command({"DEL", key});
     server.command({"PUBLISH", "redisson_lock__channel:{" + key + "}", "0"});
@@ -60,7 +61,7 @@ class Table {
   }
   void wait_for_line(const std::string& key) const
   {
-    not_on_a_quorum("nobody stands in line there");
+    skip_on_quorum("a quorum has no queue");
     wait_until([&] { return in_line(key) == 1; }, "one waits for " + key);
   }
   std::string owner(const std::string& key) const { return as_texts(server.command({"HKEYS", key})).at(0); }
@@ -75,26 +76,28 @@ class Table {
   const std::filesystem::path dir;
 };
 
-// Runs rlock on these two `times`, in a shell of its own; each job marks what it has and looks whether it was free.
-std::string feast(const Table& table, const std::string& one, const std::string& other, int times)
+// Runs rlock on these two `times` times, in a shell; each job marks its keys and checks that they were unmarked.
+std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one, const std::string& other, int times)
 {
-  const std::string has = table.path("has-");
-  const std::string meal = "mkdir " + has + one + " " + has + other + " || touch " + table.path("quarrel") +
+  const std::string has = fixture.path("has-");
+  const std::string meal = "mkdir " + has + one + " " + has + other + " || touch " + fixture.path("quarrel") +
                            "; sleep 0.002; rmdir " + has + one + " " + has + other;
   return "for i in $(seq " + std::to_string(times) + "); do " + rlock_program().string() + " run -S '" +
-         table.server.url() + "' -k " + one + " -k " + other + " -- sh -c '" + meal + "' || exit; done";
+         fixture.server.url() + "' -k " + one + " -k " + other + " -- sh -c '" + meal + "' || exit; done";
 }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("several keys: five philosophers eat their fill, and never two neighbours at once")
 {
-  const Table table;
+  const SeveralKeysFixture fixture;
   std::vector<Process> philosophers;
   for (int i = 0; i < 5; ++i) {
     const std::string right = "f" + std::to_string(i);
     const std::string left = "f" + std::to_string((i + 1) % 5);
-    philosophers.emplace_back(Words{"sh", "-c", feast(table, right, left, 100)});
+    philosophers.emplace_back(Words{"sh", "-c", run_pairs(fixture, right, left, 100)});
   }
   for (Process& philosopher : philosophers) {
     CHECK(philosopher.wait(60s) == well);
@@ -103,105 +106,106 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
       CHECK_MESSAGE(line.starts_with("rlock: waiting for "), line);  // where the machine takes long
     }
   }
-  CHECK_FALSE(std::filesystem::exists(table.dir / "quarrel"));
+  CHECK_FALSE(std::filesystem::exists(fixture.dir / "quarrel"));
   for (int i = 0; i < 5; ++i) {
-    CHECK(table.is_free("f" + std::to_string(i)));
-    CHECK(table.in_line("f" + std::to_string(i)) == 0);
+    CHECK(fixture.is_free("f" + std::to_string(i)));
+    CHECK(fixture.in_line("f" + std::to_string(i)) == 0);
   }
 }
 
 TEST_CASE("several keys: a b against b a")
 {
-  const Table table;
-  Process ab({"sh", "-c", feast(table, "a", "b", 50)});
-  Process ba({"sh", "-c", feast(table, "b", "a", 50)});
+  const SeveralKeysFixture fixture;
+  Process ab({"sh", "-c", run_pairs(fixture, "a", "b", 50)});
+  Process ba({"sh", "-c", run_pairs(fixture, "b", "a", 50)});
   CHECK(ab.wait(60s) == well);
   CHECK(ba.wait(60s) == well);
-  CHECK_FALSE(std::filesystem::exists(table.dir / "quarrel"));
+  CHECK_FALSE(std::filesystem::exists(fixture.dir / "quarrel"));
 }
 
-TEST_CASE("several keys: the job is told of all, the first in order by name; the same twice is one")
+TEST_CASE("several keys: the job is told of all, the first in order by name, and the same twice is one" *
+          doctest::test_suite("topology-quick"))
 {
-  const Table table;
-  Process job = table.run(
+  const SeveralKeysFixture fixture;
+  Process job = fixture.run(
       {"-k", "c", "-k", "a", "-k", "b", "-k", "a"},
-      {"sh", "-c", "env > " + table.path("env") + "; until [ -e " + table.path("go") + " ]; do sleep 0.02; done"});
-  table.wait_for("c");
-  const std::string token = table.owner("a");
-  CHECK(table.owner("b") == token);
-  CHECK(table.owner("c") == token);
-  CHECK(as_text(table.server.command({"HGET", "a", token})) == "1");
-  wait_until([&] { return table.file("env").find("RLOCK_FENCE") != std::string::npos; }, "the job wrote it");
-  const std::string env = "\n" + table.file("env");
+      {"sh", "-c", "env > " + fixture.path("env") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done"});
+  fixture.wait_for("c");
+  const std::string token = fixture.owner("a");
+  CHECK(fixture.owner("b") == token);
+  CHECK(fixture.owner("c") == token);
+  CHECK(as_text(fixture.server.command({"HGET", "a", token})) == "1");
+  wait_until([&] { return fixture.file("env").find("RLOCK_FENCE") != std::string::npos; }, "the job wrote it");
+  const std::string env = "\n" + fixture.file("env");
   CHECK(env.find("\nRLOCK_KEY=a\n") != std::string::npos);
   CHECK(env.find("\nRLOCK_TOKEN=" + token + "\n") != std::string::npos);
-  CHECK(env.find("\nRLOCK_FENCE=" + as_text(table.server.command({"GET", "redisson_lock_token:{a}"})) + "\n") !=
+  CHECK(env.find("\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n") !=
         std::string::npos);
   CHECK(env.find("\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n") != std::string::npos);
-  std::ofstream(table.dir / "go");
+  std::ofstream(fixture.dir / "go");
   CHECK(job.wait() == well);
   CHECK(job.err() == "");
   for (const char* key : {"a", "b", "c"}) {
-    CHECK(table.is_free(key));
+    CHECK(fixture.is_free(key));
   }
 }
 
-TEST_CASE("several keys: one that is busy leaves the others free")
+TEST_CASE("several keys: a busy one leaves the others free" * doctest::test_suite("topology-quick"))
 {
-  const Table table;
-  table.occupy("b");
+  const SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
   for (const Words& options :
        {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
-    Process busy = table.run(options, {"touch", table.path("ran")});
+    Process busy = fixture.run(options, {"touch", fixture.path("ran")});
     CHECK(busy.wait() == Exit{.code = 75, .signal = 0});
     CHECK(busy.err().find("b is busy") != std::string::npos);
-    CHECK(table.is_free("a"));
-    CHECK(table.is_free("c"));
-    CHECK(table.in_line("b") == 0);
+    CHECK(fixture.is_free("a"));
+    CHECK(fixture.is_free("c"));
+    CHECK(fixture.in_line("b") == 0);
   }
-  CHECK(table.file("ran") == "");
-  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
+  CHECK(fixture.file("ran") == "");
+  CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
 }
 
 TEST_CASE("several keys: what is no lock leaves the others free")
 {
-  const Table table;
-  table.server.command({"SET", "b", "x"});
-  Process job = table.run({"-k", "a", "-k", "b"}, {"true"});
+  const SeveralKeysFixture fixture;
+  fixture.server.command({"SET", "b", "x"});
+  Process job = fixture.run({"-k", "a", "-k", "b"}, {"true"});
   CHECK(job.wait() == Exit{.code = 78, .signal = 0});
-  CHECK(table.is_free("a"));
+  CHECK(fixture.is_free("a"));
 }
 
 TEST_CASE("several keys: the lower one is kept for as long as the higher one is waited for")
 {
-  not_on_a_quorum("nobody stands in line there");
-  const Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "1500ms"}, {"touch", table.path("ran")});
-  table.wait_for("a");
-  const std::string owner = table.owner("a");
+  skip_on_quorum("a quorum has no queue");
+  const SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "1500ms"}, {"touch", fixture.path("ran")});
+  fixture.wait_for("a");
+  const std::string owner = fixture.owner("a");
   for (int i = 0; i < 225; ++i) {
-    CHECK(table.pttl("a") > 0);
-    CHECK(table.owner("a") == owner);
+    CHECK(fixture.pttl("a") > 0);
+    CHECK(fixture.owner("a") == owner);
     std::this_thread::sleep_for(20ms);
   }
-  CHECK(table.in_line("b") == 1);
-  table.give_up("b");
+  CHECK(fixture.in_line("b") == 1);
+  fixture.release_as_foreign("b");
   CHECK(job.wait() == well);
-  CHECK(std::filesystem::exists(table.dir / "ran"));
-  CHECK(table.is_free("a"));
-  CHECK(table.is_free("b"));
+  CHECK(std::filesystem::exists(fixture.dir / "ran"));
+  CHECK(fixture.is_free("a"));
+  CHECK(fixture.is_free("b"));
 }
 
 TEST_CASE("several keys: all are renewed while the job runs")
 {
-  const Table table;
-  Process job = table.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "1500ms"}, {"sleep", "4"});
-  table.wait_for("c");
+  const SeveralKeysFixture fixture;
+  Process job = fixture.run({"-k", "a", "-k", "b", "-k", "c", "--ttl", "1500ms"}, {"sleep", "4"});
+  fixture.wait_for("c");
   while (job.running()) {
     for (const char* key : {"a", "b", "c"}) {
-      const std::int64_t left = table.pttl(key);
-      CHECK((left > 100 || !job.running() || table.is_free("c")));  // c goes first
+      const std::int64_t left = fixture.pttl(key);
+      CHECK((left > 100 || !job.running() || fixture.is_free("c")));  // c is released first
     }
     std::this_thread::sleep_for(20ms);
   }
@@ -209,160 +213,160 @@ TEST_CASE("several keys: all are renewed while the job runs")
   CHECK(job.err() == "");
 }
 
-TEST_CASE("several keys: losing one is losing all, and the line names it")
+TEST_CASE("several keys: losing one is losing all, and the message names it")
 {
   for (const std::string lost : {"a", "b", "c"}) {
     CAPTURE(lost);
-    const Table table;
-    Process job = table.run({"-k", "a", "-k", "b", "-k", "c"}, {"sleep", "60"});
-    table.wait_for("c");
+    const SeveralKeysFixture fixture;
+    Process job = fixture.run({"-k", "a", "-k", "b", "-k", "c"}, {"sleep", "60"});
+    fixture.wait_for("c");
     wait_until(
         [&] {
-          return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 3;
+          return as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 3;
         },
         "all are watched");
-    table.give_up(lost);
+    fixture.release_as_foreign(lost);
     CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
     CHECK(job.err().find("the lock " + lost + " was lost: expired or deleted") != std::string::npos);
     for (const char* key : {"a", "b", "c"}) {
-      CHECK(table.is_free(key));
+      CHECK(fixture.is_free(key));
     }
   }
 }
 
 TEST_CASE("several keys: --on-lost warn goes on under what is left, and still obeys force-unlock")
 {
-  const Table table;
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "1s", "--on-lost", "warn"}, {"sleep", "60"});
-  table.wait_for("b");
+  const SeveralKeysFixture fixture;
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "1s", "--on-lost", "warn"}, {"sleep", "60"});
+  fixture.wait_for("b");
   wait_until(
       [&] {
-        return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 2;
+        return as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 2;
       },
       "all are watched");
-  table.give_up("a");
+  fixture.release_as_foreign("a");
   wait_until([&] { return job.err().find("the lock a was lost") != std::string::npos; }, "it was noticed");
   std::this_thread::sleep_for(1500ms);
   CHECK(job.running());
-  CHECK(table.pttl("b") > 0);
-  CHECK(run_rlock({"force-unlock", "-S", table.server.url(), "-k", "b", "--yes"}).code == 0);
+  CHECK(fixture.pttl("b") > 0);
+  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "b", "--yes"}).code == 0);
   CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
-  CHECK(table.is_free("b"));
+  CHECK(fixture.is_free("b"));
 }
 
 TEST_CASE("several keys: what is left by kill -9 ends with its lease")
 {
-  const Table table;
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "500ms"}, {"sleep", "60"});
-  table.wait_for("b");
+  const SeveralKeysFixture fixture;
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "500ms"}, {"sleep", "60"});
+  fixture.wait_for("b");
   job.signal(SIGKILL);
   job.wait();
-  for (const std::string& key : as_texts(table.server.command({"KEYS", "*"}))) {
-    CHECK(table.pttl(key) != -1);
+  for (const std::string& key : as_texts(fixture.server.command({"KEYS", "*"}))) {
+    CHECK(fixture.pttl(key) != -1);
   }
-  CHECK(table.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
+  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
 }
 
-TEST_CASE("several keys: a signal while one is waited for gives back the others and leaves the line")
+TEST_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
 {
-  const Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"true"});
-  table.wait_for_line("b");
+  const SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"true"});
+  fixture.wait_for_line("b");
   SUBCASE("at once") {}
   SUBCASE("when a is watched") { std::this_thread::sleep_for(400ms); }
   job.signal(SIGTERM);
   CHECK(job.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
-  CHECK(table.is_free("a"));
-  CHECK(table.in_line("b") == 0);
+  CHECK(fixture.is_free("a"));
+  CHECK(fixture.in_line("b") == 0);
 }
 
 TEST_CASE("several keys: the lower one lost while the higher one is waited for: begun again, under another token")
 {
-  const Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b"}, {"touch", table.path("ran")});
-  table.wait_for_line("b");
+  const SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b"}, {"touch", fixture.path("ran")});
+  fixture.wait_for_line("b");
   wait_until(
       [&] {
-        return as_texts(table.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{a}*"})).size() == 1;
+        return as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:{a}*"})).size() == 1;
       },
       "a is watched");
-  const std::string first = table.owner("a");
+  const std::string first = fixture.owner("a");
   SUBCASE("deleted")
   {
-    table.give_up("a");
-    wait_until([&] { return !table.is_free("a") && table.owner("a") != first; }, "it is taken anew");
+    fixture.release_as_foreign("a");
+    wait_until([&] { return !fixture.is_free("a") && fixture.owner("a") != first; }, "it is taken anew");
     CHECK(job.err().find("the lock a was lost: expired or deleted") != std::string::npos);
   }
   SUBCASE("taken by somebody")
   {
-    table.server.command({"DEL", "a"});
-    table.occupy("a");
-    table.server.command({"PUBLISH", "redisson_lock__channel:{a}", "0"});
-    table.wait_for_line("a");
-    CHECK(table.in_line("b") == 0);
-    table.give_up("a");
+    fixture.server.command({"DEL", "a"});
+    fixture.hold_as_foreign("a");
+    fixture.server.command({"PUBLISH", "redisson_lock__channel:{a}", "0"});
+    fixture.wait_for_line("a");
+    CHECK(fixture.in_line("b") == 0);
+    fixture.release_as_foreign("a");
   }
   SUBCASE("force-unlocked")
   {
-    CHECK(run_rlock({"force-unlock", "-S", table.server.url(), "-k", "a", "--yes"}).code == 0);
-    wait_until([&] { return !table.is_free("a") && table.owner("a") != first; }, "it is taken anew");
+    CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "a", "--yes"}).code == 0);
+    wait_until([&] { return !fixture.is_free("a") && fixture.owner("a") != first; }, "it is taken anew");
   }
-  table.wait_for_line("b");
-  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
-  table.give_up("b");
+  fixture.wait_for_line("b");
+  CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
+  fixture.release_as_foreign("b");
   CHECK(job.wait() == well);
-  CHECK(std::filesystem::exists(table.dir / "ran"));
+  CHECK(std::filesystem::exists(fixture.dir / "ran"));
 }
 
 TEST_CASE("several keys: a server that goes away while one is waited for is asked again")
 {
-  Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", table.path("ran")});
-  table.wait_for_line("b");
+  SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms"}, {"touch", fixture.path("ran")});
+  fixture.wait_for_line("b");
   SUBCASE("killed, and back with nothing")
   {
-    table.server.kill_hard();
+    fixture.server.kill_hard();
     std::this_thread::sleep_for(1500ms);
-    table.server.restart();
+    fixture.server.restart();
   }
   SUBCASE("silent for longer than the lease")
   {
-    table.server.stop_signal();
+    fixture.server.stop_signal();
     std::this_thread::sleep_for(1500ms);
-    table.server.cont();
-    table.give_up("b");
+    fixture.server.cont();
+    fixture.release_as_foreign("b");
   }
   CHECK(job.wait(20s) == well);
-  CHECK(std::filesystem::exists(table.dir / "ran"));
-  CHECK(table.is_free("a"));
+  CHECK(std::filesystem::exists(fixture.dir / "ran"));
+  CHECK(fixture.is_free("a"));
 }
 
-TEST_CASE("several keys: a server that goes away while one is waited for, for longer than we have")
+TEST_CASE("several keys: a server that goes away while one is waited for, for longer than the lease")
 {
-  Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", table.path("ran")});
-  table.wait_for_line("b");
-  table.server.kill_hard();
+  SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", fixture.path("ran")});
+  fixture.wait_for_line("b");
+  fixture.server.kill_hard();
   CHECK(job.wait(10s) == Exit{.code = 69, .signal = 0});
-  CHECK_FALSE(std::filesystem::exists(table.dir / "ran"));
+  CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
 }
 
 TEST_CASE("several keys: a fixed lease counts from when all are taken")
 {
-  const Table table;
-  table.occupy("b");
-  Process job = table.run({"-k", "a", "-k", "b", "--lease", "3s"}, {"sleep", "0.3"});
-  table.wait_for_line("b");
-  std::this_thread::sleep_for(3500ms);  // a was taken longer ago than its lease lasts
-  table.give_up("b");
+  const SeveralKeysFixture fixture;
+  fixture.hold_as_foreign("b");
+  Process job = fixture.run({"-k", "a", "-k", "b", "--lease", "3s"}, {"sleep", "0.3"});
+  fixture.wait_for_line("b");
+  std::this_thread::sleep_for(3500ms);  // longer than the lease of a
+  fixture.release_as_foreign("b");
   CHECK(job.wait() == well);
 
   const auto from = std::chrono::steady_clock::now();
-  Process late = table.run({"-k", "a", "-k", "b", "--lease", "2s"}, {"sleep", "60"});
+  Process late = fixture.run({"-k", "a", "-k", "b", "--lease", "2s"}, {"sleep", "60"});
   CHECK(late.wait() == Exit{.code = 124, .signal = 0});
   CHECK(std::chrono::steady_clock::now() - from < 20s);
   CHECK(late.err().find("its lease of a, b was over") != std::string::npos);
@@ -370,34 +374,36 @@ TEST_CASE("several keys: a fixed lease counts from when all are taken")
 
 TEST_CASE("several keys: --min-hold keeps all of them")
 {
-  const Table table;
-  CHECK(table.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == well);
+  const SeveralKeysFixture fixture;
+  CHECK(fixture.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == well);
   for (const char* key : {"a", "b"}) {
-    CHECK(table.pttl(key) > 0);
-    CHECK(table.pttl(key) <= 1000);
+    CHECK(fixture.pttl(key) > 0);
+    CHECK(fixture.pttl(key) <= 1000);
   }
-  CHECK(table.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
+  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
 }
 
 TEST_CASE("several keys: some of them held by an ancestor")
 {
-  const Table table;
+  const SeveralKeysFixture fixture;
   const std::string job =
-      "env > " + table.path("held") + "; until [ -e " + table.path("go") + " ]; do sleep 0.02; done";
-  Process outer =
-      table.run({"-k", "b"},
-                rlock_argv({"run", "-S", table.server.url(), "-k", "a", "-k", "b", "-k", "c", "--", "sh", "-c", job}));
-  wait_until([&] { return table.file("held").find(" c\n") != std::string::npos; }, "all are taken");
-  const std::string ancestor = table.owner("b");
-  const std::string ours = table.owner("a");
-  CHECK(ours != ancestor);
-  CHECK(table.owner("c") == ours);
-  CHECK(as_text(table.server.command({"HGET", "b", ancestor})) == "2");
-  const std::regex held("RLOCK_HELD=" + ancestor + " b\n" + ours + " a\n" + ancestor + "/[^ \n]+ b\n" + ours + " c\n");
-  CHECK(std::regex_search(table.file("held"), held));
-  std::ofstream(table.dir / "go");
+      "env > " + fixture.path("held") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done";
+  Process outer = fixture.run({"-k", "b"}, rlock_argv({"run", "-S", fixture.server.url(), "-k", "a", "-k", "b", "-k",
+                                                       "c", "--", "sh", "-c", job}));
+  wait_until([&] { return fixture.file("held").find(" c\n") != std::string::npos; }, "all are taken");
+  const std::string ancestor = fixture.owner("b");
+  const std::string new_owner = fixture.owner("a");
+  CHECK(new_owner != ancestor);
+  CHECK(fixture.owner("c") == new_owner);
+  CHECK(as_text(fixture.server.command({"HGET", "b", ancestor})) == "2");
+  const std::regex held("RLOCK_HELD=" + ancestor + " b\n" + new_owner + " a\n" + ancestor + "/[^ \n]+ b\n" + new_owner +
+                        " c\n");
+  CHECK(std::regex_search(fixture.file("held"), held));
+  std::ofstream(fixture.dir / "go");
   CHECK(outer.wait() == well);
   for (const char* key : {"a", "b", "c"}) {
-    CHECK(table.is_free(key));
+    CHECK(fixture.is_free(key));
   }
 }
+
+TEST_SUITE_END();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stock in five segments, any free one of five locks: nothing is oversold, no segment is left out, and whoever waits gets
-// the first that comes free.
+// A stock in five segments, each with its lock: nothing is oversold, every segment is used, and a waiter gets the first
+// lock that becomes free. Over 300 lines: every case needs the same helpers.
+#include "support/activity_log.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ std::string shell_line(const std::vector<std::string>& words)
   return line;
 }
 
-// A shard is a plain lock: held under its own name, by one of ours …
+// A shard is a plain lock, held under its own name by rlock.
 Process hold(const RedisServer& server, int shard)
 {
   Process holder(rlock_argv({"run", "-S", server.url(), "-k", key(shard), "--", "sleep", "100"}));
@@ -51,14 +51,14 @@ Process hold(const RedisServer& server, int shard)
   return holder;
 }
 
-// … or by somebody else.
+// Takes the lock of a shard as a foreign client.
 void take(const RedisServer& server, int shard)
 {
   server.command({"HSET", key(shard), "somebody:1", "1"});
   server.command({"PEXPIRE", key(shard), "60000"});
 }
 
-// What a foreign client does when it lets go.
+// Releases it as a foreign client.
 void release_all(const RedisServer& server, int shard)
 {
   server.command({"DEL", key(shard)});
@@ -72,7 +72,7 @@ std::int64_t in_line(const RedisServer& server, int shard)
 
 bool stand_in_every_line(const RedisServer& server, int waiters)
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
   for (int shard = 0; shard < shards; ++shard) {
     if (in_line(server, shard) != waiters) {
       return false;
@@ -81,19 +81,19 @@ bool stand_in_every_line(const RedisServer& server, int waiters)
   return true;
 }
 
-// Nobody waits, and nobody's record is kept.
+// All queues are empty, and no waiter's record is left.
 void check_lines_are_left(const RedisServer& server)
 {
   for (int shard = 0; shard < shards; ++shard) {
     CAPTURE(shard);
     CHECK(in_line(server, shard) == 0);
     for (const std::string& entry : as_texts(server.command({"HKEYS", "rlock:waiters:{" + key(shard) + "}"}))) {
-      CHECK(entry.starts_with("#"));  // of all together
+      CHECK(entry.starts_with("#"));  // of all waiters together
     }
   }
 }
 
-// A segment is a plain file with a number, guarded by nothing but the lock; each use of it is noted beside it.
+// A segment is a file with a number, protected only by its lock; each use is recorded.
 class Segments {
  public:
   explicit Segments(int each) : m_dir(make_temp_dir("segments"))
@@ -103,7 +103,7 @@ class Segments {
     }
   }
 
-  // Sells one item of the job's segment; 3 when there is none left.
+  // Sells one item of the job's segment; ends with 3 when the segment is sold out.
   [[nodiscard]] std::vector<std::string> sale() const
   {
     return {"sh", "-c",
@@ -135,10 +135,12 @@ class Segments {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and every segment does its part")
 {
   constexpr int sellers = 40;
-  constexpr int each = 50;  // a seller's share; a segment that is sold out sends him on to another
+  constexpr int each = 50;  // items of a seller; a sold-out segment sends it to another one
   const RedisServer server;
   const Segments segments(sellers * each / shards);
   const std::string sale = shell_line(any_shard(server, {}, segments.sale()));
@@ -170,17 +172,17 @@ TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and
 TEST_CASE("shards: never two in one shard, yet as many at once as there are shards")
 {
   const RedisServer server;
-  const Witness witness;
+  const ActivityLog activity;
   std::vector<Process> crowd;
   for (int i = 0; i < 40; ++i) {
-    // beats under a name that only the job itself can know
-    crowd.emplace_back(any_shard(server, {}, witness.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
+    // beats under a name that only the job can know
+    crowd.emplace_back(any_shard(server, {}, activity.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
   }
   for (Process& one : crowd) {
     CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
   }
   std::map<std::string, std::map<std::string, Interval>> by_shard;
-  for (const auto& [name, interval] : witness.jobs()) {
+  for (const auto& [name, interval] : activity.jobs()) {
     by_shard[name.substr(0, name.find('-'))].emplace(name, interval);
   }
   CHECK(by_shard.size() == shards);
@@ -191,7 +193,7 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
     jobs += its_jobs.size();
   }
   CHECK(jobs == 40);
-  CHECK(overlap(witness.jobs()) != "");
+  CHECK(overlap(activity.jobs()) != "");
 }
 
 TEST_CASE("shards: the job is told which one it has")
@@ -206,7 +208,7 @@ TEST_CASE("shards: the job is told which one it has")
   CHECK(run.out() == "4 stock:4\nstock:4\n");
 }
 
-TEST_CASE("shards: who waits gets whichever comes free, and stands in no line any more")
+TEST_CASE("shards: a waiter gets the first free shard, and leaves all queues")
 {
   for (int freed = 0; freed < shards; ++freed) {
     CAPTURE(freed);
@@ -241,7 +243,7 @@ TEST_CASE("shards: all come free at once: the waiter takes one, the others are f
     }
     return count;
   };
-  // Those that are not the waiter's are free before it has left their lines.
+  // The other locks become free before the waiter has left their queues.
   wait_until([&] { return held() == 1 && stand_in_every_line(server, 0); }, "one is held, and waited for is none");
   check_lines_are_left(server);
   std::vector<Process> others;
@@ -323,3 +325,5 @@ TEST_CASE("shards: connections, scripts and queues lost in the middle of the sal
     CHECK(left == shards * 100 - 30);
   }
 }
+
+TEST_SUITE_END();

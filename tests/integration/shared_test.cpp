@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers and writers as real processes: who is in together, who comes when, and what those leave who are killed.
+// Readers and writers with real processes: which may hold together, the order of admission, and the state after kills.
+// Over 300 lines: every case needs the same log.
+#include "support/activity_log.h"
 #include "support/foreign_kinds.h"
-#include "support/line.h"
+#include "support/queue_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -22,14 +23,14 @@ namespace {
 
 const Exit well{.code = 0, .signal = 0};
 
-std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-rw:{k}"})); }
+std::int64_t queue_length(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-rw:{k}"})); }
 
 std::int64_t listening(const RedisServer& server)
 {
   return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
 }
 
-std::int64_t ears_for_releases(const RedisServer& server)
+std::int64_t release_subscribers(const RedisServer& server)
 {
   return server.command({"PUBSUB", "NUMSUB", "redisson_rwlock:{k}"}).elements.at(1).integer;
 }
@@ -45,7 +46,7 @@ std::vector<std::string> lasting(const RedisServer& server)
   return keys;
 }
 
-// Jobs that write what they do into a file, and do it until they are told.
+// Jobs that log their begin and end to a file, and run until they are told to end.
 class Diary {
  public:
   Diary() : m_dir(make_temp_dir("diary")) {}
@@ -80,14 +81,14 @@ class Diary {
   std::filesystem::path m_dir;
 };
 
-Process start(const Line& line, std::vector<std::string> options, const std::vector<std::string>& job)
+Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
 {
   options.emplace_back("--");
   options.insert(options.end(), job.begin(), job.end());
-  return Process(line.rlock("run", std::move(options)));
+  return Process(queue.rlock("run", std::move(options)));
 }
 
-// What a writer was in together with; empty: nothing.
+// Names the jobs that overlap with a writer; empty: none.
 std::string company_of(const std::string& writer, const std::map<std::string, Interval>& jobs)
 {
   const Interval alone = jobs.at(writer);
@@ -101,20 +102,22 @@ std::string company_of(const std::string& writer, const std::map<std::string, In
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("shared: ten readers are in at the same time, a writer when the last of them has left")
 {
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
   std::vector<Process> readers;
   for (int i = 0; i < 10; ++i) {
-    readers.push_back(start(line, {"-s"}, diary.until_told("r" + std::to_string(i))));
+    readers.push_back(start(queue, {"-s"}, diary.until_told("r" + std::to_string(i))));
   }
   wait_until([&] { return diary.count('+') == 10; }, "all ten read");
-  wait_until([&] { return listening(line.server) == 10; }, "their watchdogs listen");
-  CHECK(ears_for_releases(line.server) == 0);  // else each would be taken for a foreign client that waits
+  wait_until([&] { return listening(queue.server) == 10; }, "their watchdogs listen");
+  CHECK(release_subscribers(queue.server) == 0);  // else each would count as a foreign client that waits
 
-  Process writer = start(line, {"-x"}, {"sh", "-c", diary.note("writer")});
-  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note("writer")});
+  wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   diary.tell();
   for (Process& reader : readers) {
     CHECK(reader.wait() == well);
@@ -122,23 +125,23 @@ TEST_CASE("shared: ten readers are in at the same time, a writer when the last o
   CHECK(writer.wait() == well);
   CHECK(diary.lines().back() == "writer");
   CHECK(diary.count('-') == 10);
-  CHECK(lasting(line.server).empty());
+  CHECK(lasting(queue.server).empty());
 }
 
 TEST_CASE("shared: a crowd of readers and writers: no writer has company, some readers have")
 {
-  const Line line;
-  const Witness witness;
+  const QueueFixture queue;
+  const ActivityLog activity;
   std::vector<Process> crowd;
   for (int i = 0; i < 18; ++i) {
     const bool writes = i % 3 == 2;
     const std::string name = (writes ? "w" : "r") + std::to_string(i);
-    crowd.push_back(start(line, {writes ? "-x" : "-s"}, witness.short_job(name, 80)));
+    crowd.push_back(start(queue, {writes ? "-x" : "-s"}, activity.short_job(name, 80)));
   }
   for (Process& one : crowd) {
     CHECK(one.wait(60s) == well);
   }
-  const auto jobs = witness.jobs();
+  const auto jobs = activity.jobs();
   REQUIRE(jobs.size() == 18);
   std::map<std::string, Interval> readers;
   for (const auto& [name, interval] : jobs) {
@@ -151,14 +154,14 @@ TEST_CASE("shared: a crowd of readers and writers: no writer has company, some r
   CHECK(overlap(readers) != "");
 }
 
-TEST_CASE("shared: five writers in a stream of readers that never ends each pass all who come after them")
+TEST_CASE("shared: five writers in an endless stream of readers each pass all later readers")
 {
   constexpr int loops = 4;
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
   std::vector<Process> stream;
   std::string read;
-  for (const std::string& word : line.rlock("run", {"-s", "--", "sh", "-c"})) {
+  for (const std::string& word : queue.rlock("run", {"-s", "--", "sh", "-c"})) {
     read += "'" + word + "' ";
   }
   read += "'" + diary.note("+r") + "; sleep 0.15'";
@@ -171,14 +174,14 @@ TEST_CASE("shared: five writers in a stream of readers that never ends each pass
   for (int i = 0; i < 5; ++i) {
     CAPTURE(i);
     const std::string mark = "w" + std::to_string(i);
-    Process writer = start(line, {"-x"}, {"sh", "-c", diary.note(mark)});
+    Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note(mark)});
     const auto has_written = [&] {
       const auto lines = diary.lines();
       return std::find(lines.begin(), lines.end(), mark) != lines.end();
     };
     wait_until(
         [&] {
-          const auto wishes = as_texts(line.server.command({"HVALS", "rlock:waiters-rw:{k}"}));
+          const auto wishes = as_texts(queue.server.command({"HVALS", "rlock:waiters-rw:{k}"}));
           return std::find(wishes.begin(), wishes.end(), "write") != wishes.end() || has_written();
         },
         "the writer stands in line");
@@ -186,7 +189,7 @@ TEST_CASE("shared: five writers in a stream of readers that never ends each pass
     CHECK(writer.wait(30s) == well);
     const auto lines = diary.lines();
     const auto its_turn = std::find(lines.begin(), lines.end(), mark) - lines.begin();
-    // Of each loop one reader at most was there before the writer and had not begun to write.
+    // At most one reader of each loop was there before the writer and had not begun to write.
     CHECK(its_turn - static_cast<std::ptrdiff_t>(before) <= loops);
   }
   const std::int64_t readers = diary.count('+');
@@ -197,61 +200,61 @@ TEST_CASE("shared: five writers in a stream of readers that never ends each pass
   }
 }
 
-TEST_CASE("shared: killed readers and writers leave nothing stuck, and nobody comes in before they are dead")
+TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job starts before theirs are dead")
 {
-  const Line line;
+  const QueueFixture queue;
   for (const bool writes : {false, true}) {
     CAPTURE(writes);
-    const Witness witness;
+    const ActivityLog activity;
     const char* kind = writes ? "-x" : "-s";
-    Process victim = start(line, {kind, "--ttl", "1s"}, witness.stubborn_tree("victim"));
-    wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-    Process writer = start(line, {"-x", "--ttl", "5s"}, witness.short_job("writer", 60));
-    wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
-    Process reader = start(line, {"-s", "--ttl", "5s"}, witness.short_job("reader", 60));
-    wait_until([&] { return in_line(line.server) == 2; }, "a reader waits behind it");
+    Process victim = start(queue, {kind, "--ttl", "1s"}, activity.stubborn_tree("victim"));
+    wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+    Process writer = start(queue, {"-x", "--ttl", "5s"}, activity.short_job("writer", 60));
+    wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
+    Process reader = start(queue, {"-s", "--ttl", "5s"}, activity.short_job("reader", 60));
+    wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
     victim.signal(SIGKILL);
     CHECK(writer.wait() == well);
     CHECK(reader.wait() == well);
-    CHECK(overlap(witness.jobs()) == "");
-    CHECK(witness.jobs().size() == 3);
-    CHECK(as_int(line.server.command({"EXISTS", "k"})) == 0);
-    CHECK(lasting(line.server).empty());
+    CHECK(overlap(activity.jobs()) == "");
+    CHECK(activity.jobs().size() == 3);
+    CHECK(as_int(queue.server.command({"EXISTS", "k"})) == 0);
+    CHECK(lasting(queue.server).empty());
   }
 }
 
 TEST_CASE("shared: a reader that is killed beside a living one counts no longer than its lease")
 {
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
-  Process killed = start(line, {"-s", "--ttl", "1s"}, diary.until_told("killed"));
-  Process living = start(line, {"-s", "--ttl", "1s"}, diary.until_told("living"));
+  Process killed = start(queue, {"-s", "--ttl", "1s"}, diary.until_told("killed"));
+  Process living = start(queue, {"-s", "--ttl", "1s"}, diary.until_told("living"));
   wait_until([&] { return diary.count('+') == 2; }, "both read");
-  Process writer = start(line, {"-x"}, {"sh", "-c", diary.note("writer")});
-  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note("writer")});
+  wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   killed.signal(SIGKILL);
   diary.tell();
   CHECK(living.wait() == well);
   const auto from = std::chrono::steady_clock::now();
   CHECK(writer.wait(8s) == well);
   CHECK(std::chrono::steady_clock::now() - from <
-        1s + 2s);  // it was told to look then; else it looks every ten seconds
+        1s + 2s);  // it was told to look then; else it looks after look_again_after
 }
 
 TEST_CASE("shared: a writer killed while it waits keeps out the readers behind it no longer than a look takes")
 {
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
-  Process first = start(line, {"-s"}, diary.until_told("first"));
+  Process first = start(queue, {"-s"}, diary.until_told("first"));
   wait_until([&] { return diary.count('+') == 1; }, "one reads");
-  Process writer = start(line, {"-x"}, {"true"});
-  wait_until([&] { return in_line(line.server) == 1 && listening(line.server) >= 1; }, "a writer waits");
-  Process behind = start(line, {"-s"}, diary.until_told("behind"));
-  wait_until([&] { return in_line(line.server) == 2; }, "a reader waits behind it");
+  Process writer = start(queue, {"-x"}, {"true"});
+  wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
+  Process behind = start(queue, {"-s"}, diary.until_told("behind"));
+  wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
   writer.signal(SIGKILL);
   writer.wait();
-  std::this_thread::sleep_for(300ms);  // it is young no more
-  Process newcomer = start(line, {"-s"}, diary.until_told("newcomer"));
+  std::this_thread::sleep_for(300ms);  // past SUBSCRIBE_GRACE
+  Process newcomer = start(queue, {"-s"}, diary.until_told("newcomer"));
   wait_until([&] { return diary.count('+') == 3; }, "both read beside the first");
   diary.tell();
   for (Process* reader : {&first, &behind, &newcomer}) {
@@ -261,25 +264,25 @@ TEST_CASE("shared: a writer killed while it waits keeps out the readers behind i
 
 TEST_CASE("shared: the job of a reader whose hold was taken is dead before long, the others read on")
 {
-  const Line line;
-  const Witness witness;
+  const QueueFixture queue;
+  const ActivityLog activity;
   const Diary diary;
-  Process other = start(line, {"-s", "--ttl", "1s"}, diary.until_told("other"));
+  Process other = start(queue, {"-s", "--ttl", "1s"}, diary.until_told("other"));
   wait_until([&] { return diary.count('+') == 1; }, "one reads");
-  Process victim = start(line, {"-s", "--ttl", "1s"}, witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  Process victim = start(queue, {"-s", "--ttl", "1s"}, activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   std::vector<std::string> words{"DEL"};
-  for (const std::string& key : as_texts(line.server.command({"KEYS", "{k}:*:rwlock_timeout:1"}))) {
+  for (const std::string& key : as_texts(queue.server.command({"KEYS", "{k}:*:rwlock_timeout:1"}))) {
     if (key.find(":" + std::to_string(victim.pid()) + ":") != std::string::npos) {
       words.push_back(key);
     }
   }
   REQUIRE(words.size() == 2);
   const std::int64_t struck = now_ns();
-  line.server.command(words);
+  queue.server.command(words);
   CHECK(victim.wait() == Exit{.code = 121, .signal = 0});
-  const Millis latest = 333ms + 1s;  // the next renewal, and the time a job has that ignores TERM
-  CHECK((witness.jobs().at("victim").last_ns - struck) / 1'000'000 < latest.count());
+  const Millis latest = 333ms + 1s;  // the next renewal, and the kill grace of a job that ignores TERM
+  CHECK((activity.jobs().at("victim").last_ns - struck) / 1'000'000 < latest.count());
   CHECK(victim.err().find("the lock k was lost: expired or deleted") != std::string::npos);
   CHECK(other.running());
   diary.tell();
@@ -288,70 +291,72 @@ TEST_CASE("shared: the job of a reader whose hold was taken is dead before long,
 
 TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer than its lease")
 {
-  const Line line;
-  const Witness witness;
-  Process victim = start(line, {"-s", "--ttl", "1s"}, witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
-  Process writer = start(line, {"-x", "--ttl", "1s"}, witness.short_job("writer", 60));
-  wait_until([&] { return in_line(line.server) == 1; }, "the writer waits");
+  const QueueFixture queue;
+  const ActivityLog activity;
+  Process victim = start(queue, {"-s", "--ttl", "1s"}, activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+  Process writer = start(queue, {"-x", "--ttl", "1s"}, activity.short_job("writer", 60));
+  wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   victim.signal(SIGSTOP);
   CHECK(writer.wait() == well);
-  CHECK(overlap(witness.jobs()) == "");
+  CHECK(overlap(activity.jobs()) == "");
   victim.signal(SIGCONT);
   CHECK(victim.wait().code == 121);
 }
 
 TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last foreign reader")
 {
-  const Line line;
-  const ForeignReadWrite java(line.server, "uuid:1");
+  const QueueFixture queue;
+  const ForeignReadWrite java(queue.server, "uuid:1");
   struct Row {
     bool java_writes;
-    const char* ours;
+    const char* option;
   };
   for (const Row& row : {Row{true, "-s"}, Row{true, "-x"}, Row{false, "-x"}}) {
     CAPTURE(row.java_writes);
-    CAPTURE(row.ours);
+    CAPTURE(row.option);
     REQUIRE_FALSE((row.java_writes ? java.write() : java.read()).has_value());
-    Process waiter = start(line, {row.ours}, {"true"});
-    wait_until([&] { return ears_for_releases(line.server) == 1; }, "the first in line hears releases");
+    Process waiter = start(queue, {row.option}, {"true"});
+    wait_until([&] { return release_subscribers(queue.server) == 1; }, "the first waiter has subscribed to releases");
     const auto from = std::chrono::steady_clock::now();
     CHECK((row.java_writes ? java.end_write() : java.end_read()) == 1);
-    // What Redisson's release says: 0 after a reader, 1 after a writer; its lease had 30 s to go.
+    // What Redisson's release publishes: 0 after a reader, 1 after a writer; the lease has 30 s to go.
     CHECK(waiter.wait(8s) == well);
     CHECK(std::chrono::steady_clock::now() - from < 4s);
   }
 }
 
-TEST_CASE("shared: a writer of ours learns of a foreign reader that came after it had asked")
+TEST_CASE("shared: a waiting writer learns of a foreign reader that came later")
 {
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
-  const ForeignReadWrite java(line.server, "uuid:1");
-  Process reader = start(line, {"-s"}, diary.until_told("reader"));
+  const ForeignReadWrite java(queue.server, "uuid:1");
+  Process reader = start(queue, {"-s"}, diary.until_told("reader"));
   wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
-  Process writer = start(line, {"-x"}, {"true"});
-  wait_until([&] { return in_line(line.server) == 1 && listening(line.server) >= 1; }, "a writer waits");
+  Process writer = start(queue, {"-x"}, {"true"});
+  wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
   REQUIRE_FALSE(java.read().has_value());
   diary.tell();
   CHECK(reader.wait() == well);
-  wait_until([&] { return ears_for_releases(line.server) == 1; }, "the writer hears releases", 5s);
+  wait_until([&] { return release_subscribers(queue.server) == 1; }, "the writer hears releases", 5s);
   CHECK(java.end_read() == 1);
   CHECK(writer.wait(4s) == well);
 }
 
 TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has shortened it")
 {
-  const Line line;
+  const QueueFixture queue;
   const Diary diary;
-  const ForeignReadWrite java(line.server, "uuid:1");
-  Process reader = start(line, {"-s", "--lease", "1m"}, diary.until_told("reader"));
+  const ForeignReadWrite java(queue.server, "uuid:1");
+  Process reader = start(queue, {"-s", "--lease", "1m"}, diary.until_told("reader"));
   wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
   REQUIRE_FALSE(java.read(5000).has_value());
   REQUIRE(java.renew_read(5000));
-  CHECK(as_int(line.server.command({"PTTL", "k"})) <= 5000);
-  line.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});  // so that it looks before its ten seconds are over
-  wait_until([&] { return as_int(line.server.command({"PTTL", "k"})) > 20'000; }, "it has all its lease again");
+  CHECK(as_int(queue.server.command({"PTTL", "k"})) <= 5000);
+  queue.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});  // so that it looks before look_again_after
+  wait_until([&] { return as_int(queue.server.command({"PTTL", "k"})) > 20'000; }, "it has all its lease again");
   diary.tell();
   CHECK(reader.wait() == well);
 }
+
+TEST_SUITE_END();

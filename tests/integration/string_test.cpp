@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The string lock among clients that poll: SET NX PX, again and again, and compare and DEL.
-#include "support/line.h"
+// The string lock beside clients that poll: SET NX PX, again and again, and compare and DEL.
+#include "support/activity_log.h"
+#include "support/queue_fixture.h"
 #include "support/wait_until.h"
-#include "support/witness.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 const Exit well{.code = 0, .signal = 0};
 
-// As redsync's, redis-py's or Spring's: takes it when it finds it free, holds it for a moment, and beats meanwhile.
+// A client as redsync, redis-py or Spring: takes a free lock, holds it for a moment, and logs its activity.
 class Poller {
  public:
   Poller(const RedisServer& server, std::filesystem::path beats)
@@ -68,65 +68,67 @@ class Poller {
   std::filesystem::path m_beats;
   std::atomic<bool> m_over = false;
   std::atomic<int> m_turns = 0;
-  std::thread m_thread;  // last: it uses the others
+  std::thread m_thread;  // last, because it uses the others
 };
 
-Process start(const Line& line, std::vector<std::string> options, const std::vector<std::string>& job)
+Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
 {
   options.insert(options.begin(), {"--format", "string"});
   options.emplace_back("--");
   options.insert(options.end(), job.begin(), job.end());
-  return Process(line.rlock("run", std::move(options)));
+  return Process(queue.rlock("run", std::move(options)));
 }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("string: waits for a client that polls, and is waited for by it")
 {
-  const Line line;
-  const Witness witness;
-  Poller poller(line.server, witness.file());
+  const QueueFixture queue;
+  const ActivityLog activity;
+  Poller poller(queue.server, activity.file());
   wait_until([&] { return poller.turns() >= 1; }, "the poller has had a turn");
   for (int i = 0; i < 4; ++i) {
     CAPTURE(i);
-    std::vector<Process> ours;
+    std::vector<Process> waiters;
     for (const char* name : {"a", "b"}) {
-      ours.push_back(start(line, {}, witness.short_job(name + std::to_string(i), 50)));
+      waiters.push_back(start(queue, {}, activity.short_job(name + std::to_string(i), 50)));
     }
-    for (Process& one : ours) {
+    for (Process& one : waiters) {
       CHECK(one.wait(20s) == well);
     }
     const int before = poller.turns();
     wait_until([&] { return poller.turns() > before; }, "the poller has its turn again");
   }
   poller.stop();
-  const auto jobs = witness.jobs();
+  const auto jobs = activity.jobs();
   CHECK(overlap(jobs) == "");
   CHECK(jobs.size() >= 8 + 4);
 }
 
-TEST_CASE("string: one that never expires is waited for until it is deleted")
+TEST_CASE("string: a lock without a ttl is waited for until it is deleted")
 {
-  const Line line;
-  line.server.command({"SETNX", "k", "1"});
-  Process ours = start(line, {}, {"true"});
-  wait_until([&] { return as_int(line.server.command({"ZCARD", "rlock:queue-string:{k}"})) == 1; }, "ours waits");
-  line.server.command({"DEL", "k"});
-  CHECK(ours.wait(5s) == well);  // it asks ten times a second, for nobody will tell it
+  const QueueFixture queue;
+  queue.server.command({"SETNX", "k", "1"});
+  Process waiter = start(queue, {}, {"true"});
+  wait_until([&] { return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == 1; }, "waiter waits");
+  queue.server.command({"DEL", "k"});
+  CHECK(waiter.wait(5s) == well);  // it polls ten times a second, because there is no message
 }
 
-TEST_CASE("string: those of ours come as they came, also when the holder is killed")
+TEST_CASE("string: rlock waiters are served in order of arrival, also when the holder is killed")
 {
-  const Line line;
-  const Witness witness;
-  Process victim = start(line, {"--ttl", "1s"}, witness.stubborn_tree("victim"));
-  wait_until([&] { return witness.tree_beats("victim"); }, "the job's tree runs");
+  const QueueFixture queue;
+  const ActivityLog activity;
+  Process victim = start(queue, {"--ttl", "1s"}, activity.stubborn_tree("victim"));
+  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   std::vector<Process> waiters;
   for (int i = 0; i < 4; ++i) {
-    waiters.push_back(start(line, {"--ttl", "1s"}, witness.short_job("w" + std::to_string(i), 40)));
+    waiters.push_back(start(queue, {"--ttl", "1s"}, activity.short_job("w" + std::to_string(i), 40)));
     wait_until(
         [&] {
-          return as_int(line.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1;
+          return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1;
         },
         "one more waits");
   }
@@ -134,7 +136,7 @@ TEST_CASE("string: those of ours come as they came, also when the holder is kill
   for (Process& waiter : waiters) {
     CHECK(waiter.wait(20s) == well);
   }
-  const auto jobs = witness.jobs();
+  const auto jobs = activity.jobs();
   CHECK(overlap(jobs) == "");
   for (int i = 0; i + 1 < 4; ++i) {
     CHECK(jobs.at("w" + std::to_string(i)).first_ns < jobs.at("w" + std::to_string(i + 1)).first_ns);
@@ -143,11 +145,13 @@ TEST_CASE("string: those of ours come as they came, also when the holder is kill
 
 TEST_CASE("string: a name that a JVM locks is refused before anything is written")
 {
-  const Line line;
-  line.server.command({"HSET", "k", "uuid:1", "1"});
-  line.server.command({"PEXPIRE", "k", "20000"});
-  Process ours = start(line, {}, {"true"});
-  CHECK(ours.wait() == Exit{.code = 78, .signal = 0});
-  CHECK(ours.err().find("holds a lock, not a lock of this kind") != std::string::npos);
-  CHECK(as_int(line.server.command({"DBSIZE"})) == 1);
+  const QueueFixture queue;
+  queue.server.command({"HSET", "k", "uuid:1", "1"});
+  queue.server.command({"PEXPIRE", "k", "20000"});
+  Process waiter = start(queue, {}, {"true"});
+  CHECK(waiter.wait() == Exit{.code = 78, .signal = 0});
+  CHECK(waiter.err().find("holds a lock, not a lock of this kind") != std::string::npos);
+  CHECK(as_int(queue.server.command({"DBSIZE"})) == 1);
 }
+
+TEST_SUITE_END();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --sync: a lock counts only once replicas have it.
+// --sync: a lock counts only when replicas have it.
 #include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
@@ -35,7 +35,7 @@ struct Pair {
   }
 };
 
-// Its master is demoted between the grant and WAIT, as by a fail-over.
+// A pair whose master is demoted between the grant and WAIT, as by a fail-over.
 struct DemotedPair : Pair {
   Relay relay{master};
   std::atomic<bool> is_demoted = false;
@@ -56,15 +56,15 @@ struct DemotedPair : Pair {
 
 void needs_one_replica()
 {
-  not_on({LockCandidate::cluster}, "a replica is told its master another way there");
-  not_on_a_quorum("each of its servers would be a replica of the same master");
+  skip_on({TopologyKind::cluster}, "a replica is told its master another way there");
+  skip_on_quorum("each of its servers would be a replica of the same master");
 }
 
 void needs_a_socket_and_no_secret()
 {
-  not_on({LockCandidate::tcp, LockCandidate::tls, LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster,
-          LockCandidate::quorum3, LockCandidate::quorum5},
-         "a relay stands before the server's socket");
+  skip_on({TopologyKind::tcp, TopologyKind::tls, TopologyKind::acl, TopologyKind::sentinel, TopologyKind::cluster,
+           TopologyKind::quorum3, TopologyKind::quorum5},
+          "a relay stands before the server's socket");
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
   CHECK_FALSE(pair.held());
 
   pair.replica.cont();
-  pair.master.command({"SET", "probe", "1"});  // WAIT alone is content with a connection that has written nothing
+  pair.master.command({"SET", "probe", "1"});  // WAIT alone succeeds on a connection that has written nothing
   wait_until([&] { return as_int(pair.replica.command({"EXISTS", "probe"})) == 1; }, "the replica follows again", 30s);
   const Finished missing = run("2");
   CHECK(missing.code == 69);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was taken back: its release may be delivered late, and leaves a note. Neither may touch a later grant.
+// An acquire that was taken back: its release may arrive late. Neither the release nor its note may affect a later
+// grant.
 #include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
 #include "support/relay.h"
@@ -22,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The last words of a release that nobody is to hear of.
+// The last arguments of a release without messages.
 const std::string unannounced = "$2\r\n-1\r\n$1\r\n0\r\n$1\r\n0\r\n";
 
 const std::string events = LockKeys(*LockName::parse("k")).events;
@@ -31,18 +32,18 @@ const std::string events = LockKeys(*LockName::parse("k")).events;
 struct Three {
   std::deque<RedisServer> servers;
   std::deque<Relay> relays;
-  bool is_written;  // the others have it as writers of a read-write lock
+  bool is_written;  // the lock is a read-write lock that another owner holds for writing
 
   explicit Three(bool written = false) : is_written(written)
   {
-    not_on({LockCandidate::tcp, LockCandidate::tls, LockCandidate::acl, LockCandidate::sentinel, LockCandidate::cluster,
-            LockCandidate::quorum3, LockCandidate::quorum5},
-           "each server is reached through a relay");
+    skip_on({TopologyKind::tcp, TopologyKind::tls, TopologyKind::acl, TopologyKind::sentinel, TopologyKind::cluster,
+             TopologyKind::quorum3, TopologyKind::quorum5},
+            "each server is reached through a relay");
     for (int i = 0; i < 3; ++i) {
       servers.emplace_back();
       relays.emplace_back(servers.back());
     }
-    CHECK(run_rlock(words({"run", "-k", "other", "--", "true"})).code == 0);  // every server knows the scripts
+    CHECK(run_rlock(words({"run", "-k", "other", "--", "true"})).code == 0);  // every server has the scripts
   }
   [[nodiscard]] Words words(const Words& call, const Words& more = {}) const
   {
@@ -60,7 +61,7 @@ struct Three {
       return run_rlock({"status", "-S", server.url(), "k"}).code == 0;
     });
   }
-  // By another client, as soon as it is free there.
+  // Another client takes it as soon as it is free there.
   void take_as(const std::string& owner, std::size_t server) const
   {
     const std::string script =
@@ -77,13 +78,13 @@ struct Three {
   {
     wait_until([&] { return has_note(servers[server]); }, "an attempt was taken back", 30s);
   }
-  // Between two other clients, who have one server each.
+  // Two other clients hold the lock, on one server each.
   void split() const
   {
     take_as("x:1", 1);
     take_as("y:1", 2);
   }
-  // The call that waits for it has taken a part twice, a quorum in all, and given it back, before it has the lock.
+  // A call that has to wait: twice it gets a part of the servers, a quorum in all, and gives it back.
   template <typename IsTaken>
   void let_win_after_take_backs(IsTaken is_taken) const
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock that was deleted under its holder: the next grant tells the holder, long before it would renew.
+// A lock that was deleted under its holder: the next grant tells the holder, long before its next renewal.
 #include "support/process.h"
 #include "support/redis_cluster.h"
 #include "support/redis_fixture.h"
@@ -23,9 +23,9 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr Exit lost{.code = 121, .signal = 0};
-constexpr Millis soon{8000};  // a busy machine's; renewals and checks come later
+constexpr Millis soon{8000};  // on a busy machine; renewals and checks come later
 
-// Everything that holds it hears of the next grant.
+// All its holders have subscribed to the next grant.
 bool is_listened_to(const RedisServer& server, const std::string& key)
 {
   return server.command({"PUBSUB", "NUMSUB", "rlock:taken:{" + key + "}"}).elements.at(1).integer > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rediss:// the same promises over TLS, and nobody is trusted who is not the server that was meant.
+// rediss:// the same behaviour over TLS, and only the named server is trusted.
 #include "support/certificates.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -47,7 +47,7 @@ std::string contents(const std::string& file)
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The job must not have run, and one line says why.
+// The job did not run, and one line says why.
 void check_refusal(const Words& words, int code, const std::string& says)
 {
   CAPTURE(says);
@@ -96,7 +96,7 @@ TEST_CASE("tls: a server whose certificate is no good")
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
   }
   const RedisServer server({.tcp = true, .tls = authority.sign(here)});
-  check_refusal({"run", "-S", server.tcp_url()}, 69, " is not signed by a trusted CA ");  // the system does not either
+  check_refusal({"run", "-S", server.tcp_url()}, 69, " is not signed by a trusted CA ");
 }
 
 TEST_CASE("tls: one side speaks it, the other does not")
@@ -110,23 +110,23 @@ TEST_CASE("tls: one side speaks it, the other does not")
   check_refusal({"run", "-S", "redis://:pw@127.0.0.1:" + port}, 69, "(if it speaks TLS: rediss://)");
 }
 
-TEST_CASE("tls: a server that wants a certificate of ours")
+TEST_CASE("tls: a server that wants a client certificate")
 {
   const Authority authority;
   const Authority other;
   const RedisServer server({.tcp = true, .tls = authority.sign(here), .client_ca = authority.file()});
-  const Certificate ours = authority.sign("DNS:us");
-  const Certificate strange = other.sign("DNS:us");
+  const Certificate accepted = authority.sign("DNS:us");
+  const Certificate refused = other.sign("DNS:us");
   const Words words{"run", "-S", server.tcp_url(), "--cacert", authority.file()};
   const auto with = [&](const Certificate& certificate) {
     return joined(words, {"--cert", certificate.file, "--tls-key", certificate.key});
   };
   check_refusal(words, 77, " wants a client certificate (give --cert and --tls-key)");
-  check_refusal(with(strange), 77, " does not accept the client certificate: ");
-  CHECK(run_rlock(joined(with(ours), {"-k", "k", "--", "true"})).code == 0);
+  check_refusal(with(refused), 77, " does not accept the client certificate: ");
+  CHECK(run_rlock(joined(with(accepted), {"-k", "k", "--", "true"})).code == 0);
 
   const std::filesystem::path both = make_temp_dir("both") / "pem";
-  std::ofstream(both) << contents(ours.file) << contents(ours.key);
+  std::ofstream(both) << contents(accepted.file) << contents(accepted.key);
   const Finished one_file = run_rlock(joined({"run", "-S", server.tcp_url()}, {"-k", "k", "--", "true"}),
                                       {.env = {{"RLOCK_CACERT", authority.file()}, {"RLOCK_CERT", both}}});
   CHECK_MESSAGE(one_file.code == 0, one_file.err);
@@ -170,7 +170,7 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
   for (Process& waiter : waiters) {
     CHECK(waiter.wait() == Exit{0});
   }
-  CHECK(BootClock().now() - start < 8s);  // the first look without a message would be after ten
+  CHECK(BootClock().now() - start < 8s);  // the first look without a message comes after look_again_after
   CHECK(contents(dir / "order") == "0\n1\n2\n3\n4\n");
 
   Process held(rlock_argv(secured.words("run", {"-k", "k", "--", "sleep", "60"})));
@@ -200,7 +200,7 @@ TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
   CHECK(maps_while_holding({"run", "-S", secured.server.url()}).find("libssl") == std::string::npos);
 
   const std::filesystem::path dir = make_temp_dir("lib");
-  std::ofstream(dir / "libssl.so.3").close();  // found first, and none
+  std::ofstream(dir / "libssl.so.3").close();  // found first, and not usable
   const Finished without =
       run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
   CHECK(without.code == 78);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting ends when the lock is free, when time is over, or at once on a signal; and leaves nothing behind.
+// Waiting ends when the lock is free, when the time is over, or at once on a signal; and leaves nothing behind.
 #include "support/redis_fixture.h"
 #include "support/wait_until.h"
 
@@ -30,8 +30,8 @@ bool somebody_waits(const RedisServer& server)
   return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
 }
 
-// Of the waiter, that is: besides the lock of somebody else.
-// The waiter has left the queue. Only the note stays, with a ttl, that answers a request to leave which is sent twice.
+// No trace of the waiter, besides the lock of another client: it has left the queue. Only the note that answers a
+// repeated request stays, with a ttl.
 bool nothing_left(const RedisServer& server)
 {
   auto keys = as_texts(server.command({"KEYS", "*"}));
@@ -45,14 +45,16 @@ bool nothing_left(const RedisServer& server)
 
 }  // namespace
 
-TEST_CASE("waiting: a lock that expires is taken")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("waiting: a lock that expires is taken" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
   take_as_somebody(server, "400");
   CHECK(Process(words_on(server, {"--", "true"})).wait() == Exit{.code = 0, .signal = 0});
 }
 
-TEST_CASE("waiting: -w gives up in time")
+TEST_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
   take_as_somebody(server, "60000");
@@ -76,9 +78,9 @@ TEST_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
   }
 }
 
-TEST_CASE("waiting: a server that goes away meanwhile is asked again")
+TEST_CASE("waiting: a server that goes away meanwhile is asked again" * doctest::test_suite("topology-quick"))
 {
-  not_on_a_quorum("who waits is seen by its listening at one server");
+  skip_on_quorum("who waits is seen by its listening at one server");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
   take_as_somebody(server, "1500");
   Process waiter(words_on(server, {"--", "echo", "ran"}));
@@ -90,9 +92,10 @@ TEST_CASE("waiting: a server that goes away meanwhile is asked again")
   CHECK(waiter.out() == "ran\n");
 }
 
-TEST_CASE("waiting: a server that goes away and stays away is 69 when time is over")
+TEST_CASE("waiting: a server that goes away and stays away is 69 when time is over" *
+          doctest::test_suite("topology-quick"))
 {
-  not_on_a_quorum("who waits is seen by its listening at one server");
+  skip_on_quorum("who waits is seen by its listening at one server");
   RedisServer server;
   take_as_somebody(server, "60000");
   Process waiter(words_on(server, {"-w", "1", "--", "true"}));
@@ -109,3 +112,5 @@ TEST_CASE("waiting: after a second it says for whom")
   CHECK(waiter.wait() == Exit{.code = 75, .signal = 0});
   CHECK(waiter.err().starts_with("rlock: waiting for k, place 1, held by somebody:1, ttl "));
 }
+
+TEST_SUITE_END();

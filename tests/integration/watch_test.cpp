@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock watch on a terminal, and elsewhere.
+// rlock watch on a terminal, and without one.
 #include "support/redis_fixture.h"
 #include "support/terminal.h"
 #include "support/wait_until.h"
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Somebody at a terminal, before a server on which "stock" is held.
+// A user at a terminal, and a server on which "stock" is held.
 class Viewer {
  public:
   Viewer() : m_holder(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "sleep", "1000"}))
@@ -87,7 +87,7 @@ TEST_CASE("watch: a window that grows is filled at once")
   Process watch = viewer.watch();
   viewer.sees("sleep 1000");
   viewer.terminal.resize(30, 120);
-  viewer.sees(std::string(120 - 76, ' '));  // the names of the columns, filled up to the new width
+  viewer.sees(std::string(120 - 76, ' '));  // the column titles, filled up to the new width
   viewer.terminal.type("q");
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
 }

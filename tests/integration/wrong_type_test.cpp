@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something else stands where rlock keeps its records: the error says where, and what helps.
-#include "support/line.h"
+// A key of rlock's records holds foreign data: the error names the key, and says what to do.
+#include "support/queue_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -21,7 +21,7 @@ struct Row {
   std::vector<std::string> kind;
   const char* there;
   const char* wanted;
-  bool hinders_taking = true;  // else it is written over
+  bool hinders_taking = true;  // false: it is overwritten
   bool hinders_letting_go = true;
 };
 
@@ -34,11 +34,11 @@ bool names(const std::string& error, const Row& row)
          error.find("(delete it: DEL " + key + "; ") != std::string::npos;
 }
 
-void put(const Line& line, const Row& row)
+void put(const QueueFixture& queue, const Row& row)
 {
-  line.server.command({"DEL", row.key});
-  line.server.command(std::string(row.there) == "string" ? std::vector<std::string>{"SET", row.key, "x"}
-                                                         : std::vector<std::string>{"LPUSH", row.key, "x"});
+  queue.server.command({"DEL", row.key});
+  queue.server.command(std::string(row.there) == "string" ? std::vector<std::string>{"SET", row.key, "x"}
+                                                          : std::vector<std::string>{"LPUSH", row.key, "x"});
 }
 
 }  // namespace
@@ -53,23 +53,23 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
                               {"{k}:timeout", {"--permits", "2"}, "list", "zset"}};
   for (const Row& row : rows) {
     CAPTURE(row.key);
-    const Line line;
-    put(line, row);
+    const QueueFixture queue;
+    put(queue, row);
     std::vector<std::string> words = row.kind;
     words.insert(words.end(), {"-n", "--", "true"});
-    Process taking(line.rlock("run", words));
+    Process taking(queue.rlock("run", words));
     CHECK(taking.wait().code == (row.hinders_taking ? 78 : 0));
     CHECK_MESSAGE((!row.hinders_taking || names(taking.err(), row)), taking.err());
   }
   for (const Row& row : rows) {
     CAPTURE(row.key);
-    const Line line;
+    const QueueFixture queue;
     const auto go = make_temp_dir("wrong-type") / "go";
     std::vector<std::string> words = row.kind;
     words.insert(words.end(), {"--", "sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"});
-    Process holder(line.rlock("run", words));
-    wait_until([&] { return as_int(line.server.command({"EXISTS", "rlock:holder:{k}"})) == 1; }, "it is held");
-    put(line, row);
+    Process holder(queue.rlock("run", words));
+    wait_until([&] { return as_int(queue.server.command({"EXISTS", "rlock:holder:{k}"})) == 1; }, "it is held");
+    put(queue, row);
     std::ofstream(go) << "go";
     holder.wait();
     CHECK_MESSAGE((row.hinders_letting_go ? names(holder.err(), row) : holder.err().empty()), holder.err());
@@ -78,9 +78,9 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
 
 TEST_CASE("wrong type: the lock's own key is not offered for deletion")
 {
-  const Line line;
-  line.server.command({"SADD", "k", "x"});
-  Process refused(line.rlock("run", {"-n", "--", "true"}));
+  const QueueFixture queue;
+  queue.server.command({"SADD", "k", "x"});
+  Process refused(queue.rlock("run", {"-n", "--", "true"}));
   CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
   CHECK(refused.err().find("DEL") == std::string::npos);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our slots are the server's.
+// slot_of computes the slots that a server computes.
 #include "server/slot.h"
 #include "support/redis_fixture.h"
 

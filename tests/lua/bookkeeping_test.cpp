@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rlock keeps beside a lock may be lost, and belongs to one lock alone.
+// The records beside a lock may be lost, and belong to one lock alone.
 #include "lua/scripted_lock.h"
 
 #include <doctest/doctest.h>

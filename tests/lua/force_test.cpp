@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of force-unlock, for every kind of lock.
+#include "lua/lock_kinds.h"
 #include "lua/scripted_lock.h"
 
 #include <doctest/doctest.h>
@@ -10,21 +11,9 @@
 using namespace rlock;
 using namespace rlock::test;
 
-namespace {
-
-struct Kind {
-  const char* shown;
-  Mode mode;
-};
-
-const std::vector<Kind> kinds{
-    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", StringLock{}}};
-
-}  // namespace
-
 TEST_CASE("revoke: renewals are refused, questions are not, and the owner may release")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(std::string(kind.shown));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
@@ -47,7 +36,7 @@ TEST_CASE("revoke: renewals are refused, questions are not, and the owner may re
 
 TEST_CASE("revoke: a mark that is lost does no harm")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(std::string(kind.shown));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
@@ -61,7 +50,7 @@ TEST_CASE("revoke: a mark that is lost does no harm")
 
 TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
 {
-  for (const Kind& kind : {kinds[1], kinds[3]}) {
+  for (const LockKind& kind : {lock_kinds[1], lock_kinds[3]}) {
     CAPTURE(std::string(kind.shown));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
@@ -87,7 +76,7 @@ TEST_CASE("revoke: a lock that has lost its ttl gets the lease that its owner co
 
 TEST_CASE("force: an owner that stops its job says so with its renewals")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(std::string(kind.shown));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
@@ -110,18 +99,18 @@ TEST_CASE("force: an owner without a record is foreign, unless something else te
   lock.server.command({"HSET", "k", owner, "1"});
   CHECK(lock.force("look", owner).elements.at(7).integer == 0);
   {
-    const Ear listener = alive(lock, owner);
+    const ChannelListener listener = subscribe_as(lock, owner);
     CHECK(lock.force("look", owner).elements.at(7).integer == 1);
   }
   lock.server.command({"DEL", "k"});
   REQUIRE(word(lock.acquire("a")) == "granted");
   lock.server.command({"DEL", "rlock:holder:{k}"});
-  CHECK(lock.force("look", "a").elements.at(7).integer == 1);  // by the trail
+  CHECK(lock.force("look", "a").elements.at(7).integer == 1);  // by the event log
 }
 
 TEST_CASE("force: what --min-hold keeps is broken by each step, unless a hold is left")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     for (const char* step : {"ask", "look", "revoke", "take"}) {
       CAPTURE(std::string(kind.shown));
       CAPTURE(std::string(step));
@@ -131,7 +120,7 @@ TEST_CASE("force: what --min-hold keeps is broken by each step, unless a hold is
       REQUIRE(word(lock.release("a", "a", 20'000)) == "released");
       REQUIRE(word(lock.acquire("a", "inner", 20'000, "again")) == "granted");
       CHECK(word(lock.force("look", "a")) == "held");
-      REQUIRE(word(lock.release("a", "inner", 20'000)) == "still_held");  // the hold of the job that is over counts
+      REQUIRE(word(lock.release("a", "inner", 20'000)) == "still_held");  // the hold of the finished job counts
       const Reply broken = lock.force(step, "a");
       CHECK(word(broken) == "broken");
       CHECK(broken.elements.at(4).integer == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every kind of lock, on a real server: first what must not happen.
+// What all kinds of lock have in common, on a real server. Over 300 lines: one table of kinds serves all cases.
 #include "lua/scripted_lock.h"
 #include "support/wait_until.h"
 
@@ -14,7 +14,7 @@ using namespace rlock::test;
 namespace {
 
 struct Kind {
-  const char* what;  // as the scripts call it
+  const char* what;  // its name in the scripts
   Mode mode;
 };
 
@@ -26,10 +26,10 @@ const std::vector<Kind> kinds{{"lock", Plain{}},
 
 std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
 
-// The exception of contract §2.4: the number of permits, and the expiries that belong to it.
+// The exception of contract §2.4: the number of permits, and their expiries.
 Words may_last(const Mode& mode) { return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{}; }
 
-// Different layouts of which each is held by one owner at a time, or by readers: one waits for the other.
+// Different layouts, each held by one owner at a time, or by readers: one waits for the other.
 bool waits_for(const Kind& asked, const Kind& held)
 {
   const auto is_exclusive = [](const Kind& kind) {
@@ -56,7 +56,8 @@ std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.
 
 }  // namespace
 
-TEST_CASE("kinds: none takes, renews, releases or breaks what another holds; the plain and the read-write lock wait")
+TEST_CASE(
+    "kinds: none takes, renews, releases or breaks what another holds, and the plain and the read-write lock wait")
 {
   for (const Kind& held : kinds) {
     for (const Kind& asked : kinds) {
@@ -92,7 +93,7 @@ TEST_CASE("kinds: none takes, renews, releases or breaks what another holds; the
   }
 }
 
-TEST_CASE("kinds: who waits for one is never handed another")
+TEST_CASE("kinds: a waiter for one kind is never handed another")
 {
   for (const Kind& first : kinds) {
     for (const Kind& second : kinds) {
@@ -102,7 +103,7 @@ TEST_CASE("kinds: who waits for one is never handed another")
       const std::string pair = shown(second) + " comes while one waits for " + shown(first);
       CAPTURE(pair);
       const ScriptedLock lock(first.mode);
-      const Ear waiter = alive(lock, "w");
+      const ChannelListener waiter = subscribe_as(lock, "w");
       const Mode all_of_it = std::holds_alternative<Permits>(first.mode)  ? Mode{Permits{1}}
                              : std::holds_alternative<Reader>(first.mode) ? Mode{Writer{}}
                                                                           : first.mode;
@@ -247,7 +248,7 @@ TEST_CASE("kinds: no key is without a ttl, whatever was done")
     lock.acquire("a"), check();
     lock.acquire("a", "inner"), check();
     lock.server.command({"DEL", "rlock:holder:{k}"});
-    lock.acquire("a"), check();  // a resend that changes nothing else
+    lock.acquire("a"), check();  // a resend, which changes nothing
     lock.renew("a"), check();
     lock.wait("b"), check();
     lock.ask("a"), check();
@@ -314,7 +315,7 @@ TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
       REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());
       const Reply answer = lock.acquire("a");
       const bool granted = !answer.is_error() && word(answer) == "granted";
-      if (granted) {  // not needed, then also not for letting go
+      if (granted) {  // a right that acquire does not need, release does not need either
         CHECK(word(lock.renew("a")) == "kept");
         CHECK(word(lock.release("a")) == "released");
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a lock's nested holds, on a real server, for every kind.
+// The nested holds of a lock, on a real server, for every kind.
 #include "lua/scripted_lock.h"
 #include "support/wait_until.h"
 
@@ -39,10 +39,10 @@ TEST_CASE("a nested hold: renewed while it is there, lost once it is released, w
       CHECK(word(lost) == "lost");
       CHECK(lost.elements.at(1).text == "released");
       CHECK(as_text(lock.server.command({"DUMP", "k"})) == before);
-      CHECK(as_int(lock.server.command({"LLEN", "rlock:events:{k}"})) == events);  // nobody has lost anything
+      CHECK(as_int(lock.server.command({"LLEN", "rlock:events:{k}"})) == events);  // no loss was logged
     }
     CHECK(word(lock.renew_hold("a", "inner")) == "kept");
-    CHECK(word(lock.renew("a")) == "kept");  // whichever it has
+    CHECK(word(lock.renew("a")) == "kept");  // any hold
     CHECK(word(lock.renew_hold("a", "never was")) == "lost");
     CHECK(word(lock.release("a", "inner")) == "released");
     CHECK(lock.renew_hold("a", "inner").elements.at(1).text == "none");
@@ -61,7 +61,7 @@ TEST_CASE("a nested hold: where the record was lost it is believed, also when ot
       CHECK(word(lock.renew_hold("a", hold)) == "kept");
     }
     CHECK(word(lock.acquire("a", "innermost")) == "granted");
-    lock.acquire("b");  // beside it, where the kind lets it in
+    lock.acquire("b");  // beside it, if the kind admits it
     for (const char* hold : {"a", "inner", "innermost"}) {
       CAPTURE(hold);
       CHECK(word(lock.renew_hold("a", hold)) == "kept");
@@ -69,7 +69,7 @@ TEST_CASE("a nested hold: where the record was lost it is believed, also when ot
   }
 }
 
-TEST_CASE("a nested hold: that the lock is to stay taken is kept for who goes last, and the longest counts")
+TEST_CASE("a nested hold: --min-hold is kept until the last release, and the longest counts")
 {
   for (const Mode& mode : modes) {
     CAPTURE(mode.index());
@@ -79,9 +79,10 @@ TEST_CASE("a nested hold: that the lock is to stay taken is kept for who goes la
       lock.acquire("a", hold, 1000);
     }
     CHECK(word(lock.release("a", "innermost", 20'000)) == "still_held");
-    CHECK(word(lock.release("a", "innermost", 30'000)) == "still_held");  // what is sent twice has been said
+    CHECK(word(lock.release("a", "innermost", 30'000)) == "still_held");  // a request that is sent twice
     CHECK(word(lock.release("a", "last", 5'000)) == "still_held");
-    CHECK(lock.inspect().elements.at(2).integer <= 1000);  // until then it is as long as those that are left want it
+    CHECK(lock.inspect().elements.at(2).integer <=
+          1000);  // until then it lasts as long as the remaining holds asked for
     CHECK(word(lock.release("a", "inner")) == "still_held");
     CHECK(word(lock.release("a", "a", 500)) == "released");
     CHECK(lock.inspect().elements.at(2).integer > 15'000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permits on the wire, byte for byte as Redisson's RPermitExpirableSemaphore, and beside it. What all kinds have in common
-// is in kinds_test.cpp, who comes in when in line_test.cpp.
+// Permits on the wire, byte for byte as Redisson's RPermitExpirableSemaphore, and beside it. What all kinds have in
+// common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
 #include "lua/scripted_lock.h"
 #include "support/foreign_kinds.h"
 #include "support/wait_until.h"
@@ -53,7 +53,7 @@ TEST_CASE("permits: on the wire")
   const std::int64_t score = std::stoll(as_text(lock.server.command({"ZSCORE", expiries, permit_bytes(hex(1))})));
   CHECK(score >= before + 30'000);
   CHECK(score <= server_ms(lock.server) + 30'000);
-  CHECK(lock.lasting() == Words{"k", expiries});  // as Redisson has them; nothing else of ours
+  CHECK(lock.lasting() == Words{"k", expiries});  // as in Redisson; no other key lasts
 
   CHECK(word(lock.release(uuid(1) + ":77")) == "released");
   CHECK(word(lock.release(uuid(2) + ":78")) == "released");
@@ -81,15 +81,15 @@ TEST_CASE("permits: never more than there are, and the refused one learns when t
 TEST_CASE("permits: what is said when one becomes free: how many there are")
 {
   const PermitsLock lock(2);
-  Ear ear(lock.server, channel);
+  ChannelListener listener(lock.server, channel);
   lock.acquire("a"), lock.acquire("b");
   lock.release("a"), lock.release("b");
-  CHECK(ear.heard() == Words{"1", "2"});
+  CHECK(listener.received() == Words{"1", "2"});
   lock.release("b");
-  CHECK(ear.heard() == Words{});
+  CHECK(listener.received() == Words{});
   lock.acquire("a");
   lock.take_away("a");
-  CHECK(ear.heard() == Words{"2"});
+  CHECK(listener.received() == Words{"2"});
 }
 
 TEST_CASE("permits: a killed holder's comes back when its lease is over, once")
@@ -107,7 +107,7 @@ TEST_CASE("permits: a killed holder's comes back when its lease is over, once")
   CHECK(lock.number() == "2");
 }
 
-TEST_CASE("permits: who disagrees on their number is told both, while one is held")
+TEST_CASE("permits: a request for another number is told both numbers while one is held")
 {
   const PermitsLock lock(2);
   lock.acquire("a");
@@ -128,7 +128,7 @@ TEST_CASE("permits: who disagrees on their number is told both, while one is hel
   CHECK(lock.number() == "0");
 }
 
-TEST_CASE("permits: their number may change when all who held one are dead")
+TEST_CASE("permits: their number may change when all holders are dead")
 {
   const PermitsLock lock(2);
   lock.acquire("a", "a", 40), lock.acquire("b", "b", 40);
@@ -137,7 +137,7 @@ TEST_CASE("permits: their number may change when all who held one are dead")
   CHECK(lock.members() == 1);
 }
 
-TEST_CASE("permits: a number that somebody counts with is no semaphore of ours")
+TEST_CASE("permits: a counter of another program is no semaphore")
 {
   const PermitsLock lock(5);
   lock.server.command({"SET", "k", "1234"});
@@ -154,7 +154,7 @@ TEST_CASE("permits: a number that somebody counts with is no semaphore of ours")
   }
 }
 
-TEST_CASE("permits: who deletes the number lets in no more than there are")
+TEST_CASE("permits: deleting the number admits no more holders than there are permits")
 {
   const PermitsLock lock(3);
   lock.acquire("a"), lock.acquire("b");
@@ -171,7 +171,7 @@ TEST_CASE("permits: who deletes the number lets in no more than there are")
   CHECK(lock.number() == "3");
 }
 
-TEST_CASE("permits: who deletes the expiries takes the permits away, and they can be had again")
+TEST_CASE("permits: deleting the expiries takes the permits away, and they can be acquired again")
 {
   const PermitsLock lock(2);
   lock.acquire("a"), lock.acquire("b");
@@ -220,7 +220,7 @@ TEST_CASE("permits: with three hundred holders each is still let go")
     REQUIRE(word(lock.acquire(uuid(i) + ":1")) == "granted");
   }
   CHECK(word(lock.acquire(uuid(300) + ":1")) == "busy");
-  for (int round = 0; round < 300; ++round) {  // each may clear away the records of the dead
+  for (int round = 0; round < 300; ++round) {  // each round may remove the records of the dead
     const std::string owner = uuid(round) + ":1";
     REQUIRE(word(lock.release(owner)) == "released");
     REQUIRE(word(lock.acquire(owner)) == "granted");
@@ -234,7 +234,7 @@ TEST_CASE("permits: with three hundred holders each is still let go")
 
 // Beside Redisson, facts/wire-formats.md §7.2.
 
-TEST_CASE("permits beside Redisson: we count each other's, and Java can release ours by its name")
+TEST_CASE("permits beside Redisson: both count each other's, and Java can release rlock's by its name")
 {
   const PermitsLock lock(2);
   const ForeignPermits java(lock.server);
@@ -250,7 +250,8 @@ TEST_CASE("permits beside Redisson: we count each other's, and Java can release 
   CHECK(lock.number() == "1");
 }
 
-TEST_CASE("permits beside Redisson: a foreign holder is shown by its permit, first to who must listen for it")
+TEST_CASE(
+    "permits beside Redisson: a foreign holder is shown by its permit, first to the waiter that must listen for it")
 {
   const PermitsLock lock(2);
   const ForeignPermits java(lock.server);
@@ -264,7 +265,7 @@ TEST_CASE("permits beside Redisson: a foreign holder is shown by its permit, fir
   CHECK(java.release(permit_bytes(hex(7))) == 0);
 }
 
-TEST_CASE("permits beside Redisson: one that never expires is held, and costs no look")
+TEST_CASE("permits beside Redisson: a permit without expiry is held, and costs no polling")
 {
   const PermitsLock lock(1);
   const ForeignPermits java(lock.server);
@@ -278,19 +279,19 @@ TEST_CASE("permits beside Redisson: one that never expires is held, and costs no
   CHECK(word(lock.acquire("a")) == "granted");
 }
 
-TEST_CASE("permits beside Redisson: its dead are ours to count as free, and ours its")
+TEST_CASE("permits beside Redisson: each counts the other's expired permits as free")
 {
   const PermitsLock lock(1);
   const ForeignPermits java(lock.server);
   java.set_permits(1);
   java.acquire(permit_bytes(hex(7)), 40);
   wait_until([&] { return word(lock.acquire("a", "a", 40)) == "granted"; }, "Java's lease is over");
-  wait_until([&] { return java.acquire(permit_bytes(hex(8)), 30'000) == "OK"; }, "our lease is over");
+  wait_until([&] { return java.acquire(permit_bytes(hex(8)), 30'000) == "OK"; }, "the lease is over");
   CHECK(lock.number() == "0");
   CHECK(lock.members() == 1);
 }
 
-TEST_CASE("permits beside Redisson: a number that it has set is not changed by who wants another")
+TEST_CASE("permits beside Redisson: a number that it has set is not changed by a request for another")
 {
   const PermitsLock lock(5);
   const ForeignPermits java(lock.server);
@@ -301,7 +302,7 @@ TEST_CASE("permits beside Redisson: a number that it has set is not changed by w
   CHECK(lock.number() == "9");
 }
 
-TEST_CASE("permits: a request to let go reaches the one that is meant, whoever else was asked since")
+TEST_CASE("permits: a request for release reaches the named owner, whatever was requested since")
 {
   const PermitsLock lock(2);
   lock.acquire("a"), lock.acquire("b");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every script of the plain lock, every row of its return table, on a real server: first what must not happen.
+// Every script of the plain lock, every row of its return table, on a real server: first the dangerous rows. Over 300
+// lines for that reason.
 #include "lua/scripted_lock.h"
 #include "lua/scripts.h"
 
@@ -22,7 +23,7 @@ constexpr const char* force = "rlock:force:{k}";
 
 }  // namespace
 
-TEST_CASE("plain_acquire: a lock of somebody else is not touched")
+TEST_CASE("plain_acquire: another owner's lock is not touched")
 {
   const Lock lock;
   REQUIRE(word(lock.acquire("a")) == "granted");
@@ -138,7 +139,7 @@ TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
   }
 }
 
-TEST_CASE("plain_renew: never somebody else's, never what is gone, never another kind")
+TEST_CASE("plain_renew: never another owner's lock, never a lock that is gone, never another kind")
 {
   const Lock lock;
   CHECK(word(lock.renew("a")) == "lost");
@@ -179,7 +180,7 @@ TEST_CASE("plain_renew and release work when memory is full")
   CHECK(word(lock.release("a")) == "released");
 }
 
-TEST_CASE("plain_release: not ours, gone, another kind: untouched")
+TEST_CASE("plain_release: another owner's lock, a lock that is gone, another kind: untouched")
 {
   const Lock lock;
   CHECK(word(lock.release("a")) == "lost");
@@ -286,7 +287,7 @@ TEST_CASE("plain_acquire again: only under an owner that holds the lock at this 
   CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
 
   lock.acquire("b", "b", 5000);
-  const Reply refused = again("a", "inner");  // somebody else's
+  const Reply refused = again("a", "inner");  // another owner's
   CHECK(word(refused) == "lost");
   CHECK(refused.elements.at(2).text == "b");
   CHECK(lock.count("a") == 0);

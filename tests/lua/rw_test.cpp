@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock, and beside it. What all kinds have in common
-// is in kinds_test.cpp, who comes in when in line_test.cpp.
+// The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock, and beside it. What all kinds have in
+// common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
 #include "lua/scripted_lock.h"
 #include "support/foreign_kinds.h"
 #include "support/wait_until.h"
@@ -124,41 +124,41 @@ TEST_CASE("rw: readers together, writers alone")
 TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 after a writer")
 {
   const ReadWriteLock lock;
-  Ear ear(lock.server, channel);
+  ChannelListener listener(lock.server, channel);
   lock.read("a"), lock.read("b");
   lock.end_read("a");
-  CHECK(ear.heard() == Words{});
+  CHECK(listener.received() == Words{});
   lock.end_read("b");
-  CHECK(ear.heard() == Words{"0"});
+  CHECK(listener.received() == Words{"0"});
   lock.end_read("b");
-  CHECK(ear.heard() == Words{});
+  CHECK(listener.received() == Words{});
   lock.write("w");
   lock.end_write("w");
-  CHECK(ear.heard() == Words{"1"});
+  CHECK(listener.received() == Words{"1"});
   lock.write("w");
   lock.eval_as(Writer{}, scripts_of(Writer{}).force, "w", {"eve", "take", "1000"});
-  CHECK(ear.heard() == Words{"1"});
+  CHECK(listener.received() == Words{"1"});
 }
 
-TEST_CASE("rw: who writes may read as well, and go on reading; then other readers may come")
+TEST_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
 {
   const ReadWriteLock lock;
-  Ear ear(lock.server, channel);
+  ChannelListener listener(lock.server, channel);
   lock.write("a", 20'000);
   CHECK(lock.nested(Reader{}, "a", "inner").elements.at(2).integer == 2);
   CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}, {"a", "1"}});
   CHECK(word(lock.read("b")) == "busy");
   CHECK(word(lock.end_write("a")) == "still_held");
-  CHECK(ear.heard() == Words{"1"});
+  CHECK(listener.received() == Words{"1"});
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
   CHECK(lock.pttl("k") > 0);
   CHECK(word(lock.read("b")) == "granted");
   CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
   CHECK(word(lock.end_read("b")) == "released");
-  CHECK(ear.heard() == Words{"0"});
+  CHECK(listener.received() == Words{"0"});
 }
 
-TEST_CASE("rw: who writes and leaves off reading loses nothing of its lease")
+TEST_CASE("rw: a writer that stops reading keeps its lease")
 {
   const ReadWriteLock lock;
   lock.write("a", 30'000);
@@ -182,7 +182,7 @@ TEST_CASE("rw: a read hold does not become a write hold")
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
 }
 
-TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than our own lease")
+TEST_CASE("rw: nested reads have a timeout each, in a row, that lasts no longer than the owner's lease")
 {
   const ReadWriteLock lock;
   lock.read("other", 300'000);
@@ -223,7 +223,7 @@ TEST_CASE("rw: a reader that comes back after its timeout counts as one hold, no
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
 }
 
-TEST_CASE("rw: who lost it to a writer is told to whom")
+TEST_CASE("rw: a lost lock names the writer that has it")
 {
   const ReadWriteLock lock;
   lock.write("a");
@@ -249,7 +249,7 @@ TEST_CASE("rw: a killed reader is forgotten as soon as the living have left, a k
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"b", "1"}});
 }
 
-TEST_CASE("rw: who leaves does not leave the others more time than they have")
+TEST_CASE("rw: a release does not extend the other holders' time")
 {
   const ReadWriteLock lock;
   lock.read("long", 300'000), lock.read("short", 5000);
@@ -287,7 +287,7 @@ TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
   lock.server.command(fields);
   lock.server.command(records);
   const std::string visitor = "visitor";
-  for (int i = 0; i < 5000; ++i) {  // one in 64 clears away
+  for (int i = 0; i < 5000; ++i) {  // one in 64 removes the dead
     REQUIRE(word(lock.read(visitor)) == "granted");
     REQUIRE(word(lock.end_read(visitor)) == "released");
     if (lock.hash("k").size() == 2 && lock.hash("rlock:holder:{k}").size() == 2) {
@@ -350,18 +350,18 @@ TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares wi
   const Reply refused = lock.read("a");
   CHECK(word(refused) == "busy");
   CHECK(refused.elements.at(2).text == "uuid:1");
-  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);  // it tells nothing about itself
+  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);  // it has no record
   CHECK(java.end_write() == 1);
   CHECK(word(lock.write("w")) == "granted");
   CHECK(java.read());
   CHECK(java.write());
 }
 
-TEST_CASE("rw beside Redisson: a reader that leaves does not wipe ours, nor ours it")
+TEST_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
-  Ear ear(lock.server, channel);
+  ChannelListener listener(lock.server, channel);
   lock.read("a", 20'000);
   java.read(30'000);
   CHECK(java.end_read() == 0);
@@ -373,12 +373,12 @@ TEST_CASE("rw beside Redisson: a reader that leaves does not wipe ours, nor ours
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
   CHECK(lock.pttl("k") <= 10'000);
   CHECK(lock.pttl("k") > 9000);
-  CHECK(ear.heard() == Words{});
+  CHECK(listener.received() == Words{});
   CHECK(java.end_read() == 1);
-  CHECK(ear.heard() == Words{"0"});
+  CHECK(listener.received() == Words{"0"});
 }
 
-TEST_CASE("rw beside Redisson: our nested reads survive its leaving")
+TEST_CASE("rw beside Redisson: nested reads of rlock survive its release")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
@@ -393,7 +393,7 @@ TEST_CASE("rw beside Redisson: our nested reads survive its leaving")
   CHECK(word(lock.end_read("a")) == "released");
 }
 
-TEST_CASE("rw beside Redisson: what its renewal shortens ours puts back")
+TEST_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
@@ -406,14 +406,14 @@ TEST_CASE("rw beside Redisson: what its renewal shortens ours puts back")
   CHECK(lock.pttl(timeout_of("a")) > 290'000);
 }
 
-TEST_CASE("rw beside Redisson: the field of one that is dead blocks nobody, whoever leaves last")
+TEST_CASE("rw beside Redisson: the field of a dead reader blocks no client, whichever client releases last")
 {
   for (const bool ours_is_last : {true, false}) {
     CAPTURE(ours_is_last);
     const ReadWriteLock lock;
     const ForeignReadWrite java(lock.server, "uuid:1");
     const ForeignReadWrite dead(lock.server, "uuid:2");
-    Ear ear(lock.server, channel);
+    ChannelListener listener(lock.server, channel);
     dead.read(), java.read(), lock.read("a"), lock.read("killed");
     lock.server.command({"DEL", timeout_of("uuid:2"), timeout_of("killed")});
     if (ours_is_last) {
@@ -424,12 +424,12 @@ TEST_CASE("rw beside Redisson: the field of one that is dead blocks nobody, whoe
       CHECK(java.end_read() == 1);
     }
     CHECK(lock.exists("k") == 0);
-    CHECK(ear.heard() == Words{"0"});
+    CHECK(listener.received() == Words{"0"});
     CHECK(word(lock.write("w")) == "granted");
   }
 }
 
-TEST_CASE("rw beside Redisson: its writer that goes on reading lets ours read, and no stray field blocks writers")
+TEST_CASE("rw beside Redisson: its writer that goes on reading admits rlock readers, and no stray field blocks writers")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
@@ -446,7 +446,7 @@ TEST_CASE("rw beside Redisson: its writer that goes on reading lets ours read, a
   CHECK(lock.exists("k") == 0);
 }
 
-TEST_CASE("rw beside Redisson: our writer that goes on reading leaves what its readers expect")
+TEST_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");

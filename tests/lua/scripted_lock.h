@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lock on a server of its own, asked through its scripts alone: `k`, unless another name is set.
+// One lock on a server, used through its scripts alone: `k`, unless another name is set.
 #pragma once
 
 #include "server/subscription.h"
@@ -38,16 +38,16 @@ class ScriptedLock {
     words.insert(words.end(), args.begin(), args.end());
     return server.command(words);
   }
-  Reply acquire_as(const Mode& mode, const std::string& owner, const std::string& manner = "try", int ttl = 30'000,
+  Reply acquire_as(const Mode& mode, const std::string& owner, const std::string& options = "try", int ttl = 30'000,
                    const std::string& ticket = "0") const
   {
     return eval_as(mode, scripts_of(mode).acquire, owner,
-                   {owner, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
+                   {owner, std::to_string(ttl), "host=h\npid=1", options, ticket, "0"});
   }
-  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000, const std::string& manner = "try",
+  Reply acquire(const std::string& owner, const std::string& hold, int ttl = 30'000, const std::string& options = "try",
                 const std::string& ticket = "0") const
   {
-    return eval(scripts_of(m_mode).acquire, owner, {hold, std::to_string(ttl), "host=h\npid=1", manner, ticket, "0"});
+    return eval(scripts_of(m_mode).acquire, owner, {hold, std::to_string(ttl), "host=h\npid=1", options, ticket, "0"});
   }
   Reply acquire(const std::string& owner) const { return acquire(owner, owner); }
   Reply renew(const std::string& owner, int ttl = 30'000) const
@@ -75,7 +75,7 @@ class ScriptedLock {
   }
   Reply ask(const std::string& owner) const { return force("ask", owner); }
   Reply take_away(const std::string& owner) const { return force("take", owner); }
-  // In line; whether a waiter lives is told by who listens on its channel (Ear).
+  // Joins the queue. The waiter counts as alive while its channel has a subscriber (ChannelListener).
   Reply wait(const std::string& owner, const std::string& ticket = "0") const
   {
     return acquire(owner, owner, 30'000, "wait", ticket);
@@ -90,7 +90,7 @@ class ScriptedLock {
     }
     return fields;
   }
-  // Every key that would stay for ever.
+  // All keys without a ttl.
   Words lasting() const
   {
     Words keys;
@@ -116,20 +116,20 @@ class ScriptedLock {
   Mode m_mode;
 };
 
-// Hears what is said on some channels.
-class Ear {
+// A subscriber to some channels.
+class ChannelListener {
  public:
-  Ear(const RedisServer& server, const Words& channels) : m_server(server), m_end(channels.front())
+  ChannelListener(const RedisServer& server, const Words& channels) : m_server(server), m_end(channels.front())
   {
     const std::vector<std::string_view> views(channels.begin(), channels.end());
     auto opened = Subscription::open(*parse_url(server.direct_url()), views, m_clock, soon());
     REQUIRE(opened);
     m_subscription.emplace(*std::move(opened));
   }
-  Ear(const RedisServer& server, const std::string& channel) : Ear(server, Words{channel}) {}
+  ChannelListener(const RedisServer& server, const std::string& channel) : ChannelListener(server, Words{channel}) {}
 
-  // Everything since the last time.
-  Words heard()
+  // All messages since the last call.
+  Words received()
   {
     m_server.command({"PUBLISH", m_end, "end of test"});
     Words words;
@@ -155,10 +155,10 @@ class Ear {
   std::optional<Subscription> m_subscription;
 };
 
-// A waiter that lives.
-inline Ear alive(const ScriptedLock& lock, const std::string& waiter)
+// Makes a waiter count as alive.
+inline ChannelListener subscribe_as(const ScriptedLock& lock, const std::string& waiter)
 {
-  return Ear(lock.server, "rlock:owner:{k}:" + waiter);
+  return ChannelListener(lock.server, "rlock:owner:{k}:" + waiter);
 }
 
 inline std::string word(const Reply& reply)

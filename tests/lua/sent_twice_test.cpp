@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{1}, StringLock{}};
 
-// Another owner holds it in a way that keeps waiters of this mode out.
+// Another owner holds the lock in a way that blocks waiters of this mode.
 struct HeldByAnother : ScriptedLock {
   explicit HeldByAnother(const Mode& mode) : ScriptedLock(mode)
   {
@@ -74,7 +74,7 @@ TEST_CASE("sent twice: a release that hands the lock over")
     CAPTURE(mode.index());
     const ScriptedLock lock(mode);
     lock.acquire_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "a");
-    const Ear waiter = alive(lock, "b");
+    const ChannelListener waiter = subscribe_as(lock, "b");
     CHECK(word(lock.wait("b")) == "busy");
     const Reply first = lock.release("a");
     CHECK(first.elements.at(1).integer == 1);
@@ -88,7 +88,7 @@ TEST_CASE("sent twice: leaving the queue")
   for (const Mode& mode : modes) {
     CAPTURE(mode.index());
     const HeldByAnother lock(mode);
-    const Ear last = alive(lock, "d");
+    const ChannelListener last = subscribe_as(lock, "d");
     for (const std::string waiter : {"b", "c", "d"}) {
       CHECK(word(lock.wait(waiter)) == "busy");
     }
@@ -118,7 +118,7 @@ TEST_CASE("sent twice: that it left the queue once does not hide that an owner l
   }
 }
 
-TEST_CASE("sent twice: an acquire that gets in line has the same ticket and place")
+TEST_CASE("sent twice: an acquire that joins the queue has the same ticket and place")
 {
   for (const Mode& mode : modes) {
     CAPTURE(mode.index());

@@ -61,7 +61,7 @@ TEST_CASE("string: a foreign holder is waited for, and never renewed, released o
   CHECK(word(lock.acquire("a")) == "granted");
 }
 
-TEST_CASE("string: one that never expires is held, be it a bare number")
+TEST_CASE("string: a value without a ttl is held, even a bare number")
 {
   for (const char* token : {"token", "1", "4711"}) {
     CAPTURE(token);
@@ -76,11 +76,11 @@ TEST_CASE("string: one that never expires is held, be it a bare number")
   }
 }
 
-TEST_CASE("string: taken by somebody else after it had expired, it is lost to whom")
+TEST_CASE("string: taken by another client after it had expired, the loss names that client")
 {
   const ScriptedStringLock lock;
   lock.acquire("a", "a", 40);
-  wait_until([&] { return take(lock.server, "token"); }, "our lease is over");
+  wait_until([&] { return take(lock.server, "token"); }, "the lease is over");
   const Reply lost = lock.renew("a");
   CHECK(word(lost) == "lost");
   CHECK(lost.elements.at(1).text == "held");
@@ -89,10 +89,10 @@ TEST_CASE("string: taken by somebody else after it had expired, it is lost to wh
   CHECK(as_text(lock.server.command({"GET", "k"})) == "token");
 }
 
-TEST_CASE("string: handed to who waits within one script, so that no client that polls comes between")
+TEST_CASE("string: handed to a waiter within one script, so that no polling client comes between")
 {
   const ScriptedStringLock lock;
-  const Ear waiter = alive(lock, "b");
+  const ChannelListener waiter = subscribe_as(lock, "b");
   lock.acquire("a");
   lock.wait("b");
   lock.release("a");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which grants are told to those that take themselves for holders.
+// Which grants are published to owners that still believe they hold the lock.
 #include "lua/scripted_lock.h"
 
 #include <doctest/doctest.h>
@@ -24,10 +24,10 @@ TEST_CASE("taken: a grant that finds no holder is told, whatever became of the o
       CAPTURE(mode.index());
       const ScriptedLock lock(mode);
       lock.acquire("a");
-      Ear holder(lock.server, channel);
+      ChannelListener holder(lock.server, channel);
       lock.server.command(gone);
       CHECK(word(lock.acquire("b")) == "granted");
-      CHECK(holder.heard() == Words{"taken"});
+      CHECK(holder.received() == Words{"taken"});
     }
   }
 }
@@ -38,9 +38,9 @@ TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are
     CAPTURE(mode.index());
     const ScriptedLock lock(mode);
     lock.acquire("a");
-    lock.acquire("b");  // beside it, where the kind lets it in
-    const Ear waiter = alive(lock, "w");
-    Ear holder(lock.server, channel);
+    lock.acquire("b");  // beside it, if the kind admits it
+    const ChannelListener waiter = subscribe_as(lock, "w");
+    ChannelListener holder(lock.server, channel);
     lock.acquire("a");
     lock.acquire("a", "inner");
     lock.renew("a");
@@ -49,7 +49,7 @@ TEST_CASE("taken: hand-overs, nested holds, renewals and those that share it are
     lock.release("a");
     lock.release("b");
     lock.wait("w");
-    CHECK(holder.heard() == Words{});
+    CHECK(holder.received() == Words{});
   }
 }
 
@@ -57,10 +57,10 @@ TEST_CASE("taken: a lock that had expired is told by the waiter that finds it")
 {
   const ScriptedLock lock;
   lock.acquire("a");
-  const Ear waiter = alive(lock, "w");
+  const ChannelListener waiter = subscribe_as(lock, "w");
   lock.wait("w");
-  Ear holder(lock.server, channel);
+  ChannelListener holder(lock.server, channel);
   lock.server.command({"DEL", "k"});
   CHECK(word(lock.wait("w")) == "granted");
-  CHECK(holder.heard() == Words{"taken"});
+  CHECK(holder.received() == Words{"taken"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded into a server with LD_PRELOAD: its wall clock is the machine's and what a file says, in nanoseconds. So a test
-// can step the clock of one server alone.
+// Loaded into a server with LD_PRELOAD: adds the nanoseconds in a file to its wall clock, so a test can step the clock
+// of one server alone.
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>

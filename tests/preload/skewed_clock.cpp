@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a server (LD_PRELOAD): a clock that is SKEW_MS ahead and goes SKEW_PERCENT faster than ours.
+// Loaded into a server with LD_PRELOAD: a clock that is SKEW_MS ahead and runs SKEW_PERCENT faster than this machine's.
 #include <cstdlib>
 
 #include <dlfcn.h>

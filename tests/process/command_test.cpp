@@ -74,12 +74,12 @@ TEST_CASE("command: an empty element of PATH is the current directory")
 {
   const auto dir = make_temp_dir("job");
   make_file(dir / "here", 0755);
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     std::filesystem::current_path(dir);
     return show(find_command("here", "/nonesuch:")) + " " + show(find_command("here", "")) + " " +
            show(find_command("here", "."));
   });
-  CHECK(story == "./here ./here ./here");
+  CHECK(result == "./here ./here ./here");
 }
 
 TEST_CASE("command: one clear line")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job is dead in time whatever becomes of the runner or the guardian.
+// The job is dead in time, whatever happens to the runner or the guardian.
 #include "support/job_runner.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two that listen to nothing: the main process in `main`, its child in `child`.
+// Two processes that ignore signals: the main process in `main`, its child in `child`.
 JobSpec stubborn(const std::filesystem::path& dir)
 {
   JobSpec spec = script(dir,
@@ -34,8 +34,8 @@ JobSpec stubborn(const std::filesystem::path& dir)
 RunnerProcess start(const JobSpec& spec, Millis lease)
 {
   return RunnerProcess([&spec, lease] {
-    Stage stage(lease);
-    Job job = stage.start(spec);
+    JobFixture fixture(lease);
+    Job job = fixture.start(spec);
     return follow(job);
   });
 }
@@ -66,7 +66,7 @@ TEST_CASE("death: with the runner that is killed")
   const Instant killed = BootClock().now();
   ::kill(runner.pid(), SIGKILL);
   CHECK(wait_until([&] { return family.is_dead(); }));
-  CHECK(BootClock().now() - killed < 1s);  // 50 ms are promised; a loaded machine is not a bug
+  CHECK(BootClock().now() - killed < 1s);  // 50 ms are promised; a loaded machine may take longer
 }
 
 TEST_CASE("death: before the lease ends, though the runner is stopped")
@@ -78,19 +78,19 @@ TEST_CASE("death: before the lease ends, though the runner is stopped")
   const Family family(dir);
   ::kill(runner.pid(), SIGSTOP);
   CHECK(wait_until([&] { return family.is_dead(); }));
-  CHECK(BootClock().now() < valid_until + 20ms);  // the test's own tries are 10 ms apart
+  CHECK(BootClock().now() < valid_until + 20ms);  // the test itself looks every 10 ms
 }
 
 TEST_CASE("death: of the guardian, and the runner takes over")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     const pid_t stranger = ::fork();
     if (stranger == 0) {
       ::pause();
     }
-    Stage stage(60s);
-    Job job = stage.start(stubborn(dir));
+    JobFixture fixture(60s);
+    Job job = fixture.start(stubborn(dir));
     const Family family(dir);
     ::kill(guardian_of(family), SIGKILL);
     std::string events = follow(job);
@@ -100,44 +100,44 @@ TEST_CASE("death: of the guardian, and the runner takes over")
     ::kill(stranger, SIGKILL);
     return events;
   });
-  CHECK(story == "guardian gone; dead; stranger spared");
+  CHECK(result == "guardian gone; dead; stranger spared");
 }
 
 TEST_CASE("death: of a guardian that hangs")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
-    Stage stage(60s);
-    Job job = stage.start(stubborn(dir));
+  const std::string result = in_runner([&] {
+    JobFixture fixture(60s);
+    Job job = fixture.start(stubborn(dir));
     const Family family(dir);
     ::kill(guardian_of(family), SIGSTOP);
     job.take_over();
     return std::string(family.is_dead() ? "dead" : "alive");
   });
-  CHECK(story == "dead");
+  CHECK(result == "dead");
 }
 
 TEST_CASE("death: a Job that goes out of scope takes its processes along")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
-    Stage stage(60s);
-    std::optional<Job> job = stage.start(stubborn(dir));
+  const std::string result = in_runner([&] {
+    JobFixture fixture(60s);
+    std::optional<Job> job = fixture.start(stubborn(dir));
     const Family family(dir);
     job.reset();
     return std::string(family.is_dead() ? "dead" : "alive");
   });
-  CHECK(story == "dead");
+  CHECK(result == "dead");
 }
 
 TEST_CASE("death: the guardian survives what service managers send to everybody")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
-    Stage stage(60s);
-    Job job = stage.start(script(dir,
-                                 "trap 'exit 7' TERM; echo $$ > $0/main; echo 1 > $0/child; "
-                                 "while :; do sleep 0.02; done"));
+  const std::string result = in_runner([&] {
+    JobFixture fixture(60s);
+    Job job = fixture.start(script(dir,
+                                   "trap 'exit 7' TERM; echo $$ > $0/main; echo 1 > $0/child; "
+                                   "while :; do sleep 0.02; done"));
     const Family family(dir);
     for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGALRM, SIGUSR1, SIGRTMIN}) {
       ::kill(guardian_of(family), signal);
@@ -145,31 +145,31 @@ TEST_CASE("death: the guardian survives what service managers send to everybody"
     ::kill(family.main, SIGTERM);
     return follow(job);
   });
-  CHECK(story == "exit 7");
+  CHECK(result == "exit 7");
 }
 
-// As in a chroot, or in a pid namespace that mounted no /proc of its own: only the group is known.
-TEST_CASE("death: without a /proc of ours what is left in the group is stopped all the same")
+// As in a chroot, or in a pid namespace without a /proc of its own: only the process group is known.
+TEST_CASE("death: without a matching /proc the rest of the process group is stopped all the same")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&]() -> std::string {
+  const std::string result = in_runner([&]() -> std::string {
     if (::unshare(CLONE_NEWPID) != 0) {
       return "refused";
     }
     return in_runner([&] {
-      Stage stage(60s);
+      JobFixture fixture(60s);
       JobSpec spec = script(dir,
                             "(trap '' TERM; echo ready > $0/ready; while :; do sleep 1; done) & "
                             "echo $! > $0/child; until [ -s $0/ready ]; do sleep 0.01; done");
       spec.kill_after = 50ms;
-      Job job = stage.start(spec);
+      Job job = fixture.start(spec);
       const std::string events = follow(job);
       const pid_t left = pid_from(dir / "child");
       return events + (::kill(left, 0) == 0 ? "; still there" : "; gone");
     });
   });
-  if (story == "refused") {
+  if (result == "refused") {
     skip("a pid namespace of one's own is not allowed");
   }
-  CHECK(story == "left 1; exit 0 killed; gone");
+  CHECK(result == "left 1; exit 0 killed; gone");
 }

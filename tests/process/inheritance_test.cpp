@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job gets what rlock got, and nothing of rlock's.
+// The job inherits what rlock inherited, and nothing that belongs to rlock.
 #include "support/job_runner.h"
 
 #include <doctest/doctest.h>
@@ -23,38 +23,38 @@ std::string line_with(const std::string& text, const std::string& word)
 TEST_CASE("inheritance: the user's descriptors, and no other")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     for (int fd = 3; fd < 100; ++fd) {
       const int flags = ::fcntl(fd, F_GETFD);
       if (flags >= 0) {
-        ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);  // whatever the test itself inherited
+        ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);  // whatever the test itself has inherited
       }
     }
     const Fd users(::open("/dev/null", O_RDONLY));
     ::dup2(users.get(), 9);
     ::fcntl(users.get(), F_SETFD, FD_CLOEXEC);
-    Stage stage(60s);
-    Job job = stage.start(script(dir,
-                                 "exec > $0/fds; for f in $(seq 0 99); do "
-                                 "[ -e /proc/$$/fd/$f ] && echo $f; done; :"));
+    JobFixture fixture(60s);
+    Job job = fixture.start(script(dir,
+                                   "exec > $0/fds; for f in $(seq 0 99); do "
+                                   "[ -e /proc/$$/fd/$f ] && echo $f; done; :"));
     return follow(job);
   });
-  CHECK(story == "exit 0");
+  CHECK(result == "exit 0");
   CHECK(contents(dir / "fds") == "0\n1\n2\n9\n");
 }
 
 TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     int ends[2];
     if (::pipe(ends) != 0) {
       return std::string("no pipe");
     }
-    Stage stage(60s);
-    Job job = stage.start(script(dir, "exec " + std::to_string(ends[1]) + ">&- " + std::to_string(ends[0]) +
-                                          "<&-; "
-                                          "echo 1 > $0/ready; sleep 60"));
+    JobFixture fixture(60s);
+    Job job = fixture.start(script(dir, "exec " + std::to_string(ends[1]) + ">&- " + std::to_string(ends[0]) +
+                                            "<&-; "
+                                            "echo 1 > $0/ready; sleep 60"));
     ::close(ends[1]);
     wait_until([&] { return !contents(dir / "ready").empty(); });
     char byte = 0;
@@ -63,35 +63,35 @@ TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
     follow(job);
     return std::string(eof ? "eof" : "more");
   });
-  CHECK(story == "eof");
+  CHECK(result == "eof");
 }
 
 TEST_CASE("inheritance: mask and dispositions")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     sigset_t odd;
     ::sigemptyset(&odd);
     ::sigaddset(&odd, SIGUSR2);
     ::pthread_sigmask(SIG_SETMASK, &odd, nullptr);
     ::signal(SIGHUP, SIG_IGN);
     ::signal(SIGCHLD, SIG_IGN);
-    Stage stage(60s);
+    JobFixture fixture(60s);
     JobSpec spec;
     spec.path = "/bin/cp";
     spec.argv = {"cp", "/proc/self/status", dir / "status"};
-    Job job = stage.start(spec);
+    Job job = fixture.start(spec);
     return follow(job);
   });
-  CHECK(story == "exit 0");
+  CHECK(result == "exit 0");
   const std::string status = contents(dir / "status");
   CHECK(line_with(status, "SigBlk") == "SigBlk:\t0000000000000800");  // USR2
   CHECK(line_with(status, "SigIgn") == "SigIgn:\t0000000000010001");  // CHLD and HUP
 }
 
-TEST_CASE("signals: what was ignored when we started is not taken")
+TEST_CASE("signals: a signal that was ignored at the start is not caught")
 {
-  const std::string story = in_runner([] {
+  const std::string result = in_runner([] {
     ::signal(SIGHUP, SIG_IGN);
     Signals signals;
     signals.block();
@@ -101,5 +101,5 @@ TEST_CASE("signals: what was ignored when we started is not taken")
     const auto second = signals.take();
     return signal_name(first ? first->number : 0) + (first->from_terminal ? " tty" : "") + (second ? " and more" : "");
   });
-  CHECK(story == "TERM");
+  CHECK(result == "TERM");
 }

@@ -70,27 +70,27 @@ TEST_CASE("job: the gate stays shut on a lease that is over")
 TEST_CASE("job: an ignored SIGCHLD loses no status")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     ::signal(SIGCHLD, SIG_IGN);
-    Stage stage(Millis{60000});
-    Job job = stage.start(script(dir, "exit 3"));
+    JobFixture fixture(Millis{60000});
+    Job job = fixture.start(script(dir, "exit 3"));
     return follow(job);
   });
-  CHECK(story == "exit 3");
+  CHECK(result == "exit 3");
 }
 
 TEST_CASE("job: nothing is left to be reaped")
 {
   const auto dir = make_temp_dir("job");
-  const std::string story = in_runner([&] {
-    Stage stage(Millis{60000});
+  const std::string result = in_runner([&] {
+    JobFixture fixture(Millis{60000});
     {
-      Job job = stage.start(script(dir, "sleep 0 & exit 3"));
+      Job job = fixture.start(script(dir, "sleep 0 & exit 3"));
       follow(job);
     }
     return std::string(::waitpid(-1, nullptr, WNOHANG) < 0 ? "childless" : "a zombie");
   });
-  CHECK(story == "childless");
+  CHECK(result == "childless");
 }
 
 TEST_CASE("die_of: the status is the signal's")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stopping a job that lives, and what the main process leaves.
+// Stopping a running job, and the processes that its main process leaves.
 #include "support/job_runner.h"
 
 #include "base/clock.h"
@@ -14,12 +14,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Starts the script, waits for its file `ready`, does `act`, and tells the rest.
-std::string story_of(const std::filesystem::path& dir, const JobSpec& spec, const std::function<void(Job&)>& act)
+// Starts the script, waits for its file `ready`, calls `act`, and describes the end.
+std::string result_of(const std::filesystem::path& dir, const JobSpec& spec, const std::function<void(Job&)>& act)
 {
   return in_runner([&] {
-    Stage stage(60s);
-    Job job = stage.start(spec);
+    JobFixture fixture(60s);
+    Job job = fixture.start(spec);
     wait_until([&] { return !contents(dir / "ready").empty(); });
     act(job);
     return follow(job);
@@ -32,20 +32,20 @@ TEST_CASE("stop: the signal is enough for most")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; exec sleep 60");
-  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of TERM by order");
+  CHECK(result_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of TERM by order");
   spec.stop_signal = SIGINT;
-  CHECK(story_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of INT by order");
+  CHECK(result_of(dir, spec, [](Job& job) { job.stop(5s); }) == "died of INT by order");
 }
 
 TEST_CASE("stop: a job that is stopped acts on it")
 {
   const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir, "echo $$ > $0/ready; exec sleep 60");
-  const std::string story = story_of(dir, spec, [&](Job& job) {
+  const std::string result = result_of(dir, spec, [&](Job& job) {
     ::kill(pid_from(dir / "ready"), SIGSTOP);
     job.stop(5s);
   });
-  CHECK(story == "died of TERM by order");
+  CHECK(result == "died of TERM by order");
 }
 
 TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has ended")
@@ -55,15 +55,15 @@ TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has e
                               "(trap '' TERM; sh -c 'echo $$ > $0/pid; exec sleep 60' $0) & "
                               "trap 'exit 4' TERM; "
                               "until [ -s $0/pid ]; do sleep 0.01; done; echo 1 > $0/ready; wait");
-  const std::string story = in_runner([&] {
-    Stage stage(60s);
-    Job job = stage.start(spec);
+  const std::string result = in_runner([&] {
+    JobFixture fixture(60s);
+    Job job = fixture.start(spec);
     wait_until([&] { return !contents(dir / "ready").empty(); });
     job.stop(100ms);
     const std::string events = follow(job);
     return events + (is_alive(pid_from(dir / "pid")) ? "; alive" : "");
   });
-  CHECK(story == "exit 4 by order killed");
+  CHECK(result == "exit 4 by order killed");
 }
 
 TEST_CASE("stop: a daemon is never touched")
@@ -73,9 +73,9 @@ TEST_CASE("stop: a daemon is never touched")
                               "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & "
                               "until [ -s $0/pid ]; do sleep 0.01; done; "
                               "echo 1 > $0/ready; sleep 60");
-  const std::string story = story_of(dir, spec, [](Job& job) { job.stop(5s); });
+  const std::string result = result_of(dir, spec, [](Job& job) { job.stop(5s); });
   const pid_t daemon = pid_from(dir / "pid");
-  CHECK(story == "died of TERM by order");
+  CHECK(result == "died of TERM by order");
   CHECK(is_alive(daemon));
   ::kill(daemon, SIGKILL);
 }
@@ -84,11 +84,11 @@ TEST_CASE("stop: a second order hastens")
 {
   const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir, "trap '' TERM; echo 1 > $0/ready; while :; do sleep 0.05; done");
-  const std::string story = story_of(dir, spec, [](Job& job) {
+  const std::string result = result_of(dir, spec, [](Job& job) {
     job.stop(60s);
     job.stop(50ms);
   });
-  CHECK(story == "died of KILL by order killed");
+  CHECK(result == "died of KILL by order killed");
 }
 
 TEST_CASE("forward: the job's own affair")
@@ -97,7 +97,7 @@ TEST_CASE("forward: the job's own affair")
   const JobSpec spec = script(dir,
                               "exec 2> /dev/null; trap 'exit 5' USR1; echo 1 > $0/ready; "
                               "while :; do sleep 0.02; done");
-  CHECK(story_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "exit 5");
+  CHECK(result_of(dir, spec, [](Job& job) { job.forward(SIGUSR1); }) == "exit 5");
 }
 
 TEST_CASE("leftovers")
@@ -132,8 +132,8 @@ TEST_CASE("leftovers")
       return command + "; " + end + (before && !job.pipe_is_held() ? "; and none" : "");
     };
     CHECK(in_runner([&] {
-            Stage stage(60s);
-            Job job = stage.start(spec);
+            JobFixture fixture(60s);
+            Job job = fixture.start(spec);
             return watched(job);
           }) == "lives on after " + std::to_string(6 << 8) + "; exit 6; and none");
   }
@@ -188,12 +188,12 @@ TEST_CASE("deadline: a job that is renewed lives on")
   JobSpec spec = script(dir, "echo 1 > $0/ready; sleep 0.5; exit 8");
   spec.signal_lead = 200ms;
   spec.kill_lead = 100ms;
-  const std::string story = in_runner([&] {
-    Stage stage(400ms);
-    Job job = stage.start(spec);
+  const std::string result = in_runner([&] {
+    JobFixture fixture(400ms);
+    Job job = fixture.start(spec);
     wait_until([&] { return !contents(dir / "ready").empty(); });
-    stage.shared_deadline.move_to(far_future);
+    fixture.shared_deadline.move_to(far_future);
     return follow(job);
   });
-  CHECK(story == "exit 8");
+  CHECK(result == "exit 8");
 }

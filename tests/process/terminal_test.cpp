@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runner in the foreground of a terminal: a pseudo-terminal whose keys the test presses.
+// A runner in the foreground of a pseudo-terminal whose keys the test presses.
 #include "support/job_runner.h"
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ class Keyboard {
     REQUIRE(::unlockpt(m_master.get()) == 0);
   }
 
-  // In a fresh process: a session of its own, as a login shell has it, and this its terminal.
+  // In a new process: starts a session with this terminal, as a login shell does.
   void sit_down() const
   {
     ::setsid();
@@ -47,39 +47,39 @@ constexpr char ctrl_z = 26;
 
 }  // namespace
 
-TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it without us")
+TEST_CASE("terminal: the job shares the foreground, Ctrl-C reaches it directly")
 {
   const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     keyboard.sit_down();
-    Stage stage(60s);
-    Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
+    JobFixture fixture(60s);
+    Job job = fixture.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
     const pid_t pid = pid_from(dir / "ready");
     std::string events = job.shares_group() ? "shared; " : "not shared; ";
     events += ::getpgid(pid) == ::getpgrp() ? "one group; " : "its own group; ";
     keyboard.press(ctrl_c);
     events += follow(job);
-    const auto taken = stage.signals.take();
+    const auto taken = fixture.signals.take();
     return events + (taken && taken->from_terminal ? "; so did we" : "");
   });
-  CHECK(story == "shared; one group; died of INT; so did we");
+  CHECK(result == "shared; one group; died of INT; so did we");
 }
 
-TEST_CASE("terminal: Ctrl-Z is told, and stops us only if we mirror it")
+TEST_CASE("terminal: Ctrl-Z is reported, and stops the runner only if it mirrors the stop")
 {
   const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     keyboard.sit_down();
-    // A session leader's group is orphaned, and TSTP stops nobody there: so one level further down.
+    // TSTP does not stop the orphaned process group of a session leader, so the runner is a child of the leader.
     return in_runner([&] {
       ::setpgid(0, 0);
       ::signal(SIGTTOU, SIG_IGN);
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
       ::signal(SIGTTOU, SIG_DFL);
-      Stage stage(60s);
-      Job job = stage.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
+      JobFixture fixture(60s);
+      Job job = fixture.start(script(dir, "echo $$ > $0/ready; exec sleep 60"));
       const pid_t pid = pid_from(dir / "ready");
       keyboard.press(ctrl_z);
       const std::string events = await(job) + "; ";
@@ -88,24 +88,24 @@ TEST_CASE("terminal: Ctrl-Z is told, and stops us only if we mirror it")
       return events + follow(job);
     });
   });
-  CHECK(story == "paused by TSTP; died of TERM");
+  CHECK(result == "paused by TSTP; died of TERM");
 }
 
 TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
 {
   const auto dir = make_temp_dir("job");
   const Keyboard keyboard;
-  const std::string story = in_runner([&] {
+  const std::string result = in_runner([&] {
     keyboard.sit_down();
     return in_runner([&] {
       ::setpgid(0, 0);
       ::signal(SIGTTOU, SIG_IGN);
       ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-      Stage stage(60s);
+      JobFixture fixture(60s);
       // With set -m the command has a group of its own; the terminal is given to it here.
-      Job job = stage.start(script(dir,
-                                   "stty -echo; set -m; "
-                                   "sh -c 'trap \"\" TERM; echo $$ > $0/ready; sleep 60' $0"));
+      Job job = fixture.start(script(dir,
+                                     "stty -echo; set -m; "
+                                     "sh -c 'trap \"\" TERM; echo $$ > $0/ready; sleep 60' $0"));
       const pid_t pid = pid_from(dir / "ready");
       ::tcsetpgrp(STDIN_FILENO, ::getpgid(pid));
       const bool lent = ::tcgetpgrp(STDIN_FILENO) != ::getpgrp();
@@ -117,10 +117,10 @@ TEST_CASE("terminal: taken back from a shell that was killed, with its modes")
              ((modes.c_lflag & ECHO) != 0 ? "; echo" : "; no echo");
     });
   });
-  CHECK(story == "died of TERM by order killed; lent; ours; echo");
+  CHECK(result == "died of TERM by order killed; lent; ours; echo");
 }
 
-// In a group that it does not lead setsid(1) need not fork: the job itself is in another session.
+// In a group that it does not lead setsid(1) need not fork: the job itself starts another session.
 TEST_CASE("terminal: a job that makes a session of its own is stopped all the same")
 {
   struct Row {
@@ -137,17 +137,17 @@ TEST_CASE("terminal: a job that makes a session of its own is stopped all the sa
   for (const Row& row : rows) {
     const auto dir = make_temp_dir("job");
     const Keyboard keyboard;
-    const std::string story = in_runner([&] {
+    const std::string result = in_runner([&] {
       keyboard.sit_down();
-      Stage stage(60s);
+      JobFixture fixture(60s);
       const std::string text = std::string("echo $$ > $0/ready; ") + row.text;
-      Job job = stage.start(script(dir, "exec setsid sh -c '" + text + "' $0"));
+      Job job = fixture.start(script(dir, "exec setsid sh -c '" + text + "' $0"));
       const pid_t pid = pid_from(dir / "ready");
       const bool moved = ::getsid(pid) == pid;
       row.end(job);
       return (moved ? "" : "our session; ") + follow(job);
     });
-    CHECK(story == row.expect);
+    CHECK(result == row.expect);
     CHECK_FALSE(is_alive(std::atoi(contents(dir / "child").c_str())));
   }
 }

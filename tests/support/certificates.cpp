@@ -33,7 +33,7 @@ Authority::Authority() : m_own(files_in(make_temp_dir("ca")))
 Certificate Authority::sign(const std::string& names, int days) const
 {
   const std::string dir = make_temp_dir("cert");
-  // Of days that are over new versions want the dates, and old ones know nothing of these.
+  // For days in the past new versions of openssl need the dates, and old versions do not know that option.
   make(
       "cd \"$1\"; openssl req -new $new -subj /CN=test -keyout key -out csr; echo subjectAltName=$4 > ext; "
       "sign() { openssl x509 -req -in csr -CA \"$ca\" -CAkey \"$ca_key\" -set_serial $$ \"$@\" -extfile ext -out crt; "

@@ -35,7 +35,6 @@ Diagnosis examined(const std::string& url, Words options)
   return diagnosis(run_rlock(words));
 }
 
-// What the doctor says beside "ok", as "check=status" words.
 std::string complaints(const Diagnosis& told)
 {
   std::string all;

@@ -2,8 +2,8 @@
 // What `rlock doctor --json` says, by check.
 #pragma once
 
+#include "support/acl_fixture.h"
 #include "support/redis_fixture.h"
-#include "support/shop.h"
 
 #include <map>
 #include <string>
@@ -15,20 +15,20 @@ namespace rlock::test {
 struct Diagnosis {
   int code;
   std::string out;
-  std::map<std::string, nlohmann::json> findings;  // of several servers the last one's
+  std::map<std::string, nlohmann::json> findings;  // with several servers: those of the last one
 
-  [[nodiscard]] std::string status(const std::string& check) const;  // "missing" where nothing is said of it
+  [[nodiscard]] std::string status(const std::string& check) const;  // "missing" when there is no such finding
   [[nodiscard]] std::string found(const std::string& check) const { return findings.at(check).at("found"); }
 };
 
-// Checks that each finding has what it has to have.
+// Also checks that each finding is complete.
 Diagnosis diagnosis(const Finished& ended);
 Diagnosis examined(const std::string& url, Words options = {});
 
-// What the doctor says beside "ok", as "check=status" words.
+// All findings but "ok", as "check=status" words.
 std::string complaints(const Diagnosis& told);
 
-// Options of a server of which the doctor has nothing to say.
+// Options of a server for which the doctor has no complaint.
 RedisOptions fit(Words more = {});
 
 }  // namespace rlock::test

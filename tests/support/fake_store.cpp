@@ -6,7 +6,7 @@
 
 namespace rlock::test {
 
-void FakeServer::be(Mood mood)
+void FakeServer::be(Behavior mood)
 {
   const std::lock_guard guard(m_mutex);
   m_mood = mood;
@@ -53,11 +53,11 @@ std::vector<std::string> FakeServer::asked() const
 void FakeServer::fail_after(const FakeServer& other)
 {
   const std::lock_guard guard(m_mutex);
-  m_mood = Mood::down;
+  m_mood = Behavior::down;
   m_after = &other;
 }
 
-// Nobody listens, nothing expires.
+// Without subscribers, and nothing expires.
 class FakeStore final : public LockStore, public FenceRaising, public ForceUnlock {
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
@@ -172,13 +172,13 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
     std::unique_lock lock(m_server->m_mutex);
     m_server->m_asked.push_back(what + " " + owner.text());
     const auto mood = m_server->m_mood;
-    if (mood == FakeServer::Mood::down) {
+    if (mood == FakeServer::Behavior::down) {
       return Error{ErrorCode::unreachable, "connection refused"};
     }
-    if (mood == FakeServer::Mood::fine) {
+    if (mood == FakeServer::Behavior::fine) {
       return act();
     }
-    if (mood == FakeServer::Mood::late) {
+    if (mood == FakeServer::Behavior::late) {
       [[maybe_unused]] const auto unheard = act();
     }
     lock.unlock();

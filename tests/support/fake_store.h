@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of a quorum that does what a test has it do, and keeps a record of what it was asked.
+// One server of a quorum, controlled by the test. It records all requests.
 #pragma once
 
 #include "lock/abilities.h"
@@ -14,16 +14,17 @@
 
 namespace rlock::test {
 
-// What is shared between the test and the store, which belongs to a thread of its own.
+// The state that the test shares with the store, which runs on a thread of its own.
 class FakeServer {
  public:
-  enum class Mood { fine, down, hung, late };  // hung: silent to the limit. late: granted, and then silent
+  enum class Behavior { fine, down, hung, late };  // hung: silent to the limit. late: granted, and then silent
 
-  void be(Mood mood);
-  void fail_after(const FakeServer& other);  // down, but it says so only when the other was asked; before any request
-  void forget_all();                         // restarted, and it has lost its data
+  void be(Behavior mood);
+  void fail_after(
+      const FakeServer& other);  // down, but it fails only after the other was asked; call it before any request
+  void forget_all();             // as after a restart that lost all data
   void set_fence(std::uint64_t fence);
-  void have_a_clock(double pace);  // and tell its time with each renewal; 1: as ours
+  void have_a_clock(double pace);  // tells its time with each renewal; pace 1: as this machine's clock
   [[nodiscard]] std::optional<std::string> holder() const;
   [[nodiscard]] std::uint64_t fence() const;
   [[nodiscard]] std::vector<std::string> asked() const;  // "acquire o1", …
@@ -31,7 +32,7 @@ class FakeServer {
  private:
   friend class FakeStore;
   mutable std::mutex m_mutex;
-  Mood m_mood = Mood::fine;
+  Behavior m_mood = Behavior::fine;
   std::optional<std::string> m_holder;
   std::uint64_t m_fence = 0;
   std::optional<std::uint64_t> m_agreed;

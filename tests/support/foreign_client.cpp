@@ -81,7 +81,7 @@ bool ForeignClient::lock(Instant until, Millis reaction)
     const Instant rest = ttl->count() < 0 ? until : std::min(until, m_clock.now() + *ttl);
     const auto message = ear->next({.deadline = rest, .stop = StopToken::never()});
     REQUIRE(message);
-    std::this_thread::sleep_for(reaction);  // what a JVM needs from message to script
+    std::this_thread::sleep_for(reaction);  // as long as a JVM takes from message to script
   }
   return false;
 }

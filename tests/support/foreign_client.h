@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that waits for the lock as a Redisson JVM does: try, subscribe to the lock's channel, on "0" try after a few
-// milliseconds, sleep no longer than the ttl.
+// A client that waits for the lock as a Redisson JVM does: try, subscribe to the lock's channel, try again a few
+// milliseconds after "0", sleep no longer than the ttl.
 #pragma once
 
 #include "net/connection.h"
@@ -19,7 +19,7 @@ class ForeignClient {
 
   // nullopt: taken; else the lock's ttl.
   std::optional<Millis> try_lock();
-  // Waits as described until it is taken; false when time is over first.
+  // Waits until the lock is taken; false when the time is over first.
   bool lock(Instant until, Millis reaction = Millis{2});
   void unlock();
   void force_unlock();

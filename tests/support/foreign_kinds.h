@@ -22,7 +22,7 @@ class ForeignReadWrite {
   // 1: the lock is gone; 0: others are left; nullopt: not held.
   std::optional<std::int64_t> end_read() const;
   std::optional<std::int64_t> end_write(int lease = 30'000) const;
-  // As clients do since 4.4: their own timeouts, and the ttl of the whole, which this may shorten.
+  // As clients do since 4.4: extends their own timeouts, and sets the ttl of the whole lock, which may shorten it.
   bool renew_read(int lease = 30'000) const;
 
  private:

@@ -43,7 +43,7 @@ bool readable(int fd)
 
 std::string contents(const std::filesystem::path& file)
 {
-  std::ostringstream text;  // not by iterators: they throw when it is in /proc and its process ends
+  std::ostringstream text;  // iterators would throw for a file in /proc whose process ends
   text << std::ifstream(file).rdbuf();
   return text.str();
 }
@@ -111,19 +111,19 @@ std::string await(Job& job)
 
 std::string follow(Job& job)
 {
-  std::string story;
+  std::string result;
   for (std::string event = await(job); !event.empty(); event = await(job)) {
-    story += (story.empty() ? "" : "; ") + event;
+    result += (result.empty() ? "" : "; ") + event;
     if (event == "silence") {
       break;
     }
   }
-  return story;
+  return result;
 }
 
-Stage::Stage(Millis lease) : shared_deadline(BootClock().now() + lease) { signals.block(); }
+JobFixture::JobFixture(Millis lease) : shared_deadline(BootClock().now() + lease) { signals.block(); }
 
-Job Stage::start(const JobSpec& spec)
+Job JobFixture::start(const JobSpec& spec)
 {
   Job job = *Job::prepare(spec, signals, shared_deadline);
   job.go();
@@ -134,15 +134,15 @@ RunnerProcess::RunnerProcess(const std::function<std::string()>& body)
 {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-  m_story = Fd(ends[0]);
-  Fd ours(ends[1]);
+  m_result = Fd(ends[0]);
+  Fd writing_end(ends[1]);
   m_pid = ::fork();
   if (m_pid == 0) {
     for (int signal = 1; signal < 32; ++signal) {
-      ::signal(signal, SIG_DFL);  // doctest's handlers are not for the job, nor SIGPIPE ignored
+      ::signal(signal, SIG_DFL);  // the job must have neither doctest's handlers nor the ignored SIGPIPE
     }
-    const std::string story = body();
-    const auto written = ::write(ours.get(), story.data(), story.size());
+    const std::string result = body();
+    const auto written = ::write(writing_end.get(), result.data(), result.size());
     ::_exit(written < 0 ? 1 : 0);
   }
 }
@@ -154,23 +154,23 @@ RunnerProcess::~RunnerProcess()
   ::waitpid(m_pid, nullptr, 0);
 }
 
-std::string RunnerProcess::story()
+std::string RunnerProcess::result()
 {
-  if (!readable(m_story.get())) {
+  if (!readable(m_result.get())) {
     return "hung";
   }
   char text[4096];
-  const ssize_t got = ::read(m_story.get(), text, sizeof text);
+  const ssize_t got = ::read(m_result.get(), text, sizeof text);
   return got <= 0 ? "died" : std::string(text, static_cast<std::size_t>(got));
 }
 
-std::string in_runner(const std::function<std::string()>& body) { return RunnerProcess(body).story(); }
+std::string in_runner(const std::function<std::string()>& body) { return RunnerProcess(body).result(); }
 
 std::string run(const JobSpec& spec, Millis lease)
 {
   return in_runner([&] {
-    Stage stage(lease);
-    Job job = stage.start(spec);
+    JobFixture fixture(lease);
+    Job job = fixture.start(spec);
     return follow(job);
   });
 }

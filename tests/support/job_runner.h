@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of core/job: a runner in a process of its own, whose story comes back as text.
+// For the tests of core/process: a runner in a process of its own, which reports a result as text.
 #pragma once
 
 #include "base/fd.h"
@@ -20,19 +20,19 @@ bool is_alive(pid_t pid);                                 // a zombie is not
 // `sh -c text dir`, so that the script finds the test's directory in $0.
 JobSpec script(const std::filesystem::path& dir, const std::string& text);
 
-// In the runner: what there is to know of a Job.
+// In the runner: all facts about a Job.
 std::string show(const JobEvent& event);
 std::string await(Job& job);   // the next event
 std::string follow(Job& job);  // all of them to the last, joined by "; "
 
-struct Stage {
+struct JobFixture {
   Signals signals;
   SharedDeadline shared_deadline;
-  explicit Stage(Millis lease);
+  explicit JobFixture(Millis lease);
   Job start(const JobSpec& spec);
 };
 
-// Runs in a child and hands back what it returned; "died" or "hung" when it did not.
+// Runs in a child process and returns the text that it returned; "died" or "hung" when there is none.
 class RunnerProcess {
  public:
   explicit RunnerProcess(const std::function<std::string()>& body);
@@ -40,11 +40,11 @@ class RunnerProcess {
   RunnerProcess(const RunnerProcess&) = delete;
   RunnerProcess& operator=(const RunnerProcess&) = delete;
   [[nodiscard]] pid_t pid() const { return m_pid; }
-  std::string story();
+  std::string result();
 
  private:
   pid_t m_pid;
-  Fd m_story;
+  Fd m_result;
 };
 
 std::string in_runner(const std::function<std::string()>& body);

@@ -3,8 +3,8 @@
 
 #include "base/fd.h"
 #include "support/paths.h"
-#include "support/place.h"
 #include "support/temp_dir.h"
+#include "support/topology.h"
 
 #include <doctest/doctest.h>
 
@@ -274,7 +274,7 @@ std::map<std::string, std::string> clean_environment()
   variables["XDG_RUNTIME_DIR"] = home_dir();
   variables["RLOCK_LOCAL_NAME"] = home_dir().parent_path().filename();
   variables["XDG_CONFIG_HOME"] = home_dir();
-  variables.merge(environment_of_place());
+  variables.merge(topology_environment());
   return variables;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process with its streams in files, and rlock as one.
+// A child process with its streams in files; and rlock as a child process.
 #pragma once
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ namespace rlock::test {
 struct ProcessOptions {
   // On top of clean_environment; nullopt: unset.
   std::map<std::string, std::optional<std::string>> env;
-  std::filesystem::path cwd;         // empty: ours
+  std::filesystem::path cwd;         // empty: that of the test
   std::optional<std::string> input;  // nullopt: /dev/null
   int terminal = -1;                 // a pty's slave: the streams and the controlling terminal of a new session
   bool new_session = false;
@@ -29,7 +29,7 @@ struct ProcessOptions {
   int death_signal = 0;  // what it gets when the thread that started it ends (prctl(2)); 0: nothing
 };
 
-// The password of all tests. What rlock prints never has it in it: the end of each Process looks.
+// The password of all tests. The end of each Process checks that rlock never prints it.
 inline constexpr const char* test_password = "hunter2";
 
 struct Exit {
@@ -78,10 +78,10 @@ struct Finished {
 
 // The built rlock, to its end.
 Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options = {});
-std::vector<std::string> rlock_argv(std::vector<std::string> args);  // for a Process of one's own
+std::vector<std::string> rlock_argv(std::vector<std::string> args);  // for a Process
 
-// Ours without all that steers rlock: no RLOCK_*, REDIS_URL, REDISCLI_AUTH; XDG_RUNTIME_DIR,
-// XDG_CONFIG_HOME and RLOCK_LOCAL_NAME are private, the same for all of one test case.
+// The environment of this process without the variables that rlock reads: no RLOCK_*, REDIS_URL, REDISCLI_AUTH;
+// XDG_RUNTIME_DIR, XDG_CONFIG_HOME and RLOCK_LOCAL_NAME are private, the same throughout one test case.
 std::map<std::string, std::string> clean_environment();
 
 }  // namespace rlock::test

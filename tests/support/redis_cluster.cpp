@@ -202,7 +202,7 @@ std::vector<RedisServer*> RedisCluster::living() const
   return alive;
 }
 
-// By TLS where they speak it, for nobody else is told the ports of TLS.
+// By TLS if the nodes have it: only a TLS client is told the TLS ports.
 SlotMap RedisCluster::seen_by(const RedisServer& node) const
 {
   const HostPort at{"127.0.0.1", node.port()};
@@ -218,7 +218,7 @@ SlotMap RedisCluster::seen_by(const RedisServer& node) const
   return {*slots, at};
 }
 
-// Of the node that has heard of the latest change.
+// The map of the node that knows the latest change.
 SlotMap RedisCluster::map() const
 {
   const RedisServer* wisest = nullptr;

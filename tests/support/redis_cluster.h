@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real cluster of the test's own: masters on free ports, each with a third or so of the slots, and replicas.
+// A real cluster: masters on free ports, each with a share of the slots, and replicas.
 #pragma once
 
 #include "base/clock.h"
@@ -17,12 +17,12 @@ namespace rlock::test {
 
 struct ClusterOptions {
   std::size_t masters = 3;
-  bool replicas = false;          // one for each master
-  Millis node_timeout{15'000};    // after which a silent node counts as gone; short ones make busy machines lose some
+  bool replicas = false;        // one for each master
+  Millis node_timeout{15'000};  // after which a silent node counts as gone; if it is short, a busy machine loses nodes
   std::vector<std::string> args;  // of every node
   std::string password;
   const Authority* tls =
-      nullptr;  // signs for all nodes, which then speak TLS alone, with each other as well; outlives them
+      nullptr;  // signs for all nodes, which then speak only TLS, also with each other; outlives them
 };
 
 // Serves all slots when the constructor is done, and each replica has what its master has.
@@ -32,21 +32,21 @@ class RedisCluster {
   explicit RedisCluster(ClusterOptions options = {});
 
   [[nodiscard]] std::string url() const;  // redis+cluster://127.0.0.1:P,…, or rediss+cluster://: the masters at first
-  [[nodiscard]] RedisServer& owner(const std::string& key) const;  // who has its slot, as far as a living node knows
+  [[nodiscard]] RedisServer& owner(const std::string& key) const;        // of the slot, as far as a living node knows
   [[nodiscard]] RedisServer& other_than(const RedisServer& node) const;  // a living master
   [[nodiscard]] std::string key_at(const RedisServer& node,
-                                   const std::string& start) const;         // a name of which it has the slot
+                                   const std::string& start) const;         // a name in one of its slots
   [[nodiscard]] std::deque<RedisServer>& nodes() const { return m_nodes; }  // masters first
 
-  // To the owner of the second word, or to somebody where that is no key.
+  // Sent to the owner of the second word, or to any node where that is no key.
   [[nodiscard]] Reply command(const std::vector<std::string>& words) const;
 
   // Moves the slot of this key to another master as an operator would, keys and all.
   void move_slot(const std::string& key, RedisServer& to) const;
-  // Half of that: the slot is being moved, none of its keys has been yet.
+  // The first half of that: the slot is being moved, but none of its keys has moved.
   void begin_to_move_slot(const std::string& key, RedisServer& to) const;
 
-  void wait_until_served() const;  // by those who live
+  void wait_until_served() const;  // by the living nodes
 
  private:
   void join() const;

@@ -86,23 +86,23 @@ Endpoint endpoint_of(const std::filesystem::path& socket, const std::string& pas
 
 RedisServer::RedisServer(RedisOptions options) : m_options(std::move(options)), m_dir(make_temp_dir("redis"))
 {
-  const bool there = is_for_the_place(m_options);
+  const bool there = uses_topology(m_options);
   const RedisOptions plain = m_options;
   if (there) {
-    m_options = as_the_place_needs(std::move(m_options));
+    m_options = topology_options(std::move(m_options));
   }
   start();
-  m_way = there ? way_to(*this, plain) : nullptr;
+  m_topology = there ? make_topology(*this, plain) : nullptr;
 }
 
 void RedisServer::also(const std::function<void(RedisServer&)>& act) const
 {
-  if (m_way) {
-    m_way->each_other(act);
+  if (m_topology) {
+    m_topology->for_other_servers(act);
   }
 }
 
-// A server whose port was taken between free_port and now leaves at once: then the next is tried.
+// If another process took the port after free_port, the server ends at once, and the next port is tried.
 void RedisServer::start()
 {
   for (int tries = 0; tries < 5; ++tries) {
@@ -141,7 +141,7 @@ void RedisServer::start()
   FAIL("the server does not start; its log: " << log_path().string());
 }
 
-std::string RedisServer::url() const { return m_way ? m_way->url() : "unix://" + socket_path().string(); }
+std::string RedisServer::url() const { return m_topology ? m_topology->url() : "unix://" + socket_path().string(); }
 
 std::string RedisServer::direct_url() const
 {
@@ -210,13 +210,13 @@ void RedisServer::restart()
   m_process->signal(SIGTERM);
   m_process->wait();
   start();
-  if (m_way) {
-    m_way->started(*this);
+  if (m_topology) {
+    m_topology->started(*this);
   }
   also([](RedisServer& other) { other.restart(); });
 }
 
-// Who listens is heard of wherever he listens: of a quorum that is most of the servers, and not always the first.
+// Subscribers are counted on all servers: a quorum client subscribes to most of them, and not always to the first.
 Reply RedisServer::command(const std::vector<std::string>& words) const
 {
   const bool unites = words.size() > 1 && words[0] == "PUBSUB" && words[1] == "CHANNELS";
@@ -237,7 +237,7 @@ Reply RedisServer::command(const std::vector<std::string>& words) const
 
 Result<Reply> RedisServer::try_command(const std::vector<std::string>& words) const
 {
-  return ask(endpoint_of(socket_path(), m_options.password), m_way ? m_way->as_said_there(words) : words,
+  return ask(endpoint_of(socket_path(), m_options.password), m_topology ? m_topology->translated(words) : words,
              std::chrono::seconds(10));
 }
 

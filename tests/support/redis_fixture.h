@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real redis-server (or valkey-server; RLOCK_TEST_SERVER names another) of the test's own.
+// A real redis-server, or valkey-server; RLOCK_TEST_SERVER names another program.
 #pragma once
 
 #include "base/clock.h"
 #include "net/reply.h"
 #include "server/url.h"
 #include "support/certificates.h"
-#include "support/place.h"
 #include "support/process.h"
+#include "support/topology.h"
 
 #include <csignal>
 #include <cstdint>
@@ -26,10 +26,10 @@ struct RedisOptions {
   bool tcp = false;                               // listens on a free port of 127.0.0.1 besides its socket
   std::string password;                           // of the default user; command() gives it
   std::optional<Certificate> tls = std::nullopt;  // of the server: with `tcp`, that port speaks TLS
-  bool alone = false;                             // wherever the stories happen (place.h)
+  bool alone = false;                             // a plain server on every topology (topology.h)
   bool own_clock = false;                         // step_clock works
-  std::string client_ca = {};                     // who has to have signed a client's certificate; empty: it needs none
-  bool cluster = false;                           // a node of one, with a port of its own for the others
+  std::string client_ca = {};  // the authority that must have signed a client's certificate; empty: clients need none
+  bool cluster = false;        // a cluster of one node, with a bus port
 };
 
 // Answers PING when the constructor is done. Nothing is persisted unless args say so; its files and
@@ -39,7 +39,8 @@ class RedisServer {
   using Options = RedisOptions;
   explicit RedisServer(RedisOptions options = {});
 
-  // What rlock is given: unix:///tmp/…/redis.sock, or what leads to it at another place; of a quorum several, with blanks between.
+  // The URL for rlock: unix:///tmp/…/redis.sock, or what the topology makes of it; several, separated by blanks, for a
+  // quorum.
   [[nodiscard]] std::string url() const;
   [[nodiscard]] std::string direct_url() const;  // the socket, for clients in the test's own process
   [[nodiscard]] std::string tcp_url() const;     // redis://127.0.0.1:PORT, or rediss://
@@ -58,7 +59,8 @@ class RedisServer {
   // On a connection of its own. A server that does not answer fails the test case; error replies
   // come back.
   Reply command(const std::vector<std::string>& words) const;
-  [[nodiscard]] Result<Reply> try_command(const std::vector<std::string>& words) const;  // an error when nobody answers
+  [[nodiscard]] Result<Reply> try_command(
+      const std::vector<std::string>& words) const;  // an error when the server does not answer
 
  private:
   void start();
@@ -72,11 +74,11 @@ class RedisServer {
   std::uint16_t m_port = 0;
   std::uint16_t m_bus_port = 0;
   std::optional<Process> m_process;
-  std::shared_ptr<Way> m_way;
+  std::shared_ptr<Topology> m_topology;
 };
 
-// For other fixtures: the program, a port that is free at this moment (whoever is quicker may still take it), and one request
-// on a connection of its own.
+// For other fixtures: the program, a port that is free now (another process may still take it), and one request on a
+// connection of its own.
 std::string server_program();
 std::string client_program();  // the redis-cli or valkey-cli beside it
 std::uint16_t free_port();

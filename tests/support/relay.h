@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between rlock and a real server: passes everything on, or says what a test has it say instead.
+// A relay between rlock and a real server: passes everything on, or replies what a test has chosen.
 #pragma once
 
 #include "base/fd.h"
@@ -24,12 +24,13 @@ class Relay {
 
   [[nodiscard]] std::string url() const { return "unix://" + m_path.string(); }
 
-  void forward();                           // at first
-  void answer(const std::string& reply);    // to all that is asked, and the server hears nothing
-  void lose_answers();                      // the server does what is asked; then the connection is gone
-  void hold_next(const std::string& part);  // the next request with that in it is kept: no answer, until deliver()
+  void forward();                         // the initial behaviour
+  void answer(const std::string& reply);  // to all requests, which do not reach the server
+  void lose_answers();                    // the server gets the requests; then the connection is closed
+  void hold_next(
+      const std::string& part);  // the next request that contains `part` is kept without an answer, until deliver()
   [[nodiscard]] bool holds() const;
-  void deliver();  // to the server, which has answered it when this returns
+  void deliver();  // sends it to the server, which has answered it when this returns
   // `act` runs once, in the relay's thread, before the next request with `part` in it is passed on.
   void before_next(const std::string& part, std::function<void()> act);
 
@@ -40,7 +41,7 @@ class Relay {
   };
   void run();
   void accept_one();
-  bool pass(Pair& pair, bool from_client);  // false: it is over
+  bool pass(Pair& pair, bool from_client);  // false: the connection is over
   struct Held {
     Fd server;
     std::string request;
@@ -49,7 +50,7 @@ class Relay {
   const std::filesystem::path m_server;
   const std::filesystem::path m_path;
   Fd m_listener;
-  std::list<Pair> m_pairs;  // the thread's own
+  std::list<Pair> m_pairs;  // only used by the relay's thread
 
   mutable std::mutex m_mutex;
   std::string m_reply;             // empty: forward; guarded by m_mutex

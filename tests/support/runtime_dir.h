@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runtime directory for `local:` of its own, and an end for the servers that rlock has started in it.
+// A runtime directory for `local:`. Ends the servers that rlock has started in it.
 #pragma once
 
 #include "support/process.h"
@@ -21,7 +21,7 @@ class RuntimeDir {
   [[nodiscard]] std::filesystem::path home() const;
   [[nodiscard]] std::filesystem::path socket() const { return home() / "redis.sock"; }
 
-  // The server processes that run on its socket, also when that was removed.
+  // The server processes of its socket, even if the socket was removed.
   [[nodiscard]] std::set<pid_t> servers() const;
   // Kills them with KILL and waits for their end.
   void kill_servers() const;

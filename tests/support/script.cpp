@@ -2,8 +2,8 @@
 #include "support/script.h"
 
 #include "support/paths.h"
-#include "support/place.h"
 #include "support/temp_dir.h"
+#include "support/topology.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a process that ends meanwhile there is nothing to be read, which an iterator would throw.
+// A process that ends meanwhile leaves nothing to read; an iterator would throw.
 std::string slurp(const fs::path& path)
 {
   std::ostringstream text;
@@ -33,7 +33,7 @@ std::string first_of(const std::string& urls) { return urls.substr(0, urls.find(
 
 fs::path rlock_program()
 {
-  if (!on_a_quorum()) {
+  if (!is_quorum_topology()) {
     return RLOCK_BINARY;
   }
   const fs::path program = make_temp_dir("program") / "rlock";

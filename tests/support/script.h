@@ -16,13 +16,13 @@ namespace rlock::test {
 // `bash -c text` with rlock in its PATH and the server in $URL.
 Process script(const RedisServer& server, const std::string& text, ProcessOptions options = {});
 
-// What a script calls: the built rlock, on a quorum with what rlock_argv adds there.
+// The built rlock, with the options that rlock_argv adds on a quorum.
 std::filesystem::path rlock_program();
 
-// Those whose command line names this server.
+// The processes whose command line names this server.
 std::vector<pid_t> keepers(const RedisServer& server);
 
-// Waits until there is one and the script has its token, i.e. until it says "ready".
+// Waits until there is a keeper and the script has its token, i.e. until it prints "ready".
 pid_t keeper_of(const RedisServer& server, const Process& ready_script);
 
 }  // namespace rlock::test

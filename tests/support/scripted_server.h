@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that says what a test has it say, down to the byte and the pause, on a unix socket or on a free port.
+// A server that sends what a test has chosen, with exact bytes and pauses, on a unix socket or on a free port.
 #pragma once
 
 #include "base/call_limits.h"
@@ -18,7 +18,7 @@
 namespace rlock::test {
 
 inline const BootClock real_clock;
-constexpr Millis plenty{10'000};  // for what is expected to come at once
+constexpr Millis plenty{10'000};  // for events that are expected at once
 
 CallLimits within(Millis time, StopToken stop = StopToken::never());
 

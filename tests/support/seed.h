@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seed of all chance in this run: RLOCK_TEST_SEED, or drawn. A failing test prints it.
+// The seed of all random numbers in this run: RLOCK_TEST_SEED, or a random one. A failing test prints it.
 #pragma once
 
 #include <cstdint>

@@ -119,10 +119,10 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
     watches.lines.push_back("sentinel auth-pass mymaster " + options.servers.password);
   }
   start_sentinels(watches, options.sentinels);
-  for (const SentinelProcess& sentinel : sentinels) {  // an Error before Redis 7, and only slower then
+  for (const SentinelProcess& sentinel : sentinels) {  // an Error before Redis 7, which is only slower then
     sentinel.command({"SENTINEL", "DEBUG", "PING-PERIOD", "200"});
-    sentinel.command(
-        {"SENTINEL", "DEBUG", "TILT-PERIOD", "1000"});  // after a pause of two seconds they do nothing for so long
+    sentinel.command({"SENTINEL", "DEBUG", "TILT-PERIOD",
+                      "1000"});  // after a pause of two seconds a sentinel does nothing for that long
     if (!options.let_old_masters_be) {
       sentinel.command({"SENTINEL", "DEBUG", "PUBLISH-PERIOD", "200"});
     }
@@ -137,7 +137,7 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
   }
 }
 
-// Left to themselves they would need two seconds to find each other.
+// Without this the sentinels need two seconds to find each other.
 void SentinelGroup::start_sentinels(const SentinelProcess::Options& options, unsigned count)
 {
   std::vector<SentinelProcess::Options> all(count, options);

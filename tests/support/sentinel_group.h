@@ -14,7 +14,7 @@
 
 namespace rlock::test {
 
-// One redis-server --sentinel. It starts again with what it wrote down when it was stopped.
+// One redis-server --sentinel. After a stop it starts again with the configuration that it wrote.
 class SentinelProcess {
  public:
   struct Options {
@@ -30,7 +30,7 @@ class SentinelProcess {
   [[nodiscard]] std::uint16_t port() const { return m_port; }
   [[nodiscard]] std::string where() const { return "127.0.0.1:" + std::to_string(m_port); }
   Reply command(const std::vector<std::string>& words) const;
-  // Where it says the master is; 0: it does not answer.
+  // The port of the master that it names; 0: it does not answer.
   [[nodiscard]] std::uint16_t master_port() const;
   void stop_signal() { m_process->signal(SIGSTOP); }
   void cont() { m_process->signal(SIGCONT); }
@@ -49,8 +49,8 @@ class SentinelProcess {
 struct SentinelOptions {
   unsigned replicas = 2;
   unsigned sentinels = 3;
-  Millis down_after{1500};          // much shorter, and a busy machine makes fail-overs of its own
-  bool let_old_masters_be = false;  // for some seconds, as sentinels do; else they are made replicas at once
+  Millis down_after{1500};          // if it is much shorter, a busy machine causes fail-overs of its own
+  bool let_old_masters_be = false;  // for some seconds, as sentinels do by default; else they become replicas at once
   std::string sentinel_password = {};
   RedisOptions servers = {};  // each of them; `tcp` is implied
 };
@@ -61,10 +61,10 @@ class SentinelGroup {
   explicit SentinelGroup(SentinelOptions options = {});
 
   [[nodiscard]] std::string url() const;  // redis+sentinel://…/mymaster, without passwords
-  RedisServer& master();                  // by what most of the sentinels say
+  RedisServer& master();                  // according to most of the sentinels
   RedisServer& at(std::uint16_t port);
-  void await_master_other_than(std::uint16_t port);  // until most of the sentinels name it, and it agrees
-  void await_replicas(std::size_t count);            // until the master has so many
+  void await_master_other_than(std::uint16_t port);  // returns when most sentinels name it, and it is a master
+  void await_replicas(std::size_t count);            // returns when the master has this many
 
   std::deque<RedisServer> servers;  // the first is the master in the beginning
   std::deque<SentinelProcess> sentinels;

@@ -26,71 +26,71 @@ Connection connection_to(const RedisServer& server)
 std::vector<std::string_view> views(const Words& words) { return {words.begin(), words.end()}; }
 
 // Until an answer to PING begins so.
-void await(Scene& scene, const std::string& start)
+void await(ServerStateFixture& fixture, const std::string& start)
 {
-  wait_until([&] { return scene.tell({"PING"}).text.starts_with(start); }, "the server says " + start);
+  wait_until([&] { return fixture.command({"PING"}).text.starts_with(start); }, "the server says " + start);
 }
 
-// A save that fails, for there is a directory where the file should be.
-void cannot_save(Scene& scene)
+// A save that fails, because there is a directory in place of the file.
+void cannot_save(ServerStateFixture& fixture)
 {
-  std::filesystem::create_directory(scene.server.log_path().parent_path() / "dump.rdb");
-  scene.must({"BGSAVE"});
+  std::filesystem::create_directory(fixture.server.log_path().parent_path() / "dump.rdb");
+  fixture.must_succeed({"BGSAVE"});
   wait_until(
       [&] {
-        return scene.tell({"INFO", "persistence"}).text.find("last_bgsave_status:err") != std::string::npos;
+        return fixture.command({"INFO", "persistence"}).text.find("last_bgsave_status:err") != std::string::npos;
       },
       "the save has failed");
-  scene.must({"CONFIG", "SET", "save", "3600 1"});
+  fixture.must_succeed({"CONFIG", "SET", "save", "3600 1"});
 }
 
-// It reads its own keys anew, slowly.
-void load(Scene& scene)
+// The server loads its own keys again, slowly.
+void load(ServerStateFixture& fixture)
 {
-  scene.must({"DEBUG", "POPULATE", "20000", "ballast", "100"});
-  scene.must({"CONFIG", "SET", "loading-process-events-interval-bytes", "1024"});
-  scene.must({"CONFIG", "SET", "key-load-delay", "3000"});
-  scene.send({"DEBUG", "RELOAD"});
-  await(scene, "LOADING");
+  fixture.must_succeed({"DEBUG", "POPULATE", "20000", "ballast", "100"});
+  fixture.must_succeed({"CONFIG", "SET", "loading-process-events-interval-bytes", "1024"});
+  fixture.must_succeed({"CONFIG", "SET", "key-load-delay", "3000"});
+  fixture.send_only({"DEBUG", "RELOAD"});
+  await(fixture, "LOADING");
 }
 
-void finish_loading(Scene& scene)
+void finish_loading(ServerStateFixture& fixture)
 {
-  scene.must({"CONFIG", "SET", "key-load-delay", "0"});
-  await(scene, "PONG");
+  fixture.must_succeed({"CONFIG", "SET", "key-load-delay", "0"});
+  await(fixture, "PONG");
 }
 
-void run_a_script(Scene& scene)
+void run_a_script(ServerStateFixture& fixture)
 {
-  scene.must({"CONFIG", "SET", "lua-time-limit", "1"});
-  scene.send({"EVAL", "while true do end", "0"});
-  await(scene, "BUSY");
+  fixture.must_succeed({"CONFIG", "SET", "lua-time-limit", "1"});
+  fixture.send_only({"EVAL", "while true do end", "0"});
+  await(fixture, "BUSY");
 }
 
-void end_the_script(Scene& scene)
+void end_the_script(ServerStateFixture& fixture)
 {
-  scene.must({"SCRIPT", "KILL"});
-  await(scene, "PONG");
+  fixture.must_succeed({"SCRIPT", "KILL"});
+  await(fixture, "PONG");
 }
 
-std::function<void(Scene&)> saying(std::vector<Words> requests)
+std::function<void(ServerStateFixture&)> saying(std::vector<Words> requests)
 {
-  return [all = std::move(requests)](Scene& scene) {
+  return [all = std::move(requests)](ServerStateFixture& fixture) {
     for (const Words& words : all) {
-      scene.must(words);
+      fixture.must_succeed(words);
     }
   };
 }
 
-std::function<void(Scene&)> saying_and_cutting(std::vector<Words> requests)
+std::function<void(ServerStateFixture&)> saying_and_cutting(std::vector<Words> requests)
 {
-  return [say = saying(std::move(requests))](Scene& scene) {
-    say(scene);
-    scene.cut();
+  return [say = saying(std::move(requests))](ServerStateFixture& fixture) {
+    say(fixture);
+    fixture.cut_connections();
   };
 }
 
-const Words shop{"--user", "shop", "on", ">hunter2", "~*", "&*", "+@all"};
+const Words shop_user{"--user", "shop", "on", ">hunter2", "~*", "&*", "+@all"};
 const Words a_cluster{"--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"};
 
 const std::vector<ServerState>& all()
@@ -151,10 +151,10 @@ const std::vector<ServerState>& all()
        saying({{"ACL", "SETUSER", "default", "nopass"}}),
        77,
        "(give the password in the URL, RLOCK_PASSWORD or"},
-      {"another password", shop, "shop:hunter2@",
+      {"another password", shop_user, "shop:hunter2@",
        saying_and_cutting({{"ACL", "SETUSER", "shop", "resetpass", ">other"}}),
        saying({{"ACL", "SETUSER", "shop", ">hunter2"}}), 77, "refused the user or password"},
-      {"fewer rights", shop, "shop:hunter2@", saying({{"ACL", "SETUSER", "shop", "-evalsha", "-eval"}}),
+      {"fewer rights", shop_user, "shop:hunter2@", saying({{"ACL", "SETUSER", "shop", "-evalsha", "-eval"}}),
        saying({{"ACL", "SETUSER", "shop", "+evalsha", "+eval"}}), 77, "(rlock acl prints the rules that a user needs)"},
       {"no scripts known", {}, "", saying({{"SCRIPT", "FLUSH"}}), saying({}), 0, "", true},
   };
@@ -163,40 +163,40 @@ const std::vector<ServerState>& all()
 
 }  // namespace
 
-Scene::Scene(const Words& args)
-    : server({.args = args, .tcp = args == a_cluster}),  // its second port is made of the first
+ServerStateFixture::ServerStateFixture(const Words& args)
+    : server({.args = args, .tcp = args == a_cluster}),  // the second port is derived from the first
       admin(connection_to(server))
 {
   if (args == a_cluster) {
-    must({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
-    wait_until([&] { return !tell({"GET", "k"}).is_error(); }, "the cluster is up");
+    must_succeed({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    wait_until([&] { return !command({"GET", "k"}).is_error(); }, "the cluster is up");
   }
 }
 
-Reply Scene::tell(const Words& words)
+Reply ServerStateFixture::command(const Words& words)
 {
   auto reply = admin.call(views(words), within(plenty));
   REQUIRE_MESSAGE(reply, words.front() << ": " << reply.error().text);
   return *std::move(reply);
 }
 
-void Scene::must(const Words& words)
+void ServerStateFixture::must_succeed(const Words& words)
 {
-  const Reply reply = tell(words);
+  const Reply reply = command(words);
   REQUIRE_MESSAGE(!reply.is_error(), words.front() << ": " << show(reply));
 }
 
-void Scene::send(const Words& words)
+void ServerStateFixture::send_only(const Words& words)
 {
   second.emplace(connection_to(server));
   REQUIRE(second->send(views(words), within(plenty)));
 }
 
-void Scene::cut()
+void ServerStateFixture::cut_connections()
 {
   second.reset();
-  tell({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-  tell({"CLIENT", "KILL", "TYPE", "pubsub"});
+  command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  command({"CLIENT", "KILL", "TYPE", "pubsub"});
 }
 
 std::span<const ServerState> server_states() { return all(); }

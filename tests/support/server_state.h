@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States in which a real server refuses what we ask of it, and how to bring one about.
+// States in which a real server refuses requests of rlock, and how to bring them about.
 #pragma once
 
 #include "net/connection.h"
@@ -13,29 +13,29 @@
 
 namespace rlock::test {
 
-// A server with a connection that stays whatever becomes of the others.
-struct Scene {
-  explicit Scene(const std::vector<std::string>& args);
+// A server with a connection that stays open when the others are closed.
+struct ServerStateFixture {
+  explicit ServerStateFixture(const std::vector<std::string>& args);
 
   RedisServer server;
   Connection admin;
-  std::optional<Connection> second;  // of a state that keeps the server at work
+  std::optional<Connection> second;  // for a state that keeps the server busy
 
-  Reply tell(const std::vector<std::string>& words);  // on `admin`; an error comes back
-  void must(const std::vector<std::string>& words);   // and it is no error
-  void send(const std::vector<std::string>& words);   // on `second`, whose answer may never come
-  void cut();                                         // every connection but `admin`
+  Reply command(const std::vector<std::string>& words);      // on `admin`; returns errors
+  void must_succeed(const std::vector<std::string>& words);  // on `admin`; an error fails the test
+  void send_only(const std::vector<std::string>& words);     // on `second`, whose answer may never come
+  void cut_connections();                                    // all connections but `admin`
 };
 
 struct ServerState {
   std::string name;
-  std::vector<std::string> args;      // of a server that can get into it
-  std::string user;                   // "user:password@", as whom rlock comes
-  std::function<void(Scene&)> begin;  // returns when the server is in it
-  std::function<void(Scene&)> end;    // and out of it
-  int code;                           // of an acquire that meets it
-  std::string says;                   // in its line
-  bool renewable = false;             // what is held goes on, and is released
+  std::vector<std::string> args;                   // arguments of a server that can get into the state
+  std::string user;                                // "user:password@" of rlock
+  std::function<void(ServerStateFixture&)> begin;  // returns when the server is in the state
+  std::function<void(ServerStateFixture&)> end;    // returns when the server has left it
+  int code;                                        // exit code of an acquire in this state
+  std::string says;                                // part of its message
+  bool renewable = false;                          // a held lock is renewed and released in spite of it
 };
 
 std::span<const ServerState> server_states();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves a test case that cannot run on this machine. ctest knows the words and lists the case.
+// Skips a test case that cannot run on this machine or on this topology. ctest recognises the text and lists the case.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace rlock::test {
 [[noreturn]] inline void skip(const std::string& why)
 {
   FAIL("skipped here: " << why);
-  throw;  // not reached; FAIL does not say that it never returns
+  throw;  // not reached; FAIL is not declared noreturn
 }
 
 }  // namespace rlock::test

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::mutex mutex;
-fs::path case_dir;  // of the running test case; empty until it wants one
+fs::path case_dir;  // of the running test case; empty until it is needed
 fs::path home;      // below it, likewise
 int made = 0;
 
@@ -50,7 +50,7 @@ fs::path home_dir()
 void remove_temp_dirs()
 {
   if (const fs::path dir = keep_temp_dirs(); !dir.empty()) {
-    std::error_code ignored;  // a process that is just ending may still write there
+    std::error_code ignored;  // a process that is ending may still write there
     fs::remove_all(dir, ignored);
   }
 }

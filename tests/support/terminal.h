@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pseudo-terminal: what a person types and sees.
+// A pseudo-terminal: what a user types and sees.
 #pragma once
 
 #include "base/fd.h"
@@ -17,7 +17,7 @@ class Terminal {
   void resize(unsigned short rows, unsigned short columns);         // the process in the foreground gets WINCH
   void type(std::string_view keys) const;
   void hang_up() { m_master.reset(); }  // as a terminal window or an ssh connection that is closed
-  const std::string& seen();            // all that was written since the beginning, control sequences among it
+  const std::string& seen();            // everything since the beginning, with control sequences
 
  private:
   Fd m_master;

@@ -132,7 +132,7 @@ TEST_CASE("a claim: what was not typed comes from the environment, and a token f
   CHECK(claimed("z", {}, {"RLOCK_KEY=z", "RLOCK_TOKEN=o:1"}).hold.owner == Owner::of("o:1"));
 
   CHECK(fault_of({}, {}, {}) == ErrorCode::usage);
-  CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // nobody's token is asked about another's lock
+  CHECK(fault_of("z", {}, job) == ErrorCode::usage);  // the token belongs to another lock
   CHECK(fault_of("b", "", job) == ErrorCode::usage);
   CHECK(fault_of({}, "t", {"RLOCK_KEY=a\x01"}) == ErrorCode::config);
 }
@@ -160,7 +160,7 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
 
   const auto lines = [&](const char* known) { return export_lines(lock, 7, Environment({known})); };
   const auto has_server = [](const std::string& text) { return text.find("RLOCK_SERVER") != std::string::npos; };
-  CHECK_FALSE(has_server(lines("RLOCK_SERVER=redis://u:secret@h:1")));  // its password would be lost
+  CHECK_FALSE(has_server(lines("RLOCK_SERVER=redis://u:secret@h:1")));  // a password would be lost
   CHECK(has_server(lines("RLOCK_SERVER=redis://h:1")));
   CHECK(has_server(lines("RLOCK_SERVER=redis://u:secret@h:2")));
 }

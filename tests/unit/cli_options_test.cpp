@@ -26,7 +26,7 @@ std::vector<std::string> names_in(const CLI::App& app)
   return names;
 }
 
-// Of a verb, what is left of its options when only those are made that may occur in `args`.
+// The remaining options of a verb when only those are built that may occur in `args`.
 std::vector<std::string> names_for(const Verb& verb, const Args& args)
 {
   CLI::App app;

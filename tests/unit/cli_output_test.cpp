@@ -13,7 +13,7 @@ constexpr std::int64_t noon = 1'795'262'400'123;  // 2026-11-21T12:00:00.123Z
 
 LockName name(const char* text) { return *LockName::parse(text); }
 
-Holder ours()
+Holder rlock_holder()
 {
   return {Owner::of("8743c9c0:1"), 1,
           HolderInfo{.host = "web1",
@@ -26,7 +26,7 @@ Holder ours()
                      .automatic = true}};
 }
 
-LockState held() { return {name("stock"), Plain{}, Millis{28'400}, 1'732'190'400'123'456, {ours()}, {}}; }
+LockState held() { return {name("stock"), Plain{}, Millis{28'400}, 1'732'190'400'123'456, {rlock_holder()}, {}}; }
 LockState foreign() { return {name("java"), Plain{}, std::nullopt, 0, {{Owner::of("uuid:1"), 2, {}}}, {}}; }
 LockState vacant() { return {name("free"), Plain{}, std::nullopt, 0, {}, {}}; }
 
@@ -80,7 +80,7 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(version_json("1.2.3") == "{\"version\":\"1.2.3\"}\n");
 }
 
-TEST_CASE("json: who waits, in their order, and null for what nobody wrote")
+TEST_CASE("json: the waiters, in their order, and null for what is unknown")
 {
   LockState state = vacant();
   state.waiting = {bob("nightly"), nameless()};
@@ -113,14 +113,14 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
   };
   const std::string holder = ours_json;
   const Row rows[] = {
-      {ReleasedByHolder{ours()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ",
+      {ReleasedByHolder{rlock_holder()}, R"("broken":true,"how":"released","holder":)" + holder, "stock: released by ",
        ExitCode::ok},
-      {Broken{ours()}, R"("broken":true,"how":"broken","holder":)" + holder, "stock: broken; it was held by ",
+      {Broken{rlock_holder()}, R"("broken":true,"how":"broken","holder":)" + holder, "stock: broken; it was held by ",
        ExitCode::ok},
-      {ForceExpired{ours()}, R"("broken":true,"how":"expired","holder":)" + holder,
+      {ForceExpired{rlock_holder()}, R"("broken":true,"how":"expired","holder":)" + holder,
        "stock: revoked and expired; it was held by ", ExitCode::ok},
-      {ForceChanged{ours()}, R"("broken":false,"how":null,"holder":)" + holder, "stock: held by another holder, ",
-       ExitCode::no},
+      {ForceChanged{rlock_holder()}, R"("broken":false,"how":null,"holder":)" + holder,
+       "stock: held by another holder, ", ExitCode::no},
       {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing", ExitCode::no},
   };
   for (const Row& row : rows) {

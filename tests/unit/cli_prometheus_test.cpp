@@ -65,7 +65,7 @@ void lint(const std::string& text)
 
 }  // namespace
 
-TEST_CASE("prometheus: a lock that is held, and one that is free")
+TEST_CASE("prometheus: a held lock, and a free one")
 {
   const std::vector<LockState> states{held("stock"), free_lock("billing")};
   const std::string text = prometheus_text(states, now);
@@ -93,7 +93,7 @@ TEST_CASE("prometheus: no name of a lock breaks out of its label")
   CHECK(text.find("{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}") != std::string::npos);
 }
 
-TEST_CASE("prometheus: no locks, and a holder whose clock is ahead of ours")
+TEST_CASE("prometheus: no locks, and a holder whose clock is ahead")
 {
   lint(prometheus_text({}, now));
   const std::vector<LockState> states{held("k")};

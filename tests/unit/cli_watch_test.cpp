@@ -77,7 +77,7 @@ TEST_CASE("watch: fills the screen exactly, whatever its size")
   }
 }
 
-TEST_CASE("watch: says who holds what, for how long still")
+TEST_CASE("watch: shows each holder, and the time left")
 {
   View view;
   const auto lines = drawn(three, view, {.rows = 24, .columns = 80});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor makes of certificates, sentinels, clusters, several servers and this host.
+// The doctor's rules for certificates, sentinels, clusters, several servers and this host.
 #include "doctor/rules.h"
 
 #include <doctest/doctest.h>

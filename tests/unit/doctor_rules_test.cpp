@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What facts that no server here shows mean.
+// The doctor's rules on facts that no server here shows.
 #include "doctor/rules.h"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ std::string status_of(const Facts& facts, std::string_view check, Millis ttl = 3
   return "missing";
 }
 
-// So many round trips, and two looks at the clock a second apart.
+// These round trips, and two clock samples one second apart.
 Facts ticking(std::chrono::microseconds round_trip, std::int64_t server_us_a_second)
 {
   Facts facts;
@@ -81,7 +81,7 @@ TEST_CASE("doctor: what INFO alone tells")
   CHECK(status_of(told("uptime_in_seconds:4\r\naof_enabled:0\r\n"), "restart") == "warn");
 }
 
-TEST_CASE("doctor: nobody answers, and nothing is permitted")
+TEST_CASE("doctor: no answer, and nothing is permitted")
 {
   Facts facts;
   facts.failure = Error{ErrorCode::unreachable, "silence"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may include whom: each module its own headers and those of the floors below it.
+// Which module may include which: each its own headers and those of the floors below it.
 #include "support/paths.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ const std::map<std::string, Allowed> floors = {
       "completions/scripts.h", "CLI/", "nlohmann/", "sys/"}},
 };
 
-// The includes that no entry of `allowed` begins, as "file:line includes what".
+// The includes that start with no entry of `allowed`, as "file:line includes what".
 std::vector<std::string> trespasses(const fs::path& file, const Allowed& allowed)
 {
   static const std::regex include(R"(^\s*#\s*include\s*[<"]([^>"]*/[^>"]*)[>"].*)");
@@ -68,7 +68,7 @@ TEST_CASE("floors: no module includes from above or beside")
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / module)) {
       const std::string folder = fs::relative(entry.path().parent_path(), root).string();
       if (folder != module && floors.contains(folder)) {
-        continue;  // has a floor of its own
+        continue;  // has an entry of its own
       }
       if (entry.path().extension() == ".h" || entry.path().extension() == ".cpp") {
         for (const std::string& trespass : trespasses(entry.path(), allowed)) {

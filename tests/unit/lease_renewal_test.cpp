@@ -48,7 +48,7 @@ bool survives_outage(Millis ttl, Millis from, Millis until)
     }
     lease.last_try = now;
     const bool away = now >= t0 + from && now < t0 + until;
-    if (away) {  // hangs until its own deadline, the worst way to be away
+    if (away) {  // waits until its own deadline, the worst outage
       const Instant gave_up = std::get<Renew>(step).deadline;
       const bool back_in_time = gave_up > t0 + until;
       now = back_in_time ? t0 + until : gave_up;
@@ -92,7 +92,7 @@ TEST_CASE("renewal: a 30 s lease, step by step")
   }
 }
 
-// What an attempt did not wait for is lost with its connection: the next one asks anew.
+// The unfinished attempt is lost with its connection: the next one sends a new request.
 TEST_CASE("renewal: a server that always needs a tenth of the ttl to answer is waited for")
 {
   for (const Millis ttl : {100ms, 300ms, 1000ms, 3000ms, 30'000ms}) {

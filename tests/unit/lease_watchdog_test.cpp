@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watchdogs of a server whose clock does what a test has it do.
+// Watchdogs of a server whose clock the test controls.
 #include "lease/watchdog.h"
 
 #include "lock/validity.h"
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a lease is counted on for at most, of those that came after the server's clock was seen twice.
+// The longest lease that is assumed after the server's clock was sampled twice.
 Millis longest_lease(double pace)
 {
   const BootClock clock;
@@ -58,7 +58,7 @@ TEST_CASE("watchdog: on a server whose clock is fast a lease is counted on for l
   CHECK(longest_lease(1.0) <= 1500ms);
 }
 
-TEST_CASE("watchdog: a lease is over for us before it is for the server: by 1 % and 2 ms")
+TEST_CASE("watchdog: a lease ends here before it ends on the server: by 1 % and 2 ms")
 {
   constexpr Instant sent_at{1h};
   CHECK((valid_until(sent_at, 30s) - sent_at == 29'698ms));

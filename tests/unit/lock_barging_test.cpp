@@ -5,7 +5,7 @@
 
 using namespace rlock;
 
-TEST_CASE("barging: who loses for 300 ms insists for 50, and only behind a foreign holder")
+TEST_CASE("barging: a waiter that loses for 300 ms insists for 50, and only behind a foreign holder")
 {
   constexpr Instant t0 = Instant{} + Millis{1000};
   Barging barging;
@@ -16,6 +16,6 @@ TEST_CASE("barging: who loses for 300 ms insists for 50, and only behind a forei
   CHECK_FALSE(barging.must_poll(t0 + Millis{351}, true, false));
 
   CHECK_FALSE(barging.must_poll(t0 + Millis{400}, true, true));
-  CHECK_FALSE(barging.must_poll(t0 + Millis{500}, false, false));  // ours again: it starts anew
+  CHECK_FALSE(barging.must_poll(t0 + Millis{500}, false, false));  // an rlock holder again: it starts anew
   CHECK_FALSE(barging.must_poll(t0 + Millis{900}, true, true));
 }

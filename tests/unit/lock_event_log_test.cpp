@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the entries of a trail mean.
+// The meaning of event log entries.
 #include "lock/event_log.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace rlock;
 
 namespace {
 
-// "released h owner a" as it stands in the list, with blanks for NULs.
+// "released h owner a" as in the list, with blanks for NULs.
 EventLogEntry entry(int at, const std::string& text)
 {
   std::string entry = std::to_string(at * 1000);
@@ -34,7 +34,7 @@ std::string told(const std::vector<LockEvent>& events)
   return text;
 }
 
-std::string story(const std::vector<std::string>& texts)
+std::string history(const std::vector<std::string>& texts)
 {
   std::vector<EventLogEntry> entries;
   for (const std::string& text : texts) {
@@ -47,44 +47,44 @@ std::string story(const std::vector<std::string>& texts)
 
 }  // namespace
 
-TEST_CASE("trail: taken and let go, with the number that it had")
+TEST_CASE("event log: taken and let go, with the number that it had")
 {
-  CHECK(story({"acquired a  info host=h", "released a owner a"}) == "1 acquired a #1000; 2 released a #1000");
+  CHECK(history({"acquired a  info host=h", "released a owner a"}) == "1 acquired a #1000; 2 released a #1000");
 }
 
-TEST_CASE("trail: a hand-over is one event")
+TEST_CASE("event log: a hand-over is one event")
 {
-  CHECK(story({"acquired a ", "released a owner a to b ", "released b owner b"}) ==
+  CHECK(history({"acquired a ", "released a owner a to b ", "released b owner b"}) ==
         "1 acquired a #1000; 2 handed_over b #2000 from a; 3 released b #2000");
 }
 
-TEST_CASE("trail: a nested hold that ends is no release, and the last one is, whichever it was")
+TEST_CASE("event log: a nested hold that ends is no release, and the last one is, whichever it was")
 {
-  CHECK(story({"acquired a ", "released n owner a left 1"}) == "1 acquired a #1000; held by a");
-  CHECK(story({"acquired a ", "released a owner a left 1", "released n owner a"}) ==
+  CHECK(history({"acquired a ", "released n owner a left 1"}) == "1 acquired a #1000; held by a");
+  CHECK(history({"acquired a ", "released a owner a left 1", "released n owner a"}) ==
         "1 acquired a #1000; 3 released a #1000");
 }
 
-TEST_CASE("trail: who wanted it stands beside the release, and beside what was forced")
+TEST_CASE("event log: a release and a forced release name the requester")
 {
-  CHECK(story({"acquired a ", "asked a by eve", "released a owner a"}) ==
+  CHECK(history({"acquired a ", "asked a by eve", "released a owner a"}) ==
         "1 acquired a #1000; 3 released a #1000 by eve");
-  CHECK(story({"acquired a ", "asked a by eve", "forced a by eve"}) == "1 acquired a #1000; 3 forced a #1000 by eve");
-  CHECK(story({"acquired a ", "forced a by eve to b "}) ==
+  CHECK(history({"acquired a ", "asked a by eve", "forced a by eve"}) == "1 acquired a #1000; 3 forced a #1000 by eve");
+  CHECK(history({"acquired a ", "forced a by eve to b "}) ==
         "1 acquired a #1000; 2 forced a #1000 by eve; 2 handed_over b #2000 from a by eve; held by b");
 }
 
-TEST_CASE("trail: whoever takes it from one that never let it go finds it expired")
+TEST_CASE("event log: a grant without a release means that the lease expired")
 {
-  CHECK(story({"acquired a ", "acquired b "}) ==
+  CHECK(history({"acquired a ", "acquired b "}) ==
         "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; held by b");
-  CHECK(story({"acquired a  wish read", "acquired b  wish read"}) == "1 acquired a #1000; 2 acquired b #2000");
-  CHECK(story({"acquired a  wish 3", "acquired b  wish 3"}) == "1 acquired a #1000; 2 acquired b #2000");
+  CHECK(history({"acquired a  wish read", "acquired b  wish read"}) == "1 acquired a #1000; 2 acquired b #2000");
+  CHECK(history({"acquired a  wish 3", "acquired b  wish 3"}) == "1 acquired a #1000; 2 acquired b #2000");
 }
 
-TEST_CASE("trail: late and lost")
+TEST_CASE("event log: late and lost")
 {
-  CHECK(story({"acquired a ", "renewed_late a left 900", "lost a what none"}) ==
+  CHECK(history({"acquired a ", "renewed_late a left 900", "lost a what none"}) ==
         "1 acquired a #1000; 2 renewed_late a #1000; 3 lost a #1000");
   EventLogReader reader;
   const std::vector<EventLogEntry> entries{entry(1, "acquired a "), entry(2, "renewed_late a left 900")};
@@ -93,17 +93,17 @@ TEST_CASE("trail: late and lost")
   CHECK_FALSE(reader.holder());
 }
 
-TEST_CASE("trail: a lost lock names who holds it now")
+TEST_CASE("event log: a lost lock names the new holder")
 {
-  CHECK(story({"acquired a ", "acquired b info host=h", "lost a what held holder b"}) ==
+  CHECK(history({"acquired a ", "acquired b info host=h", "lost a what held holder b"}) ==
         "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by @h (pid 0); held by b");
-  CHECK(story({"acquired a ", "lost a what held holder uuid:1"}) == "1 acquired a #1000; 2 lost a #1000 by uuid:1");
-  CHECK(story({"acquired a ", "acquired b ", "lost a what held"}) ==
+  CHECK(history({"acquired a ", "lost a what held holder uuid:1"}) == "1 acquired a #1000; 2 lost a #1000 by uuid:1");
+  CHECK(history({"acquired a ", "acquired b ", "lost a what held"}) ==
         "1 acquired a #1000; 2 expired a #1000; 2 acquired b #2000; 3 lost a #1000 by b; held by b");
-  CHECK(story({"acquired a ", "lost a what none by eve"}) == "1 acquired a #1000; 2 lost a #1000 by eve");
+  CHECK(history({"acquired a ", "lost a what none by eve"}) == "1 acquired a #1000; 2 lost a #1000 by eve");
 }
 
-TEST_CASE("trail: it is read in pieces, and what makes no sense is left out")
+TEST_CASE("event log: it is read in pieces, and what makes no sense is left out")
 {
   EventLogReader reader;
   const std::vector<EventLogEntry> first{entry(1, "acquired a ")};
@@ -113,7 +113,7 @@ TEST_CASE("trail: it is read in pieces, and what makes no sense is left out")
   CHECK(told(reader.read(second)) == "2 released a #1000");
 }
 
-TEST_CASE("trail: when it was is told by the fencing number, or in seconds and microseconds")
+TEST_CASE("event log: when it was is told by the fencing number, or in seconds and microseconds")
 {
   CHECK(EventLogEntry::of("1795288200284999").time_ms == 1'795'288'200'284);
   CHECK(EventLogEntry::of("1795288200.4999").time_ms == 1'795'288'200'004);

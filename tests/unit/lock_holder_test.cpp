@@ -33,7 +33,7 @@ TEST_CASE("holder info: comes back as it was written")
   CHECK(back->automatic);
 }
 
-TEST_CASE("holder info: what somebody else wrote there does no harm")
+TEST_CASE("holder info: foreign data there does no harm")
 {
   CHECK_FALSE(decode_holder(""));
   CHECK_FALSE(decode_holder("nonsense"));
@@ -71,8 +71,8 @@ TEST_CASE("holder info: a cut does not divide a character")
 
 TEST_CASE("describe: in words, and safe to print")
 {
-  const Holder ours{.owner = Owner::of("u:1"), .count = 1, .info = everything};
-  CHECK(describe(ours) == "alice@web1 (pid 71), running ./job.sh --rate=5%\\nx");
+  const Holder holder{.owner = Owner::of("u:1"), .count = 1, .info = everything};
+  CHECK(describe(holder) == "alice@web1 (pid 71), running ./job.sh --rate=5%\\nx");
   const Holder foreign{.owner = Owner::of("uuid:\x1b[1m"), .count = 1, .info = std::nullopt};
   CHECK(describe(foreign) == "uuid:\\x1b[1m");
 }

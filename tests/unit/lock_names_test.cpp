@@ -45,7 +45,7 @@ TEST_CASE("lock name: what is refused, and with which code")
   }
 }
 
-TEST_CASE("lock keys: Redisson's names, byte for byte, and ours beside them")
+TEST_CASE("lock keys: Redisson's names, byte for byte, and rlock's beside them")
 {
   const LockKeys plain(*LockName::parse("stock"));
   CHECK(plain.lock == "stock");

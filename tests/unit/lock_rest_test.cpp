@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a waiter that hears nothing looks again: the price of silence.
+// When a waiter looks again that gets no message.
 #include "lock/lock_candidate.h"
 
 #include <doctest/doctest.h>
@@ -41,8 +41,8 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
 }
 
 TEST_CASE(
-    "candidate: a claim that nobody confirms is looked at when it is over, and not when the next has heard that it is "
-    "next")
+    "lock candidate: an unconfirmed hand-over is looked at when its time is over, and not when the next waiter is told "
+    "that it is next")
 {
   const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
   const Instant now{1h};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One caller's way to any of several locks, on a store that does as the test says.
+// One waiter for any of several locks, on a store that the test controls. Over 300 lines: the store needs 200 of them.
 #include "lock/waiting.h"
 
 #include <doctest/doctest.h>
@@ -20,35 +20,35 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What the server would know of one lock.
+// The server's state of one lock.
 struct Lock {
   bool is_free = false;
-  bool is_ours = false;
-  bool has_us_in_line = false;
-  std::uint64_t before_us = 0;
-  std::uint64_t ticket = 0;  // ours
+  bool is_taken = false;
+  bool is_queued = false;
+  std::uint64_t ahead = 0;
+  std::uint64_t ticket = 0;  // the waiter's
   Hint said;
 };
 
-struct RunContext {
+struct WaitFixture {
   std::vector<Lock> locks;
   Words calls;                      // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
-  std::function<void()> with_call;  // does what happens at the same time as the last of these
+  std::function<void()> with_call;  // runs at the same time as the last of these calls
   int fail_at = 0;                  // the call that fails, from 1; 0: none
-  bool takes_effect = false;        // though it fails
-  bool had_spoken = false;          // the server, before the call failed
-  bool cuts_ears = false;
+  bool takes_effect = false;        // a failed call takes effect on the server
+  bool had_spoken = false;          // the server has answered before the failed call
+  bool drops_listener = false;
   int readable = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
-  explicit RunContext(std::size_t count) : locks(count) {}
-  RunContext(const RunContext&) = delete;
-  RunContext& operator=(const RunContext&) = delete;
-  ~RunContext() { ::close(readable); }
+  explicit WaitFixture(std::size_t count) : locks(count) {}
+  WaitFixture(const WaitFixture&) = delete;
+  WaitFixture& operator=(const WaitFixture&) = delete;
+  ~WaitFixture() { ::close(readable); }
 
   void hand_over(std::size_t which)
   {
-    if (std::exchange(locks[which].has_us_in_line, false)) {
-      locks[which].is_ours = true;
+    if (std::exchange(locks[which].is_queued, false)) {
+      locks[which].is_taken = true;
       say(which, {.look_in = 0ms});
     }
   }
@@ -59,21 +59,21 @@ struct RunContext {
   }
   void cut_ears()
   {
-    cuts_ears = true;
+    drops_listener = true;
     ::eventfd_write(readable, 1);
   }
 
-  // "taken: 1; lines: 0 2"
+  // "taken: 1; queues: 0 2"
   [[nodiscard]] std::string show() const
   {
-    std::string taken, lines;
+    std::string taken, queues;
     for (std::size_t i = 0; i < locks.size(); ++i) {
-      taken += locks[i].is_ours ? " " + std::to_string(i) : "";
-      lines += locks[i].has_us_in_line ? " " + std::to_string(i) : "";
+      taken += locks[i].is_taken ? " " + std::to_string(i) : "";
+      queues += locks[i].is_queued ? " " + std::to_string(i) : "";
     }
-    return "taken:" + taken + "; lines:" + lines;
+    return "taken:" + taken + "; queues:" + queues;
   }
-  [[nodiscard]] std::string story() const
+  [[nodiscard]] std::string requests() const
   {
     std::string text;
     for (const std::string& call : calls) {
@@ -89,18 +89,18 @@ struct RunContext {
 
 class ScriptedListener final : public Listener {
  public:
-  ScriptedListener(RunContext& context, std::size_t locks) : m_context(context), m_locks(locks) {}
-  [[nodiscard]] int fd() const override { return m_context.readable; }
+  ScriptedListener(WaitFixture& fixture, std::size_t locks) : m_fixture(fixture), m_locks(locks) {}
+  [[nodiscard]] int fd() const override { return m_fixture.readable; }
   Result<Hints> heard(const Clock&) override
   {
     eventfd_t count = 0;
-    ::eventfd_read(m_context.readable, &count);
-    if (std::exchange(m_context.cuts_ears, false)) {
+    ::eventfd_read(m_fixture.readable, &count);
+    if (std::exchange(m_fixture.drops_listener, false)) {
       return Error{ErrorCode::unreachable, "cut"};
     }
     Hints hints;
     for (std::size_t which = 0; which < m_locks; ++which) {
-      hints.push_back(std::exchange(m_context.locks[which].said, Hint{}));
+      hints.push_back(std::exchange(m_fixture.locks[which].said, Hint{}));
     }
     return hints;
   }
@@ -108,46 +108,46 @@ class ScriptedListener final : public Listener {
   Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
 
  private:
-  RunContext& m_context;
+  WaitFixture& m_fixture;
   std::size_t m_locks;
 };
 
 class ScriptedStore final : public LockStore {
  public:
-  explicit ScriptedStore(RunContext& context) : m_context(context) {}
+  explicit ScriptedStore(WaitFixture& fixture) : m_fixture(fixture) {}
 
-  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions& manner,
+  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions& options,
                           const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
-    Lock& lock = m_context.locks[which];
-    return call<Attempt>(manner.queues ? "stand" : "look", which, limit, [&]() -> Attempt {
-      if (lock.is_free || lock.is_ours) {
+    Lock& lock = m_fixture.locks[which];
+    return call<Attempt>(options.queues ? "stand" : "look", which, limit, [&]() -> Attempt {
+      if (lock.is_free || lock.is_taken) {
         lock.is_free = false;
-        lock.is_ours = true;
+        lock.is_taken = true;
         return Granted{.fence = 1, .count = 1};
       }
-      lock.has_us_in_line = lock.has_us_in_line || manner.queues;
-      lock.ticket = manner.ticket != 0 ? manner.ticket : 1'000'000;
+      lock.is_queued = lock.is_queued || options.queues;
+      lock.ticket = options.ticket != 0 ? options.ticket : 1'000'000;
       return Busy{.ttl = 60s,
                   .holder = Holder{Owner::of("o:1"), 1, HolderInfo{}},
-                  .waiters_ahead = lock.before_us,
-                  .ticket = manner.queues ? lock.ticket : 0};
+                  .waiters_ahead = lock.ahead,
+                  .ticket = options.queues ? lock.ticket : 0};
     });
   }
   Result<bool> is_queued(const LockSpec& spec, const Owner&, const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
-    return call<bool>("check", which, limit, [&] { return m_context.locks[which].has_us_in_line; });
+    return call<bool>("check", which, limit, [&] { return m_fixture.locks[which].is_queued; });
   }
   Result<Release> release(const LockSpec& spec, const Hold&, const ReleaseOptions&, const CallLimits& limit) override
   {
     const std::size_t which = number(spec.name);
-    Lock& lock = m_context.locks[which];
+    Lock& lock = m_fixture.locks[which];
     return call<Release>("leave", which, limit, [&]() -> Release {
-      lock.has_us_in_line = false;
-      if (std::exchange(lock.is_ours, false)) {
-        return Released{};  // and it passes on: not free
+      lock.is_queued = false;
+      if (std::exchange(lock.is_taken, false)) {
+        return Released{};  // and passes the lock on: not free
       }
       return Dequeued{};
     });
@@ -156,7 +156,7 @@ class ScriptedStore final : public LockStore {
                                            const CallLimits& limit) override
   {
     return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
-                                           [&] { return std::make_unique<ScriptedListener>(m_context, specs.size()); });
+                                           [&] { return std::make_unique<ScriptedListener>(m_fixture, specs.size()); });
   }
   void forget() override {}
 
@@ -174,28 +174,28 @@ class ScriptedStore final : public LockStore {
     if (limit.stop.requested()) {
       return Error{ErrorCode::interrupted, "stopped"};
     }
-    m_context.calls.push_back(what + " " + std::to_string(which));
-    const bool fails = static_cast<int>(m_context.calls.size()) == m_context.fail_at;
+    m_fixture.calls.push_back(what + " " + std::to_string(which));
+    const bool fails = static_cast<int>(m_fixture.calls.size()) == m_fixture.fail_at;
     std::optional<T> answer;
-    if (!fails || m_context.takes_effect) {
+    if (!fails || m_fixture.takes_effect) {
       answer.emplace(effect());
     }
-    if (m_context.with_call) {
-      m_context.with_call();
+    if (m_fixture.with_call) {
+      m_fixture.with_call();
     }
     if (fails) {
-      return Error{.code = ErrorCode::unreachable, .text = "lost", .was_there = m_context.had_spoken};
+      return Error{.code = ErrorCode::unreachable, .text = "lost", .was_there = m_fixture.had_spoken};
     }
     return *std::move(answer);
   }
 
-  RunContext& m_context;
+  WaitFixture& m_fixture;
 };
 
-// Whoever rests is called once; then something happens.
-class Bell final : public WaitObserver {
+// Each rest calls the observer once, which then triggers the event.
+class TickingObserver final : public WaitObserver {
  public:
-  explicit Bell(std::function<void()> event) : m_event(std::move(event)) {}
+  explicit TickingObserver(std::function<void()> event) : m_event(std::move(event)) {}
   void refused(const Busy& busy) override { m_places.push_back(busy.waiters_ahead); }
   [[nodiscard]] Instant due() const override { return m_event ? Instant{} : far_future; }
   void tick() override { std::exchange(m_event, nullptr)(); }
@@ -207,7 +207,7 @@ class Bell final : public WaitObserver {
   std::vector<std::uint64_t> m_places;
 };
 
-// Where the round begins is the test's choice.
+// The test chooses which lock is asked first.
 class FixedRng final : public Rng {
  public:
   explicit FixedRng(std::uint64_t value) : m_value(value) {}
@@ -217,10 +217,10 @@ class FixedRng final : public Rng {
   std::uint64_t m_value;
 };
 
-std::vector<LockSpec> specs_for(const RunContext& context)
+std::vector<LockSpec> specs_for(const WaitFixture& fixture)
 {
   std::vector<LockSpec> specs;
-  for (std::size_t i = 0; i < context.locks.size(); ++i) {
+  for (std::size_t i = 0; i < fixture.locks.size(); ++i) {
     specs.push_back(
         {.name = *LockName::parse("k:" + std::to_string(i)), .mode = {}, .ttl = 30s, .who = {}, .once = {}});
   }
@@ -230,15 +230,15 @@ std::vector<LockSpec> specs_for(const RunContext& context)
 constexpr WaitPolicy for_ever{.until = std::nullopt, .waits = true, .server_timeout = 5s};
 constexpr WaitPolicy not_at_all{.until = Instant{}, .waits = false, .server_timeout = 5s};
 
-// "took 2", "busy", "interrupted" or the error, and what the server knows of us when all is over.
-std::string outcome_of(RunContext& context, const WaitPolicy& policy, WaitObserver& onlooker, std::uint64_t first = 0,
+// "took 2", "busy", "interrupted" or the error, and the server's state at the end.
+std::string outcome_of(WaitFixture& fixture, const WaitPolicy& policy, WaitObserver& observer, std::uint64_t first = 0,
                        StopToken stop = StopToken::never())
 {
-  ScriptedStore store(context);
+  ScriptedStore store(fixture);
   const BootClock clock;
   FixedRng rng(first);
-  const auto specs = specs_for(context);
-  const auto outcome = wait_and_acquire(store, specs, Owner::of("us:1"), policy, clock, rng, stop, onlooker);
+  const auto specs = specs_for(fixture);
+  const auto outcome = wait_and_acquire(store, specs, Owner::of("us:1"), policy, clock, rng, stop, observer);
   std::string text = !outcome                                        ? outcome.error().text
                      : std::holds_alternative<TimedOut>(*outcome)    ? "busy"
                      : std::holds_alternative<Interrupted>(*outcome) ? "interrupted"
@@ -247,76 +247,77 @@ std::string outcome_of(RunContext& context, const WaitPolicy& policy, WaitObserv
     const Taken& taken = std::get<Taken>(*outcome);
     text += std::to_string(taken.which) + (taken.listener ? ", listening" : "");
   }
-  return text + "; " + context.show();
+  return text + "; " + fixture.show();
 }
 
-std::string outcome_of(RunContext& context, const WaitPolicy& policy, std::function<void()> event = nullptr)
+std::string outcome_of(WaitFixture& fixture, const WaitPolicy& policy, std::function<void()> event = nullptr)
 {
-  Bell bell(std::move(event));
-  return outcome_of(context, policy, bell);
+  TickingObserver observer(std::move(event));
+  return outcome_of(fixture, policy, observer);
 }
 
 }  // namespace
 
-TEST_CASE("waiting for one: in line at once, one listener, one check, and the word that it is ours")
+TEST_CASE("waiting for one: in the queue at once, one listener, one check, and the message of the hand-over")
 {
-  RunContext context(1);
-  CHECK(outcome_of(context, for_ever, [&] { context.hand_over(0); }) == "took 0, listening; taken: 0; lines:");
-  CHECK(context.story() == "stand 0, listen 1, check 0, stand 0");
+  WaitFixture fixture(1);
+  CHECK(outcome_of(fixture, for_ever, [&] { fixture.hand_over(0); }) == "took 0, listening; taken: 0; queues:");
+  CHECK(fixture.requests() == "stand 0, listen 1, check 0, stand 0");
 }
 
-TEST_CASE("waiting for any: a free one is taken without standing in a line")
+TEST_CASE("waiting for any: a free one is taken without joining a queue")
 {
   for (const WaitPolicy& policy : {for_ever, not_at_all}) {
-    RunContext context(4);
-    context.locks[1].is_free = true;
-    Bell bell(nullptr);
-    CHECK(outcome_of(context, policy, bell, 3) == "took 1; taken: 1; lines:");
-    CHECK(context.story() == "look 3, look 0, look 1");
+    WaitFixture fixture(4);
+    fixture.locks[1].is_free = true;
+    TickingObserver observer(nullptr);
+    CHECK(outcome_of(fixture, policy, observer, 3) == "took 1; taken: 1; queues:");
+    CHECK(fixture.requests() == "look 3, look 0, look 1");
   }
 }
 
 TEST_CASE("waiting for any: chance says where the round begins")
 {
   for (std::size_t first = 0; first < 4; ++first) {
-    RunContext context(4);
-    for (Lock& lock : context.locks) {
+    WaitFixture fixture(4);
+    for (Lock& lock : fixture.locks) {
       lock.is_free = true;
     }
-    Bell bell(nullptr);
-    CHECK(outcome_of(context, for_ever, bell, first + 8).starts_with("took " + std::to_string(first)));
-    CHECK(context.calls.size() == 1);
+    TickingObserver observer(nullptr);
+    CHECK(outcome_of(fixture, for_ever, observer, first + 8).starts_with("took " + std::to_string(first)));
+    CHECK(fixture.calls.size() == 1);
   }
 }
 
-TEST_CASE("waiting for any: all are busy: in every line, the first that comes is taken, the others are left")
+TEST_CASE("waiting for any: all are busy: in every queue, the first free one is taken, the other queues are left")
 {
-  RunContext context(4);
-  Bell bell([&] {
-    CHECK(context.show() == "taken:; lines: 0 1 2 3");
-    context.hand_over(2);
+  WaitFixture fixture(4);
+  TickingObserver observer([&] {
+    CHECK(fixture.show() == "taken:; queues: 0 1 2 3");
+    fixture.hand_over(2);
   });
-  CHECK(outcome_of(context, for_ever, bell, 1) == "took 2; taken: 2; lines:");
-  CHECK(context.story() ==
+  CHECK(outcome_of(fixture, for_ever, observer, 1) == "took 2; taken: 2; queues:");
+  CHECK(fixture.requests() ==
         "look 1, look 2, look 3, look 0, listen 4, stand 1, stand 2, stand 3, stand 0, stand 2, leave 1, leave 3, "
         "leave 0");
 }
 
-TEST_CASE("waiting for any: where somebody waits already, all are busy: no use to look at the others first")
+TEST_CASE("waiting for any: where another client waits already, all are busy: the others are not looked at first")
 {
-  RunContext context(4);
-  context.locks[1].before_us = 1;
-  Bell bell([&] { context.hand_over(2); });
-  CHECK(outcome_of(context, for_ever, bell, 1) == "took 2; taken: 2; lines:");
-  CHECK(context.story() == "look 1, listen 4, stand 2, stand 3, stand 0, stand 1, stand 2, leave 1, leave 3, leave 0");
+  WaitFixture fixture(4);
+  fixture.locks[1].ahead = 1;
+  TickingObserver observer([&] { fixture.hand_over(2); });
+  CHECK(outcome_of(fixture, for_ever, observer, 1) == "took 2; taken: 2; queues:");
+  CHECK(fixture.requests() ==
+        "look 1, listen 4, stand 2, stand 3, stand 0, stand 1, stand 2, leave 1, leave 3, leave 0");
 }
 
-TEST_CASE("waiting for any: no two of our tickets are alike, so that not the same waiter is first in every line")
+TEST_CASE("waiting for any: no two tickets of a waiter are alike, so that no waiter is first in every queue")
 {
-  RunContext context(4);
-  outcome_of(context, for_ever, [&] { context.hand_over(2); });
+  WaitFixture fixture(4);
+  outcome_of(fixture, for_ever, [&] { fixture.hand_over(2); });
   std::set<std::uint64_t> tickets;
-  for (const Lock& lock : context.locks) {
+  for (const Lock& lock : fixture.locks) {
     tickets.insert(lock.ticket);
   }
   CHECK(tickets.size() == 4);
@@ -325,96 +326,99 @@ TEST_CASE("waiting for any: no two of our tickets are alike, so that not the sam
 
 TEST_CASE("waiting for any: two are handed over at once: one is kept, one passes on")
 {
-  RunContext context(3);
-  const std::string outcome = outcome_of(context, for_ever, [&] {
-    context.hand_over(0);
-    context.hand_over(2);
-    CHECK(context.show() == "taken: 0 2; lines: 1");
+  WaitFixture fixture(3);
+  const std::string outcome = outcome_of(fixture, for_ever, [&] {
+    fixture.hand_over(0);
+    fixture.hand_over(2);
+    CHECK(fixture.show() == "taken: 0 2; queues: 1");
   });
-  const bool has_zero = outcome == "took 0; taken: 0; lines:";
-  const bool has_two = outcome == "took 2; taken: 2; lines:";
+  const bool has_zero = outcome == "took 0; taken: 0; queues:";
+  const bool has_two = outcome == "took 2; taken: 2; queues:";
   CHECK_MESSAGE((has_zero || has_two), outcome);
-  CHECK(context.count(has_zero ? "leave 2" : "leave 0") == 1);
+  CHECK(fixture.count(has_zero ? "leave 2" : "leave 0") == 1);
 }
 
-TEST_CASE("waiting for any: what is handed over while we take or leave another passes on, whenever it comes")
+TEST_CASE(
+    "waiting for any: a lock handed over during the acquire or the release of another is passed on, whenever it comes")
 {
-  RunContext untouched(4);
+  WaitFixture untouched(4);
   outcome_of(untouched, for_ever, [&] { untouched.hand_over(2); });
   const std::size_t calls = untouched.calls.size();
   REQUIRE(calls > 10);
   for (std::size_t moment = 1; moment <= calls; ++moment) {
     CAPTURE(moment);
-    RunContext context(4);
-    context.with_call = [&] {
-      if (context.calls.size() == moment) {
-        context.hand_over(0);
-        context.hand_over(3);
+    WaitFixture fixture(4);
+    fixture.with_call = [&] {
+      if (fixture.calls.size() == moment) {
+        fixture.hand_over(0);
+        fixture.hand_over(3);
       }
     };
-    const std::string outcome = outcome_of(context, for_ever, [&] { context.hand_over(2); });
+    const std::string outcome = outcome_of(fixture, for_ever, [&] { fixture.hand_over(2); });
     const std::string which = outcome.substr(5, 1);
-    CHECK(outcome == "took " + which + "; taken: " + which + "; lines:");
+    CHECK(outcome == "took " + which + "; taken: " + which + "; queues:");
   }
 }
 
-TEST_CASE("waiting for any: one that is refused after all leaves us in line for the others")
+TEST_CASE("waiting for any: a late refusal by one lock keeps the waiter in the other queues")
 {
-  RunContext context(3);
+  WaitFixture fixture(3);
   int rests = 0;
-  context.with_call = [&] {
-    if (context.calls.back() == "stand 1" && ++rests == 2) {
-      context.hand_over(2);
+  fixture.with_call = [&] {
+    if (fixture.calls.back() == "stand 1" && ++rests == 2) {
+      fixture.hand_over(2);
     }
   };
-  CHECK(outcome_of(context, for_ever, [&] { context.say(1, {.look_in = 0ms}); }) == "took 2; taken: 2; lines:");
+  CHECK(outcome_of(fixture, for_ever, [&] { fixture.say(1, {.look_in = 0ms}); }) == "took 2; taken: 2; queues:");
 }
 
-TEST_CASE("waiting for any: when time is over, or by a signal, all lines are left")
+TEST_CASE("waiting for any: when time is over, or by a signal, all queues are left")
 {
-  RunContext patient(3);
+  WaitFixture patient(3);
   const BootClock clock;
   CHECK(outcome_of(patient, {.until = clock.now() + 20ms, .waits = true, .server_timeout = 5s}) ==
-        "busy; taken:; lines:");
+        "busy; taken:; queues:");
   CHECK(patient.count("leave") == 3);
 
-  RunContext stopped(3);
+  WaitFixture stopped(3);
   StopSource stop;
-  Bell bell([&] { stop.request(); });
-  CHECK(outcome_of(stopped, for_ever, bell, 0, stop.token()) == "interrupted; taken:; lines:");
+  TickingObserver observer([&] { stop.request(); });
+  CHECK(outcome_of(stopped, for_ever, observer, 0, stop.token()) == "interrupted; taken:; queues:");
   CHECK(stopped.count("leave") == 3);
 }
 
-TEST_CASE("waiting for any: without patience each is looked at once, and no line is entered or left")
+TEST_CASE("waiting for any: without patience each is asked once, and no queue is joined or left")
 {
-  RunContext context(3);
-  CHECK(outcome_of(context, not_at_all) == "busy; taken:; lines:");
-  CHECK(context.story() == "look 0, look 1, look 2");
+  WaitFixture fixture(3);
+  CHECK(outcome_of(fixture, not_at_all) == "busy; taken:; queues:");
+  CHECK(fixture.requests() == "look 0, look 1, look 2");
 }
 
-TEST_CASE("waiting for any: the user is told of where we are nearest")
+TEST_CASE("waiting for any: the user sees the best position")
 {
-  RunContext context(3);
-  context.locks[0].before_us = 7;
-  context.locks[1].before_us = 9;
-  context.locks[2].before_us = 3;
-  Bell bell([&] { context.hand_over(1); });
-  outcome_of(context, for_ever, bell, 1);
-  CHECK(bell.places() == std::vector<std::uint64_t>{9, 3});  // looked at 1, in line for 2, and no nearer after that
+  WaitFixture fixture(3);
+  fixture.locks[0].ahead = 7;
+  fixture.locks[1].ahead = 9;
+  fixture.locks[2].ahead = 3;
+  TickingObserver observer([&] { fixture.hand_over(1); });
+  outcome_of(fixture, for_ever, observer, 1);
+  CHECK(observer.places() ==
+        std::vector<std::uint64_t>{9, 3});  // looked at 1, waits for 2, and never got a better position
 }
 
-TEST_CASE("waiting for any: who was cut off asks everywhere, in case it was forgotten or passed")
+TEST_CASE("waiting for any: a waiter that was cut off asks everywhere, in case it was forgotten or passed")
 {
-  RunContext context(3);
-  CHECK(outcome_of(context, for_ever, [&] {
-          context.locks[0].has_us_in_line = false;
-          context.locks[1] = {.is_ours = true};
-          context.cut_ears();
-        }) == "took 1; taken: 1; lines:");
+  WaitFixture fixture(3);
+  CHECK(outcome_of(fixture, for_ever, [&] {
+          fixture.locks[0].is_queued = false;
+          fixture.locks[1] = {.is_taken = true};
+          fixture.cut_ears();
+        }) == "took 1; taken: 1; queues:");
 }
 
-// A call that fails has happened or not; we cannot know. Whichever it was: one lock is ours in the end, and no line
-// holds us but one whose leaving never reached the server: nobody listens there, so that it passes us by.
+// A call that fails has taken effect or not, and the client cannot know. In either case one lock is held in the end,
+// and the waiter is in no queue but one to which its departure was never delivered: there it has no subscriber and is
+// skipped.
 TEST_CASE("waiting for any: whichever call fails, none is lost and never are two taken")
 {
   for (const bool takes_effect : {false, true}) {
@@ -422,48 +426,49 @@ TEST_CASE("waiting for any: whichever call fails, none is lost and never are two
     for (int at = 2; failed; ++at) {
       CAPTURE(at);
       CAPTURE(takes_effect);
-      RunContext context(3);
-      context.fail_at = at;
-      context.takes_effect = takes_effect;
-      const std::string outcome = outcome_of(context, for_ever, [&] { context.hand_over(1); });
-      failed = static_cast<int>(context.calls.size()) >= at;
+      WaitFixture fixture(3);
+      fixture.fail_at = at;
+      fixture.takes_effect = takes_effect;
+      const std::string outcome = outcome_of(fixture, for_ever, [&] { fixture.hand_over(1); });
+      failed = static_cast<int>(fixture.calls.size()) >= at;
       const bool never_left =
-          failed && !takes_effect && context.calls[static_cast<std::size_t>(at - 1)].starts_with("leave");
+          failed && !takes_effect && fixture.calls[static_cast<std::size_t>(at - 1)].starts_with("leave");
       if (never_left) {
-        CHECK(outcome.starts_with("took 1; taken: 1; lines:"));
+        CHECK(outcome.starts_with("took 1; taken: 1; queues:"));
       } else {
-        CHECK(outcome == "took 1; taken: 1; lines:");
+        CHECK(outcome == "took 1; taken: 1; queues:");
       }
     }
   }
 }
 
-TEST_CASE("waiting for one: who is cut off before the first answer asks again, if the server had spoken")
+TEST_CASE(
+    "waiting for one: a waiter that is cut off before the first answer asks again, if the server had answered before")
 {
   for (const bool takes_effect : {false, true}) {
-    RunContext context(1);
-    context.fail_at = 1;
-    context.had_spoken = true;
-    context.takes_effect = takes_effect;
-    CHECK(outcome_of(context, for_ever, [&] { context.hand_over(0); }) == "took 0, listening; taken: 0; lines:");
+    WaitFixture fixture(1);
+    fixture.fail_at = 1;
+    fixture.had_spoken = true;
+    fixture.takes_effect = takes_effect;
+    CHECK(outcome_of(fixture, for_ever, [&] { fixture.hand_over(0); }) == "took 0, listening; taken: 0; queues:");
   }
-  RunContext impatient(1);
+  WaitFixture impatient(1);
   impatient.fail_at = 1;
   impatient.had_spoken = true;
-  CHECK(outcome_of(impatient, not_at_all) == "lost; taken:; lines:");
+  CHECK(outcome_of(impatient, not_at_all) == "lost; taken:; queues:");
 }
 
-TEST_CASE("waiting for any: a lock that was granted without our hearing of it is let go")
+TEST_CASE("waiting for any: a lock whose grant got lost is released")
 {
-  RunContext context(3);
-  context.locks[0].is_free = true;
-  context.fail_at = 1;
-  context.takes_effect = true;
-  CHECK(outcome_of(context, for_ever) == "lost; taken:; lines:");
+  WaitFixture fixture(3);
+  fixture.locks[0].is_free = true;
+  fixture.fail_at = 1;
+  fixture.takes_effect = true;
+  CHECK(outcome_of(fixture, for_ever) == "lost; taken:; queues:");
 
-  RunContext later(3);
+  WaitFixture later(3);
   later.locks[1].is_free = true;
   later.fail_at = 2;
   later.takes_effect = true;
-  CHECK(outcome_of(later, not_at_all) == "lost; taken:; lines:");
+  CHECK(outcome_of(later, not_at_all) == "lost; taken:; queues:");
 }

@@ -157,7 +157,7 @@ TEST_CASE("connection: a server that hangs up")
   const ScriptedServer at_once([](const Peer& peer) { peer.hear(ping_bytes.size()); });
   auto connection = at_once.connect();
   CHECK(has(ask(connection, within(plenty)), "lost the connection to unix:///"));
-  // and SIGPIPE would have ended us here
+  // and SIGPIPE would have ended this process
   CHECK(has(ask(connection, within(plenty)), "lost the connection to"));
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("connection: a stop ends a wait and keeps a request from being sent")
   CHECK_FALSE(connection.send(ping, within(plenty, stop.token())));
 }
 
-TEST_CASE("connection: nobody there, and what to do about it")
+TEST_CASE("connection: no server there, and what to do about it")
 {
   Endpoint endpoint;
   endpoint.kind = Endpoint::Kind::unix_socket;

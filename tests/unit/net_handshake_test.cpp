@@ -17,7 +17,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 }  // namespace
 
-TEST_CASE("handshake: HELLO unknown, then AUTH; the db in the same round trip")
+TEST_CASE("handshake: HELLO unknown, then AUTH, and the db in the same round trip")
 {
   constexpr std::string_view hello =
       "*7\r\n$5\r\nHELLO\r\n$1\r\n2\r\n$4\r\nAUTH\r\n$8\r\nsomebody\r\n$4\r\nhush\r\n$7\r\nSETNAME\r\n$"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handshake with servers that do not go along. That it works with one that does: tests/story/tls_test.cpp.
+// The handshake with servers that do not answer it properly. integration/tls_test.cpp tests it with a real server.
 #include "net/connection.h"
 #include "support/scripted_server.h"
 
@@ -33,7 +33,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 TEST_CASE("tls: one deadline over the whole handshake, though bytes keep coming")
 {
   const ScriptedServer server([](const Peer& peer) {
-    peer.say(std::string("\x16\x03\x03\x40\x00", 5));  // the head of a long record
+    peer.say(std::string("\x16\x03\x03\x40\x00", 5));  // the header of a long record
     while (peer.lasts(5ms) && peer.say("x")) {
     }
   });

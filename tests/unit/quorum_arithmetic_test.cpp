@@ -53,7 +53,7 @@ TEST_CASE("quorum: no more holders than permits, whatever the numbers")
       CAPTURE(servers);
       CAPTURE(permits);
       CHECK(quorum <= servers);
-      CHECK((permits + 1) * quorum > servers * permits);         // one more would need a server that has no permit left
+      CHECK((permits + 1) * quorum > servers * permits);         // one more would need a server without a free permit
       CHECK((permits + 1) * (quorum - 1) <= servers * permits);  // and no fewer would do
     }
   }
@@ -87,7 +87,7 @@ TEST_CASE("quorum: when the answers are enough")
   }
 }
 
-TEST_CASE("quorum: who ties again and again waits longer, and no longer once it is settled")
+TEST_CASE("quorum: the pause after a tie grows with each tie, and starts again once it is settled")
 {
   Counting most;
   Backoff backoff(most);

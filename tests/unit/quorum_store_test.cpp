@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quorum of servers that are down, hung or late on command.
+// A quorum of servers that are down, hung or late as the test says. Over 300 lines: every case needs the same five
+// servers.
 #include "store/quorum/quorum_store.h"
 
 #include "lock/validity.h"
@@ -15,7 +16,7 @@
 using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
-using Mood = FakeServer::Mood;
+using Behavior = FakeServer::Behavior;
 
 namespace {
 
@@ -32,9 +33,10 @@ struct Five {
   };
   std::shared_ptr<Marker> markers = std::make_shared<Marker>();
 
-  explicit Five(std::initializer_list<Mood> moods = {Mood::fine, Mood::fine, Mood::fine, Mood::fine, Mood::fine})
+  explicit Five(std::initializer_list<Behavior> moods = {Behavior::fine, Behavior::fine, Behavior::fine, Behavior::fine,
+                                                         Behavior::fine})
   {
-    for (const Mood mood : moods) {
+    for (const Behavior mood : moods) {
       servers.push_back(std::make_shared<FakeServer>());
       servers.back()->be(mood);
     }
@@ -92,16 +94,16 @@ TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everyw
 
 TEST_CASE("quorum store: two of five that are down or hung are not waited for")
 {
-  for (const Mood mood : {Mood::down, Mood::hung, Mood::late}) {
+  for (const Behavior mood : {Behavior::down, Behavior::hung, Behavior::late}) {
     CAPTURE(static_cast<int>(mood));
-    const Five five({Mood::fine, mood, Mood::fine, mood, Mood::fine});
+    const Five five({Behavior::fine, mood, Behavior::fine, mood, Behavior::fine});
     const auto store = five.store();
     const Instant start = five.clock.now();
     CHECK(granted(store->acquire(spec, alice, {}, five.within(60s))));
     CHECK(store->renew(spec, alice, five.within(60s)));
     CHECK(store->release(spec, alice, {}, five.within(60s)));
     CHECK(five.clock.now() - start < 30s);
-    CHECK(five.held_by(alice) == 0);  // late ones heard the release too
+    CHECK(five.held_by(alice) == 0);  // late servers got the release, too
   }
 }
 
@@ -118,7 +120,7 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
   CHECK(down.held_by(alice) == 0);
   CHECK(down.servers[0]->asked() == std::vector<std::string>{"acquire alice", "take back alice"});
 
-  const Five late({Mood::fine, Mood::late, Mood::late, Mood::late, Mood::fine});
+  const Five late({Behavior::fine, Behavior::late, Behavior::late, Behavior::late, Behavior::fine});
   {
     const auto store = late.store();
     const Instant start = late.clock.now();
@@ -126,10 +128,11 @@ TEST_CASE("quorum store: three that are away are no answer, and nothing is left 
     CHECK(late.clock.now() - start >= 200ms);
     CHECK(late.clock.now() - start < 2s);
   }
-  CHECK(late.held_by(alice) == 0);  // unknown is not no: it was taken back there as well
+  CHECK(late.held_by(alice) == 0);  // an unknown result is not a refusal: it was taken back there as well
 }
 
-TEST_CASE("quorum store: what somebody else has on a quorum is busy, and what he has on fewer is ours")
+TEST_CASE(
+    "quorum store: a lock that another owner has on a quorum is busy, and one that it has on fewer servers is granted")
 {
   const Five five;
   const auto store = five.store();
@@ -157,8 +160,8 @@ TEST_CASE("quorum store: a lock that too few servers still know of is neither ke
   REQUIRE(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
   five.servers[0]->forget_all();
-  five.servers[1]->be(Mood::down);
-  five.servers[2]->be(Mood::down);
+  five.servers[1]->be(Behavior::down);
+  five.servers[2]->be(Behavior::down);
   const auto renewal = store->renew(spec, alice, five.within(5s));
   REQUIRE_FALSE(renewal);
   CHECK(renewal.error().code == ErrorCode::unreachable);
@@ -168,18 +171,18 @@ TEST_CASE("quorum store: the fencing number grows though the server with the gre
 {
   const Five five;
   five.servers[0]->set_fence(1'000'000);  // its clock is ahead
-  five.servers[3]->be(Mood::down);
-  five.servers[4]->be(Mood::down);
+  five.servers[3]->be(Behavior::down);
+  five.servers[4]->be(Behavior::down);
   const auto store = five.store();
   const auto first = store->acquire(spec, alice, {}, five.within(5s));
   REQUIRE(granted(first));
   CHECK(std::get<Granted>(*first).fence == 1'000'001);
   REQUIRE(store->release(spec, alice, {}, five.within(5s)));
 
-  five.servers[0]->be(Mood::down);
-  five.servers[1]->be(Mood::down);
-  five.servers[3]->be(Mood::fine);
-  five.servers[4]->be(Mood::fine);
+  five.servers[0]->be(Behavior::down);
+  five.servers[1]->be(Behavior::down);
+  five.servers[3]->be(Behavior::fine);
+  five.servers[4]->be(Behavior::fine);
   const auto second = five.store()->acquire(spec, bob, {}, five.within(5s));
   REQUIRE(granted(second));
   CHECK(std::get<Granted>(*second).fence > 1'000'001);
@@ -187,19 +190,19 @@ TEST_CASE("quorum store: the fencing number grows though the server with the gre
 
 TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever a late server has counted")
 {
-  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::late, Mood::down});
+  const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::late, Behavior::down});
   five.servers[3]->set_fence(1000);
   const auto store = five.store();
   const auto outer = store->acquire(spec, alice, {}, five.within(300ms));
   REQUIRE(granted(outer));
   wait_until([&] { return five.servers[3]->holder() == "alice"; }, "the late server has granted it as well");
-  five.servers[3]->be(Mood::hung);
+  five.servers[3]->be(Behavior::hung);
   wait_until([&] { return five.servers[3]->asked().back() == "raise alice"; }, "it has missed what was agreed on");
   CHECK(std::get<Granted>(*outer).fence == 1);
   CHECK(five.servers[3]->fence() == 1001);
 
-  five.servers[1]->be(Mood::down);
-  five.servers[3]->be(Mood::fine);  // which makes it one of three
+  five.servers[1]->be(Behavior::down);
+  five.servers[3]->be(Behavior::fine);  // now three servers answer
   Hold hold(alice);
   hold.id = "inner";
   const auto inner = five.store()->reenter(spec, hold, five.within(5s));
@@ -210,14 +213,14 @@ TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever
 
 TEST_CASE("quorum store: a grant that took longer than the lease is none")
 {
-  const Five five({Mood::hung, Mood::hung, Mood::hung, Mood::fine, Mood::fine});
+  const Five five({Behavior::hung, Behavior::hung, Behavior::hung, Behavior::fine, Behavior::fine});
   LockSpec brief = spec;
   brief.ttl = 100ms;
   const auto store = five.store();
   std::thread thaw([&] {
     std::this_thread::sleep_for(300ms);
     for (const auto& server : five.servers) {
-      server->be(Mood::fine);
+      server->be(Behavior::fine);
     }
   });
   CHECK_FALSE(store->acquire(brief, alice, {}, five.within(200ms)));
@@ -229,7 +232,7 @@ TEST_CASE(
     "quorum store: a server whose data are younger than the ttl does not count, and that is waited for like a busy "
     "lock")
 {
-  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::down, Behavior::down});
   five.markers->age_ms = 4'000;  // of a ttl of ten seconds
   const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
   REQUIRE(is_busy(attempt));
@@ -239,14 +242,14 @@ TEST_CASE(
   CHECK(*busy.again_in > 6s);
   CHECK(*busy.again_in < 7s);
   CHECK_FALSE(busy.tied);
-  CHECK(five.held_by(alice) == 0);  // it was taken back, from the young one too
+  CHECK(five.held_by(alice) == 0);  // it was taken back, also from the young server
 
   CHECK(granted(five.store({}, false)->acquire(spec, Owner::of("unguarded"), {}, five.within(5s))));
 }
 
 TEST_CASE("quorum store: the longest ttl that any server knows decides, unless the guard is given")
 {
-  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::down, Behavior::down});
   five.markers->age_ms = 45'000;
   five.markers->longest_ms = 300'000;
   CHECK(is_busy(five.store()->acquire(spec, alice, {}, five.within(5s))));
@@ -256,12 +259,12 @@ TEST_CASE("quorum store: the longest ttl that any server knows decides, unless t
 
 TEST_CASE("quorum store: where too many servers are away, young ones are not waited for")
 {
-  const Five five({Mood::fine, Mood::down, Mood::fine, Mood::down, Mood::down});
+  const Five five({Behavior::fine, Behavior::down, Behavior::fine, Behavior::down, Behavior::down});
   five.markers->age_ms = 4'000;
   CHECK_FALSE(five.store()->acquire(spec, alice, {}, five.within(5s)));
 }
 
-TEST_CASE("quorum store: two who race, again and again: never two, and in the end always one")
+TEST_CASE("quorum store: two racing clients, again and again: never two holders, and in the end always one")
 {
   const Five five;
   const auto store_a = five.store();
@@ -292,10 +295,10 @@ TEST_CASE("quorum store: two who race, again and again: never two, and in the en
 
 TEST_CASE("quorum store: held is what a quorum says or may say, the rest is shown as it is")
 {
-  const Five five({Mood::fine, Mood::fine, Mood::fine, Mood::down, Mood::down});
+  const Five five({Behavior::fine, Behavior::fine, Behavior::fine, Behavior::down, Behavior::down});
   REQUIRE(granted(five.store()->acquire(spec, alice, {}, five.within(5s))));
-  five.servers[3]->be(Mood::fine);
-  five.servers[4]->be(Mood::fine);
+  five.servers[3]->be(Behavior::fine);
+  five.servers[4]->be(Behavior::fine);
   auto state = five.store()->inspect(spec.name, five.within(5s));
   REQUIRE(state);
   CHECK(state->held());
@@ -306,7 +309,7 @@ TEST_CASE("quorum store: held is what a quorum says or may say, the rest is show
   CHECK_FALSE(state->held());
   CHECK(state->partial.size() == 1);
 
-  five.servers[0]->be(Mood::down);
+  five.servers[0]->be(Behavior::down);
   state = five.store()->inspect(spec.name, five.within(5s));
   REQUIRE(state);
   CHECK(state->held());  // the silent one may be the third

@@ -43,7 +43,7 @@ int line_with(const Script& script, std::string_view text)
 
 }  // namespace
 
-TEST_CASE("rights: the commands are those of the scripts and our own, each once, and no more")
+TEST_CASE("acl rules: the commands are those of the scripts and of rlock itself, each once, and no more")
 {
   const std::vector<std::string> globs{"app:*"};
   const auto rights = acl_rules_for(globs);
@@ -59,7 +59,7 @@ TEST_CASE("rights: the commands are those of the scripts and our own, each once,
   }
 }
 
-TEST_CASE("rights: a cluster needs some more")
+TEST_CASE("acl rules: a cluster needs some more")
 {
   const std::vector<std::string> globs{"app:*"};
   const auto alone = *acl_rules_for(globs);
@@ -72,7 +72,7 @@ TEST_CASE("rights: a cluster needs some more")
   CHECK(more == std::vector<std::string>{"asking", "cluster|slots", "pubsub|shardnumsub", "spublish", "ssubscribe"});
 }
 
-TEST_CASE("rights: scripts name each command where it is called, so that it can be found there")
+TEST_CASE("acl rules: scripts name each command where it is called, so that it can be found there")
 {
   static const std::regex anything(R"(redis\.p?call\((?!'[A-Z]+'))");
   for (const Script* script : scripts::all) {
@@ -82,7 +82,7 @@ TEST_CASE("rights: scripts name each command where it is called, so that it can 
   }
 }
 
-TEST_CASE("rights: keys and channels are named after the glob as they are after a lock")
+TEST_CASE("acl rules: keys and channels are named after the glob as they are after a lock")
 {
   const std::vector<std::string> globs{"app:*"};
   const auto rights = *acl_rules_for(globs);
@@ -133,14 +133,14 @@ TEST_CASE("rights: keys and channels are named after the glob as they are after 
   CHECK(acl_rules_for(exact)->keys.size() == 19);
 }
 
-TEST_CASE("rights: all keys are one rule, which Redis lets no other follow")
+TEST_CASE("acl rules: all keys are one rule, which Redis lets no other follow")
 {
   const auto rights = acl_rules_for(std::vector<std::string>{"app:*", "*"});
   REQUIRE(rights);
   CHECK(rights->keys == std::vector<std::string>{"*"});
 }
 
-TEST_CASE("rights: what no rule can say")
+TEST_CASE("acl rules: what no rule can say")
 {
   const std::vector<std::string> blank{"a b"};
   CHECK(acl_rules_for(blank).error().text.find("(try ? for it)") != std::string::npos);
@@ -148,14 +148,14 @@ TEST_CASE("rights: what no rule can say")
   CHECK(acl_rules_for(split).error().code == ErrorCode::config);
 }
 
-TEST_CASE("denial: the line of a script names command and key")
+TEST_CASE("acl error: the line of a script names command and key")
 {
   const Script& script = scripts::plain_acquire;
-  const ScriptCall call{script, {"k", "fence{k}", "holder{k}"}, {"me", "channel{k}", "ears{k}:"}};
+  const ScriptCall call{script, {"k", "fence{k}", "holder{k}"}, {"me", "channel{k}", "owner{k}:"}};
   CHECK(requests_on_line(call, line_with(script, "redis.call('SET', FENCE")) == "SET fence{k}");
   CHECK(requests_on_line(call, line_with(script, "redis.pcall('HMGET', LOCK")) == "HMGET k");
-  CHECK(requests_on_line(call, line_with(script, "redis.call('PUBLISH', CHANNEL, word)")) == "PUBLISH channel{k}");
-  CHECK(requests_on_line(call, line_with(script, "redis.call('PUBLISH', EARS_OF ..")) == "PUBLISH ears{k}:*");
+  CHECK(requests_on_line(call, line_with(script, "redis.call('PUBLISH', CHANNEL, message)")) == "PUBLISH channel{k}");
+  CHECK(requests_on_line(call, line_with(script, "redis.call('PUBLISH', OWNER_CHANNEL ..")) == "PUBLISH owner{k}:*");
   CHECK(requests_on_line(call, line_with(script, "redis.call('TIME')")) == "TIME");
   CHECK(requests_on_line(call, line_with(script, "return kind ~= NAME and")) == "");
   CHECK(requests_on_line(call, 1'000'000) == "");

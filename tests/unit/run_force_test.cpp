@@ -14,7 +14,8 @@ using namespace rlock;
 using namespace rlock::test;
 using namespace std::chrono_literals;
 
-// A holder releases on one server after the other; one that is away leaves it open meanwhile who is right.
+// A holder releases on one server after the other; a server that is away leaves it open meanwhile which answer is
+// right.
 TEST_CASE("force: servers of which some have let go and others not yet are asked again")
 {
   const BootClock clock;
@@ -33,7 +34,7 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
     return std::count_if(servers.begin(), servers.end(), [](const auto& each) { return each->holder().has_value(); });
   };
   wait_until([&] { return session() == 5; }, "all have granted");
-  servers[4]->be(FakeServer::Mood::down);
+  servers[4]->be(FakeServer::Behavior::down);
 
   const ForceUnlockRequest order{
       .name = name, .mode = Plain{}, .owner = alice, .by = "op", .grace = 30s, .server_timeout = 5s, .revoked = {}};

@@ -51,7 +51,7 @@ TEST_CASE("outcome: a process that may not be signalled is left")
   }
 }
 
-TEST_CASE("outcome: losing counts most, then what we did, then the job's own end")
+TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's own end")
 {
   const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
   struct Row {
@@ -97,7 +97,7 @@ TEST_CASE("outcome: why it was not renewed is told even where the job was stoppe
   CHECK(end.line == "the lock stock was lost: no renewal for 5s: silence");
 }
 
-TEST_CASE("outcome: of several locks the one that was lost is named, the surest first")
+TEST_CASE("outcome: names the lost one of several locks, the surest first")
 {
   const NotHeld gone{.what = "expired or deleted", .forced = std::nullopt};
   const LockOutcome fine{.lock = "fine", .event = {}, .release = {}, .valid_until = Instant{Millis{1}}};
@@ -120,11 +120,7 @@ TEST_CASE("outcome: of several locks the one that was lost is named, the surest 
       {{fine, unsure, found, proven}, job(exited(0)), true, "121", "lock proven was"},
       {{fine, unsure, found}, job(exited(0)), true, "121", "lock found was"},
       {{fine, unsure}, job(exited(0)), true, "121", "lock unsure was"},
-      {{later, fine},
-       job(SIGTERM, Stopped::lease_end),
-       true,
-       "121",
-       "lock fine was"},  // there was no time for a reason
+      {{later, fine}, job(SIGTERM, Stopped::lease_end), true, "121", "lock fine was"},  // no time to find the reason
       {{later, fine}, job(SIGTERM, Stopped::lease_end), false, "124", "lease of later, fine was over"},
   };
   for (const Row& row : rows) {

@@ -27,7 +27,7 @@ Busy busy()
 
 }  // namespace
 
-TEST_CASE("waiting line: place, age, holder, ttl and job, in this order")
+TEST_CASE("waiting message: place, age, holder, ttl and job, in this order")
 {
   CHECK(wait_text("stock", busy(), now, Millis{0}) ==
         "waiting for stock, place 5, held for 3m 12s by alice@web1.example.com (pid 4711), ttl 21s, running ./job.sh "
@@ -37,7 +37,7 @@ TEST_CASE("waiting line: place, age, holder, ttl and job, in this order")
   CHECK(wait_text("stock", busy(), now, Millis{21'000}).find("ttl") == std::string::npos);
 }
 
-TEST_CASE("waiting line: parts that are unknown are left out")
+TEST_CASE("waiting message: parts that are unknown are left out")
 {
   Busy foreign = busy();
   foreign.holder->info.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster whose nodes say what the test has them say.
+// A cluster whose nodes reply what the test says. Over 300 lines: every case needs the scripted nodes.
 #include "server/cluster.h"
 
 #include "server/slot.h"
@@ -43,7 +43,7 @@ Words request_from(const Peer& peer)
   return words;
 }
 
-// Answers each request with what the function says, and hangs up where that is nothing.
+// Replies to each request with the function's result, and hangs up where that is nothing.
 class Node {
  public:
   explicit Node(std::function<std::string(const std::string&)> answer)
@@ -53,7 +53,7 @@ class Node {
 
   [[nodiscard]] int port() const { return m_server.endpoint().port; }
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
-  Words heard()  // but for questions after the map
+  Words heard()  // without requests for the map
   {
     const std::lock_guard guard(m_mutex);
     return m_heard;
@@ -122,7 +122,7 @@ int closed_port()
 
 }  // namespace
 
-TEST_CASE("cluster: who has a slot is asked once, then remembered")
+TEST_CASE("cluster: the owner of a slot is asked for once, then remembered")
 {
   Node owner([](const std::string&) { return ":7\r\n"; });
   Node seed(
@@ -185,7 +185,7 @@ TEST_CASE("cluster: TRYAGAIN is tried again, until the time is over")
   CHECK(never.error().code == ErrorCode::unfit);
 }
 
-TEST_CASE("cluster: who are sent round in circles give up")
+TEST_CASE("cluster: redirections in circles are given up")
 {
   std::array<std::string, 2> addresses;
   const auto answer = [&](int me) {
@@ -205,7 +205,7 @@ TEST_CASE("cluster: who are sent round in circles give up")
   CHECK(one.heard().size() + other.heard().size() < 20);
 }
 
-TEST_CASE("cluster: a request that is not answered is not sent again; the next one asks another node who has the slot")
+TEST_CASE("cluster: a request without an answer is not sent again, and the next one asks another node for the slot")
 {
   Node successor([](const std::string&) { return ":7\r\n"; });
   Node witness([&](const std::string& said) { return said == "CLUSTER SLOTS" ? all_at(successor.port()) : ":8\r\n"; });
@@ -256,7 +256,7 @@ TEST_CASE("cluster: a server that is none gets no request")
   CHECK(single.heard().empty());
 }
 
-TEST_CASE("cluster: several requests go to all nodes at once; who is sent elsewhere is asked there")
+TEST_CASE("cluster: several requests go to all nodes at once, and a redirected one is repeated there")
 {
   const int half = 8192;
   int low_port = 0;
@@ -294,7 +294,7 @@ TEST_CASE("cluster: a route to each of the masters")
         1);
 }
 
-TEST_CASE("cluster: who listens is told that a slot has moved")
+TEST_CASE("cluster: a subscriber is told that a slot has moved")
 {
   const auto bulk = [](const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; };
   const auto confirmed = [&](const std::string& word) { return "*3\r\n" + bulk(word) + bulk("c{k}") + ":1\r\n"; };

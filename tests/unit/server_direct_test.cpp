@@ -29,7 +29,7 @@ TEST_CASE("direct: what a full server says before it hangs up is heard")
   CHECK(reply.error().code == ErrorCode::unfit);
 }
 
-TEST_CASE("direct: a failed call is not sent again; the next one finds a new connection")
+TEST_CASE("direct: a failed call is not sent again, and the next one finds a new connection")
 {
   std::atomic<int> connections = 0;
   const ScriptedServer server([&connections](const Peer& peer) {
@@ -110,7 +110,7 @@ TEST_CASE("direct: what is not answered when the connection is lost is unknown, 
   CHECK(transport.call("", ping, within(plenty)));
 }
 
-TEST_CASE("run_scripts: one that the server does not know is sent again, by its source if need be")
+TEST_CASE("run_scripts: a script that the server does not know is sent again, by its source if need be")
 {
   constexpr std::string_view by_sha = "*4\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n";
   constexpr std::string_view by_source = "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n";

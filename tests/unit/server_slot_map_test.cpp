@@ -37,7 +37,7 @@ std::string show(const std::optional<HostPort>& found)
 
 }  // namespace
 
-TEST_CASE("redirection: where a node sends us")
+TEST_CASE("redirection: where a node redirects to")
 {
   struct Row {
     const char* why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/front.h"
+#include "support/flock_fixture.h"
 
 #include "process/command.h"
 #include "support/paths.h"
@@ -24,20 +24,20 @@ Finished finish(Process process)
 
 }  // namespace
 
-Front::Front(std::string program, std::string lock, fs::path dir, ProcessOptions options)
+FlockFixture::FlockFixture(std::string program, std::string lock, fs::path dir, ProcessOptions options)
     : m_program(std::move(program)), m_lock(std::move(lock)), m_dir(std::move(dir)), m_options(std::move(options))
 {
 }
 
-ProcessOptions Front::with(ProcessOptions more) const
+ProcessOptions FlockFixture::with(ProcessOptions more) const
 {
   more.cwd = m_dir;
   more.env.insert(m_options.env.begin(), m_options.env.end());
   return more;
 }
 
-Process Front::start(std::vector<std::string> options, const std::vector<std::string>& command,
-                     ProcessOptions more) const
+Process FlockFixture::start(std::vector<std::string> options, const std::vector<std::string>& command,
+                            ProcessOptions more) const
 {
   options.insert(options.begin(), m_program);
   options.push_back(m_lock);
@@ -45,27 +45,27 @@ Process Front::start(std::vector<std::string> options, const std::vector<std::st
   return Process(std::move(options), with(std::move(more)));
 }
 
-Finished Front::run(std::vector<std::string> options, const std::vector<std::string>& command,
-                    const ProcessOptions& more) const
+Finished FlockFixture::run(std::vector<std::string> options, const std::vector<std::string>& command,
+                           const ProcessOptions& more) const
 {
   return finish(start(std::move(options), command, more));
 }
 
-Finished Front::run_words(std::vector<std::string> words) const
+Finished FlockFixture::run_words(std::vector<std::string> words) const
 {
   words.insert(words.begin(), m_program);
   return finish(Process(std::move(words), with({})));
 }
 
-Process Front::script(const std::string& text) const
+Process FlockFixture::script(const std::string& text) const
 {
   ProcessOptions options = with({});
-  options.env["FRONT"] = m_program;
+  options.env["PROGRAM"] = m_program;
   options.env["LOCK"] = m_lock;
   return Process({"bash", "-c", text}, options);
 }
 
-Process Front::hold(std::vector<std::string> options) const
+Process FlockFixture::hold(std::vector<std::string> options) const
 {
   fs::remove(m_dir / "go");
   fs::remove(m_dir / "held");
@@ -75,25 +75,25 @@ Process Front::hold(std::vector<std::string> options) const
   return holder;
 }
 
-void Front::release_all() const { std::ofstream(m_dir / "go"); }
+void FlockFixture::release_all() const { std::ofstream(m_dir / "go"); }
 
-bool Front::is_free() const { return run({"-n"}, {"true"}).code == 0; }
+bool FlockFixture::is_free() const { return run({"-n"}, {"true"}).code == 0; }
 
-Front rflock_on(const RedisServer& server)
+FlockFixture rflock_fixture(const RedisServer& server)
 {
   ProcessOptions options;
   options.env["RLOCK_SERVER"] = server.url();
   return {fs::path(RLOCK_BINARY).parent_path() / "rflock", "k", make_temp_dir("rflock"), options};
 }
 
-void for_both(const std::function<void(const Front&)>& body)
+void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body)
 {
   if (const auto flock = find_command("flock", clean_environment()["PATH"])) {
     const fs::path dir = make_temp_dir("flock");
     body({*flock, dir / "lock", dir, {}});
   }
   const RedisServer server;
-  body(rflock_on(server));
+  body(rflock_fixture(server));
 }
 
 }  // namespace rlock::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rflock, and flock(1) beside it: what is said of the one is tried on the other, which proves what was said.
+// Runs rflock, and flock(1) with the same arguments: a test that passes on both proves that they agree.
 #pragma once
 
 #include "support/process.h"
@@ -12,27 +12,27 @@
 
 namespace rlock::test {
 
-class Front {
+class FlockFixture {
  public:
   // `lock`: the file, or the key.
-  Front(std::string program, std::string lock, std::filesystem::path dir, ProcessOptions options);
+  FlockFixture(std::string program, std::string lock, std::filesystem::path dir, ProcessOptions options);
 
   // PROGRAM options... LOCK command...
   [[nodiscard]] Process start(std::vector<std::string> options, const std::vector<std::string>& command,
                               ProcessOptions more = {}) const;
   [[nodiscard]] Finished run(std::vector<std::string> options, const std::vector<std::string>& command,
                              const ProcessOptions& more = {}) const;
-  // With words of one's own throughout.
+  // With exactly these words.
   [[nodiscard]] Finished run_words(std::vector<std::string> words) const;
-  // A bash script that has PROGRAM and LOCK in $FRONT and $LOCK.
+  // A bash script that has PROGRAM and LOCK in $PROGRAM and $LOCK.
   [[nodiscard]] Process script(const std::string& text) const;
 
-  // Has the lock when this returns; ends when `let_go` was called.
+  // Has the lock when this returns; ends after release_all().
   [[nodiscard]] Process hold(std::vector<std::string> options) const;
   void release_all() const;
 
   [[nodiscard]] bool is_free() const;
-  [[nodiscard]] bool is_ours() const { return m_program.ends_with("rflock"); }
+  [[nodiscard]] bool is_rflock() const { return m_program.ends_with("rflock"); }
   [[nodiscard]] const std::string& program() const { return m_program; }
   [[nodiscard]] const std::filesystem::path& dir() const { return m_dir; }
 
@@ -45,9 +45,9 @@ class Front {
   ProcessOptions m_options;
 };
 
-Front rflock_on(const RedisServer& server);
+FlockFixture rflock_fixture(const RedisServer& server);
 
 // Once with flock(1), where there is one, and once with rflock.
-void for_both(const std::function<void(const Front&)>& body);
+void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body);
 
 }  // namespace rlock::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that a waiting user sees on a terminal.
+// The message that a waiting user sees on a terminal.
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/terminal.h"
@@ -13,7 +13,9 @@
 using namespace rlock;
 using namespace rlock::test;
 
-TEST_CASE("waiting line: on a terminal of 80 columns place, age and holder are seen, however long key and job are")
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("waiting message: on a terminal of 80 columns place, age and holder are seen, however long key and job are")
 {
   const RedisServer server;
   const std::string key = "k" + std::string(100, 'k');
@@ -35,3 +37,5 @@ TEST_CASE("waiting line: on a terminal of 80 columns place, age and holder are s
   waiter.signal(SIGTERM);
   waiter.wait();
 }
+
+TEST_SUITE_END();

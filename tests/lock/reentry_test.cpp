@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking a lock again over a connection that loses the answer to any one request.
+// Reentry over a connection that loses the reply to any one request.
 #include "lock/reentry.h"
 
 #include "server/direct.h"
@@ -20,7 +20,7 @@ const BootClock boot_clock;
 
 CallLimits soon() { return {.deadline = boot_clock.now() + 5s, .stop = StopToken::never()}; }
 
-// Everything arrives; the answer to the request of that number, from 1, does not.
+// Passes on all requests, but loses the reply to the request with that number, from 1.
 class LossyTransport final : public Transport {
  public:
   LossyTransport(const Endpoint& endpoint, int lost, int& calls)
@@ -63,7 +63,7 @@ std::int64_t count(const RedisServer& server, const Owner& owner)
 
 }  // namespace
 
-TEST_CASE("taking again: whichever answer is lost, it counts once or not at all")
+TEST_CASE("reentry: whichever answer is lost, it counts once or not at all")
 {
   const RedisServer server;
   const Endpoint endpoint = *parse_url(server.direct_url());
@@ -93,7 +93,7 @@ TEST_CASE("taking again: whichever answer is lost, it counts once or not at all"
   }
 }
 
-TEST_CASE("taking again: an owner that does not hold it is told so, and nothing is queued or taken")
+TEST_CASE("reentry: an owner that does not hold it is told so, and nothing is queued or taken")
 {
   const RedisServer server;
   SystemRng rng;
@@ -105,7 +105,7 @@ TEST_CASE("taking again: an owner that does not hold it is told so, and nothing 
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
-TEST_CASE("taking again: our stop ends it, and what it had taken is given back")
+TEST_CASE("reentry: a stop ends it, and its hold is released")
 {
   RedisServer server;
   SystemRng rng;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan of many pages: each answer has its whole time, however long the scan takes.
+// A scan of many pages: each reply has its whole time limit, however long the scan takes.
 #include "store/redis/scan.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Stands still but for what the test adds.
+// A clock that only the test moves.
 class SteppedClock final : public Clock {
  public:
   [[nodiscard]] Instant now() const override { return m_now; }
@@ -24,7 +24,7 @@ class SteppedClock final : public Clock {
   Instant m_now{};
 };
 
-// Each answer takes 3 s. Five pages with two keys each; of the hashes that end with 1 the server says that they look like locks.
+// Each reply takes 3 s. Five pages with two keys each; the server says that hashes that end with 1 look like locks.
 class SlowServer final : public Transport {
  public:
   explicit SlowServer(SteppedClock& clock) : m_clock(clock) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/shop.h"
+#include "support/acl_fixture.h"
 
 #include "support/skip.h"
 
@@ -10,9 +10,9 @@
 namespace rlock::test {
 namespace {
 
-Words words_for(const Shop& shop, Words all)
+Words words_for(const AclFixture& fixture, Words all)
 {
-  all.insert(all.begin() + 1, {"-S", shop.url()});
+  all.insert(all.begin() + 1, {"-S", fixture.url()});
   return all;
 }
 
@@ -32,7 +32,7 @@ Words acl_line(const std::string& glob)
   return words;
 }
 
-void Shop::allow(Words line) const
+void AclFixture::allow(Words line) const
 {
   server.command({"ACL", "DELUSER", "shop"});
   line.emplace_back(">" + std::string(test_password));
@@ -43,8 +43,8 @@ void Shop::allow(Words line) const
   REQUIRE(show(reply) == "\"OK\"");
 }
 
-Finished Shop::run(const Words& all) const { return run_rlock(words_for(*this, all), as_shop()); }
+Finished AclFixture::run(const Words& all) const { return run_rlock(words_for(*this, all), as_shop()); }
 
-Process Shop::start(const Words& all) const { return Process(rlock_argv(words_for(*this, all)), as_shop()); }
+Process AclFixture::start(const Words& all) const { return Process(rlock_argv(words_for(*this, all)), as_shop()); }
 
 }  // namespace rlock::test

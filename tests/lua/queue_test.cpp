@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who comes in when, where several may hold a lock at once: the line has the say.
+// The queue (lua/lib/queue.lua) where several owners may hold a lock at once. Over 300 lines: one case for each rule of
+// the queue.
 #include "lua/scripted_lock.h"
 #include "support/foreign_kinds.h"
 #include "support/process.h"
@@ -22,18 +23,18 @@ using Fields = std::map<std::string, std::string>;
 constexpr const char* line_of_readers = "rlock:queue-rw:{k}";
 constexpr const char* line_for_permits = "rlock:queue-permits:{k}";
 constexpr const char* reserved = "rlock:reserved:{k}";
-const std::string long_ago = "1";  // a ticket: who has it is not young any more
+const std::string long_ago = "1";  // a ticket older than SUBSCRIBE_GRACE
 
 struct ReadWriteLock : ScriptedLock {
   ReadWriteLock() : ScriptedLock(Reader{}) {}
-  Reply read(const std::string& owner, const std::string& manner = "wait", int ttl = 30'000) const
+  Reply read(const std::string& owner, const std::string& options = "wait", int ttl = 30'000) const
   {
-    return acquire_as(Reader{}, owner, manner, ttl);
+    return acquire_as(Reader{}, owner, options, ttl);
   }
-  Reply write(const std::string& owner, const std::string& manner = "wait", int ttl = 30'000,
+  Reply write(const std::string& owner, const std::string& options = "wait", int ttl = 30'000,
               const std::string& ticket = "0") const
   {
-    return acquire_as(Writer{}, owner, manner, ttl, ticket);
+    return acquire_as(Writer{}, owner, options, ttl, ticket);
   }
   Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
   Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
@@ -58,58 +59,58 @@ bool told_to_look(const Words& words, int latest)
 
 }  // namespace
 
-TEST_CASE("line: a reader that comes behind a waiting writer waits, whether it stands in line or only tries")
+TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
 {
   const ReadWriteLock lock;
-  Ear writer = alive(lock, "w");
-  Ear reader = alive(lock, "b");
+  ChannelListener writer = subscribe_as(lock, "w");
+  ChannelListener reader = subscribe_as(lock, "b");
   lock.read("a");
   CHECK(word(lock.write("w")) == "busy");
-  for (const char* manner : {"try", "wait"}) {
-    CHECK(word(lock.read("b", manner)) == "busy");
+  for (const char* options : {"try", "wait"}) {
+    CHECK(word(lock.read("b", options)) == "busy");
   }
   CHECK(in_line(lock, line_of_readers) == Words{"w", "b"});
-  CHECK(word(lock.read("a")) == "granted");  // whoever holds it already is not concerned
+  CHECK(word(lock.read("a")) == "granted");  // a holder is not affected
 
   lock.end_read("a");
   CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"w:write", "1"}});
   CHECK(lock.pttl("k") <= 2000);
-  CHECK(has(writer.heard(), "yours"));
+  CHECK(has(writer.received(), "yours"));
   CHECK(word(lock.write("w")) == "granted");
   CHECK(lock.pttl("k") > 29'000);
-  CHECK(has(reader.heard(), "next"));
+  CHECK(has(reader.received(), "next"));
   lock.end_write("w");
-  CHECK(reader.heard() == Words{"yours"});
+  CHECK(reader.received() == Words{"yours"});
   CHECK(word(lock.read("b")) == "granted");
 }
 
-TEST_CASE("line: readers behind each other come in together, those behind the next writer do not")
+TEST_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
 {
   const ReadWriteLock lock;
-  Ear two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
-  Ear writer = alive(lock, "w2");
-  Ear last = alive(lock, "r3");
+  ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
+  ChannelListener writer = subscribe_as(lock, "w2");
+  ChannelListener last = subscribe_as(lock, "r3");
   lock.write("w1");
   lock.read("r1"), lock.read("r2"), lock.write("w2"), lock.read("r3");
   lock.end_write("w1");
-  CHECK(two.heard() == Words{"yours", "yours"});
-  CHECK(writer.heard() == Words{"claim 2000"});
-  CHECK(last.heard() == Words{});
+  CHECK(two.received() == Words{"yours", "yours"});
+  CHECK(writer.received() == Words{"claim 2000"});
+  CHECK(last.received() == Words{});
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"r1", "1"}, {"r2", "1"}});
   lock.read("r1"), lock.read("r2");
   lock.end_read("r1");
   CHECK(in_line(lock, line_of_readers) == Words{"w2", "r3"});
   lock.end_read("r2");
-  CHECK(has(writer.heard(), "yours"));
+  CHECK(has(writer.received(), "yours"));
   CHECK(in_line(lock, line_of_readers) == Words{"r3"});
 }
 
-TEST_CASE("line: a dead writer in front keeps out nobody, a living one does")
+TEST_CASE("queue script: a dead writer in front blocks no reader, a living one does")
 {
   const ReadWriteLock lock;
   lock.read("a");
   {
-    const Ear writer = alive(lock, "w");
+    const ChannelListener writer = subscribe_as(lock, "w");
     lock.write("w", "wait", 30'000, long_ago);
     CHECK(word(lock.read("b")) == "busy");
   }
@@ -118,25 +119,25 @@ TEST_CASE("line: a dead writer in front keeps out nobody, a living one does")
   CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
 }
 
-TEST_CASE("line: a dead writer in front is found by who reads and renews, a living one stays")
+TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
 {
   const ReadWriteLock lock;
   const auto renew = [&] { return word(lock.renew("a")); };
   lock.read("a");
-  Ear behind = alive(lock, "b");
+  ChannelListener behind = subscribe_as(lock, "b");
   {
-    const Ear writer = alive(lock, "w");
+    const ChannelListener writer = subscribe_as(lock, "w");
     lock.write("w", "wait", 30'000, long_ago);
     lock.read("b");
     CHECK(renew() == "kept");
     CHECK(in_line(lock, line_of_readers) == Words{"w", "b"});
   }
   wait_until([&] { return renew() == "kept" && in_line(lock, line_of_readers) == Words{}; }, "the dead one is gone");
-  CHECK(has(behind.heard(), "yours"));
+  CHECK(has(behind.received(), "yours"));
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}, {"b", "1"}});
 }
 
-TEST_CASE("line: a writer killed while it waits is found by the next renewal of a job that reads")
+TEST_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
 {
   const ReadWriteLock lock;
   const auto run = [&](const char* kind) {
@@ -145,42 +146,43 @@ TEST_CASE("line: a writer killed while it waits is found by the next renewal of 
   const Process reader(run("-s"));
   wait_until([&] { return lock.hash("k").size() == 2; }, "one reads");
   Process writer(run("-x"));
-  const auto ears = [&] { return as_texts(lock.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
-  wait_until([&] { return in_line(lock, line_of_readers).size() == 1 && ears() == 2; }, "a writer waits and listens");
-  const Ear behind = alive(lock, "b");  // does nothing of itself
+  const auto listeners = [&] { return as_texts(lock.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
+  wait_until([&] { return in_line(lock, line_of_readers).size() == 1 && listeners() == 2; },
+             "a writer waits and listens");
+  const ChannelListener behind = subscribe_as(lock, "b");  // does nothing by itself
   CHECK(word(lock.read("b")) == "busy");
   writer.signal(SIGKILL);
   wait_until([&] { return lock.hash("k").size() == 3; }, "who waits behind it is let in");
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
-TEST_CASE("line: a writer that gives up lets in the readers behind it")
+TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
 {
   const ReadWriteLock lock;
-  Ear two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
-  const Ear writer = alive(lock, "w");
+  ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
+  const ChannelListener writer = subscribe_as(lock, "w");
   lock.read("a");
   lock.write("w"), lock.read("r1"), lock.read("r2");
   CHECK(word(lock.end_write("w")) == "left");
-  CHECK(two.heard() == Words{"yours", "yours"});
+  CHECK(two.received() == Words{"yours", "yours"});
   CHECK(lock.hash("k").size() == 4);
 }
 
-TEST_CASE("line: a writer that goes on reading lets in the readers in front of the next writer")
+TEST_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
 {
   const ReadWriteLock lock;
-  Ear reader = alive(lock, "r");
-  const Ear writer = alive(lock, "w2");
+  ChannelListener reader = subscribe_as(lock, "r");
+  const ChannelListener writer = subscribe_as(lock, "w2");
   lock.write("w");
   lock.eval_as(Reader{}, scripts_of(Reader{}).acquire, "w", {"inner", "30000", "", "try", "0", "0"});
   lock.read("r"), lock.write("w2");
   CHECK(word(lock.end_write("w")) == "still_held");
-  CHECK(reader.heard() == Words{"yours"});
+  CHECK(reader.received() == Words{"yours"});
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"w", "1"}, {"r", "1"}});
   CHECK(in_line(lock, line_of_readers) == Words{"w2"});
 }
 
-TEST_CASE("line: a hundred and thirty readers behind a writer all come in, by a few that look")
+TEST_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
 {
   const ReadWriteLock lock;
   Words channels;
@@ -188,45 +190,45 @@ TEST_CASE("line: a hundred and thirty readers behind a writer all come in, by a 
   for (int i = 0; i < 130; ++i) {
     channels.push_back("rlock:owner:{k}:r" + std::to_string(i));
   }
-  Ear ears(lock.server, channels);
+  ChannelListener listeners(lock.server, channels);
   for (int i = 0; i < 130; ++i) {
     lock.read("r" + std::to_string(i));
   }
   lock.end_write("w");
-  const Words heard = ears.heard();
-  CHECK(std::count(heard.begin(), heard.end(), "yours") == 50);
-  CHECK(std::count(heard.begin(), heard.end(), "look 0") == 10);
+  const Words received = listeners.received();
+  CHECK(std::count(received.begin(), received.end(), "yours") == 50);
+  CHECK(std::count(received.begin(), received.end(), "look 0") == 10);
   CHECK(word(lock.read("r50")) == "granted");
   CHECK(word(lock.read("r129")) == "granted");
   CHECK(in_line(lock, line_of_readers) == Words{});
   CHECK(lock.hash("k").size() == 131);
 }
 
-TEST_CASE("line: permits go in order, past the dead")
+TEST_CASE("queue script: permits go in order, past the dead")
 {
   const ScriptedLock lock(Permits{2});
-  Ear second = alive(lock, "w2");
-  Ear third = alive(lock, "w3");
+  ChannelListener second = subscribe_as(lock, "w2");
+  ChannelListener third = subscribe_as(lock, "w3");
   lock.acquire("a"), lock.acquire("b");
   lock.wait("dead", long_ago), lock.wait("w2"), lock.wait("w3");
   lock.release("a");
-  CHECK(second.heard() == Words{"yours"});
-  CHECK(third.heard() == Words{"claim 2000"});
+  CHECK(second.received() == Words{"yours"});
+  CHECK(third.received() == Words{"claim 2000"});
   CHECK(word(lock.wait("new")) == "busy");
   CHECK(in_line(lock, line_for_permits) == Words{"w3", "new"});
   CHECK(word(lock.wait("w2")) == "granted");
-  CHECK(third.heard() == Words{"next"});
+  CHECK(third.received() == Words{"next"});
   lock.release("b");
-  CHECK(third.heard() == Words{"yours"});
+  CHECK(third.received() == Words{"yours"});
   CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 2);
 }
 
-TEST_CASE("line: as many come in as there is room for, when several holders have died")
+TEST_CASE("queue script: as many come in as there is room for, when several holders have died")
 {
   const ScriptedLock lock(Permits{3});
-  Ear second = alive(lock, "w2");
-  Ear third = alive(lock, "w3");
-  const Ear first = alive(lock, "w1");
+  ChannelListener second = subscribe_as(lock, "w2");
+  ChannelListener third = subscribe_as(lock, "w3");
+  const ChannelListener first = subscribe_as(lock, "w1");
   lock.acquire("a"), lock.acquire("dead1", "dead1", 60), lock.acquire("dead2", "dead2", 60);
   lock.wait("w1"), lock.wait("w2"), lock.wait("w3");
   const std::vector<std::string> over{
@@ -236,102 +238,102 @@ TEST_CASE("line: as many come in as there is room for, when several holders have
       "1", "{k}:timeout"};
   wait_until([&] { return as_int(lock.server.command(over)) == 2; }, "both are over");
   CHECK(word(lock.wait("w1")) == "granted");
-  CHECK(has(second.heard(), "yours"));
-  CHECK_FALSE(has(third.heard(), "yours"));
+  CHECK(has(second.received(), "yours"));
+  CHECK_FALSE(has(third.received(), "yours"));
   CHECK(in_line(lock, line_for_permits) == Words{"w3"});
 }
 
-TEST_CASE("line: who tries does not pass those who stand in it")
+TEST_CASE("queue script: a request without waiting does not pass the waiters")
 {
   const ScriptedLock lock(Permits{1});
-  Ear waiter = alive(lock, "w");
+  ChannelListener waiter = subscribe_as(lock, "w");
   lock.acquire("dead", "dead", 60);
   lock.wait("w");
   wait_until([&] { return lock.inspect().elements.at(4).integer == 0; }, "the permit is free");
   CHECK(word(lock.acquire("x")) == "busy");
-  CHECK(waiter.heard() == Words{"yours"});
+  CHECK(waiter.received() == Words{"yours"});
   CHECK(word(lock.wait("w")) == "granted");
 }
 
-TEST_CASE("line: a permit that is handed over and not claimed comes back to the next who looks")
+TEST_CASE("queue script: a permit that is handed over and not confirmed goes to the next request")
 {
   const ScriptedLock lock(Permits{1});
-  const Ear first = alive(lock, "w1");
-  const Ear second = alive(lock, "w2");
+  const ChannelListener first = subscribe_as(lock, "w1");
+  const ChannelListener second = subscribe_as(lock, "w2");
   lock.acquire("a");
   lock.wait("w1"), lock.wait("w2");
-  lock.release("a");  // w1 never comes
+  lock.release("a");  // w1 never confirms
   wait_until([&] { return word(lock.wait("w2")) == "granted"; }, "the claim is over");
   CHECK(as_text(lock.server.command({"GET", "k"})) == "0");
   CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 1);
 }
 
-TEST_CASE("line: the first is told when to look, where those who are left may go without a word")
+TEST_CASE("queue script: the first waiter is told when to look, if the remaining holders may end without a message")
 {
   const ReadWriteLock lock;
-  Ear writer = alive(lock, "w");
+  ChannelListener writer = subscribe_as(lock, "w");
   lock.read("long", "try", 300'000), lock.read("killed", "try", 2000);
   lock.write("w");
   lock.end_read("long");
-  const Words heard = writer.heard();
-  CHECK(told_to_look(heard, 2000));
-  CHECK_FALSE(has(heard, "look 0"));
+  const Words received = writer.received();
+  CHECK(told_to_look(received, 2000));
+  CHECK_FALSE(has(received, "look 0"));
   CHECK(lock.write("w").elements.at(1).integer <= 2000);
 }
 
-TEST_CASE("line: the first is told that a foreign client holds it, which will speak to nobody in person")
+TEST_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
 {
   const ReadWriteLock lock;
   const ForeignReadWrite java(lock.server, "uuid:1");
-  Ear writer = alive(lock, "w");
+  ChannelListener writer = subscribe_as(lock, "w");
   lock.read("a"), lock.read("b");
   lock.write("w");
-  java.read();  // does not ask the line
+  java.read();  // ignores the queue
   lock.end_read("a");
-  CHECK(has(writer.heard(), "look 0"));
+  CHECK(has(writer.received(), "look 0"));
   const Reply refused = lock.write("w");
   CHECK(refused.elements.at(2).text == "uuid:1");
   CHECK(refused.elements.at(4).kind == Reply::Kind::nil);
 }
 
-TEST_CASE("line: what is handed to one of our readers other clients may read as well, and are told so")
+TEST_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
 {
   const ReadWriteLock lock;
-  Ear java(lock.server, "redisson_rwlock:{k}");
-  const Ear waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
+  ChannelListener java(lock.server, "redisson_rwlock:{k}");
+  const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
   lock.write("w");
   lock.read("r"), lock.write("w2");
   lock.end_write("w");
-  CHECK(java.heard() == Words{"1"});
+  CHECK(java.received() == Words{"1"});
   lock.read("r");
   lock.end_read("r");  // to w2
-  CHECK(java.heard() == Words{});
+  CHECK(java.received() == Words{});
   CHECK(lock.hash("k").count("w2:write") == 1);
 }
 
-TEST_CASE("line: a permit that goes to one of ours is not offered to others, what is left over is")
+TEST_CASE("queue script: a permit handed to an rlock waiter is not announced, remaining ones are")
 {
   const ScriptedLock lock(Permits{2});
-  Ear java(lock.server, "redisson_sc:{k}");
-  const Ear waiter = alive(lock, "w");
+  ChannelListener java(lock.server, "redisson_sc:{k}");
+  const ChannelListener waiter = subscribe_as(lock, "w");
   lock.acquire("a"), lock.acquire("b");
   lock.wait("w");
   lock.release("a");
-  CHECK(java.heard() == Words{});
+  CHECK(java.received() == Words{});
   lock.wait("w");
   lock.server.command({"ZADD", "{k}:timeout", "1", "b"});  // killed
-  const Ear another = alive(lock, "v");
+  const ChannelListener another = subscribe_as(lock, "v");
   lock.wait("v"), lock.release("v");
-  CHECK(java.heard() == Words{"1"});
+  CHECK(java.received() == Words{"1"});
 
   lock.acquire("a");
   lock.wait("v");
   lock.server.command({"ZADD", "{k}:timeout", "1", "a"});
-  lock.release("w");  // to v, and a's is left over
-  CHECK(java.heard() == Words{"1"});
+  lock.release("w");  // to v, and one permit is left over
+  CHECK(java.received() == Words{"1"});
 }
 
-TEST_CASE("line: every third hand-over is left to foreign clients that wait")
+TEST_CASE("queue script: every third hand-over is left to foreign clients that wait")
 {
   struct Row {
     Mode mode;
@@ -341,25 +343,25 @@ TEST_CASE("line: every third hand-over is left to foreign clients that wait")
   for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", "1"}, Row{Permits{1}, "redisson_sc:{k}", "1"}}) {
     CAPTURE(row.channel);
     const ScriptedLock lock(row.mode);
-    Ear java(lock.server, row.channel);
-    Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
+    ChannelListener java(lock.server, row.channel);
+    ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
     lock.acquire("o0");
     lock.wait("o1"), lock.wait("o2"), lock.wait("o3");
     for (const std::string owner : {"o0", "o1"}) {
       lock.release(owner);
-      CHECK(java.heard() == Words{});
+      CHECK(java.received() == Words{});
       lock.wait(owner == "o0" ? "o1" : "o2");
     }
-    waiters.heard();
+    waiters.received();
     CHECK(word(lock.release("o2")) == "released");
-    CHECK(java.heard() == Words{row.word});
-    CHECK(has(waiters.heard(), "look 10"));
+    CHECK(java.received() == Words{row.word});
+    CHECK(has(waiters.received(), "look 10"));
     CHECK(lock.pttl(reserved) <= 10);
     wait_until([&] { return word(lock.wait("o3")) == "granted"; }, "nobody came for it");
   }
 }
 
-TEST_CASE("line: what foreign clients take from an empty queue does not count against their turns")
+TEST_CASE("queue script: what foreign clients take from an empty queue does not count against their turns")
 {
   struct Row {
     Mode mode;
@@ -368,15 +370,15 @@ TEST_CASE("line: what foreign clients take from an empty queue does not count ag
   for (const Row& row : {Row{Plain{}, "rlock:waiters:{k}"}, Row{Writer{}, "rlock:waiters-rw:{k}"}}) {
     CAPTURE(row.waiters);
     const ScriptedLock lock(row.mode);
-    const Ear java(lock.server, LockKeys(*LockName::parse("k"), row.mode).channel);
-    const Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
+    const ChannelListener java(lock.server, LockKeys(*LockName::parse("k"), row.mode).channel);
+    const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
     lock.acquire("o0");
     lock.wait("o1"), lock.wait("o2");
-    // A spell of 24 ms that was over five seconds ago.
+    // A turn of foreign clients of 24 ms, more than five seconds ago.
     const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
     lock.server.command({"HSET", row.waiters, "#left", std::to_string((seconds - 6) * 1'000'000), "#took",
                          std::to_string((seconds - 6) * 1'000'000 + 24'000)});
-    // Found free, as after a foreign client that came when the queue was empty.
+    // Found free, as after a foreign client that came while the queue was empty.
     lock.server.command({"DEL", "k"});
     CHECK(word(lock.wait("o1")) == "granted");
     lock.server.command({"HSET", row.waiters, "#turn", "2"});
@@ -385,28 +387,28 @@ TEST_CASE("line: what foreign clients take from an empty queue does not count ag
   }
 }
 
-TEST_CASE("line: after a spell of foreign clients the queue keeps the lock for as long as that took")
+TEST_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
 {
   const ScriptedLock lock;
-  const Ear java(lock.server, "redisson_lock__channel:{k}");
-  const Ear waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
+  const ChannelListener java(lock.server, "redisson_lock__channel:{k}");
+  const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
   lock.acquire("o0");
   lock.wait("o1"), lock.wait("o2");
   const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
   lock.server.command(
       {"HSET", "rlock:waiters:{k}", "#turn", "2", "#left", std::to_string((seconds - 1000) * 1'000'000)});
-  lock.server.command({"DEL", "k"});  // the spell is over now, after a thousand seconds: LONGEST_DEBT counts
+  lock.server.command({"DEL", "k"});  // the turn ends now, after a thousand seconds: LONGEST_PREFERENCE counts
   CHECK(word(lock.wait("o1")) == "granted");
   CHECK(lock.hash("rlock:waiters:{k}").count("#took") == 1);
   lock.release("o1");
   CHECK(lock.exists(reserved) == 0);
 }
 
-TEST_CASE("line: a lock that is not free yet is left to nobody")
+TEST_CASE("queue script: a lock that is not free yet is not left to foreign clients")
 {
   const ReadWriteLock lock;
-  const Ear java(lock.server, "redisson_rwlock:{k}");
-  const Ear writer = alive(lock, "w");
+  const ChannelListener java(lock.server, "redisson_rwlock:{k}");
+  const ChannelListener writer = subscribe_as(lock, "w");
   for (const char* owner : {"a", "b", "c", "d", "e"}) {
     lock.read(owner);
   }
@@ -419,39 +421,39 @@ TEST_CASE("line: a lock that is not free yet is left to nobody")
   CHECK(lock.hash("k").count("w:write") == 1);
 }
 
-TEST_CASE("line: who finds its own lock gone lets in the next")
+TEST_CASE("queue script: an owner that finds its lock gone admits the next")
 {
   for (const bool by_release : {false, true}) {
     CAPTURE(by_release);
     const ScriptedLock lock;
-    Ear next = alive(lock, "w1");
+    ChannelListener next = subscribe_as(lock, "w1");
     lock.acquire("a");
     lock.wait("w1", long_ago);
     lock.server.command({"DEL", "k"});
     CHECK(word(by_release ? lock.release("a") : lock.renew("a")) == "lost");
-    CHECK(next.heard() == Words{"yours"});
+    CHECK(next.received() == Words{"yours"});
     CHECK(as_int(lock.server.command({"HEXISTS", "k", "w1"})) == 1);
   }
 }
 
-TEST_CASE("line: whoever lets in another watches whether it comes, and so does the next in line")
+TEST_CASE("queue script: a caller that admits a waiter watches its confirmation, and so does the next waiter")
 {
   const ScriptedLock lock;
-  Ear sleeper = alive(lock, "w1");
-  Ear next = alive(lock, "w2");
-  Ear caller = alive(lock, "w3");
+  ChannelListener sleeper = subscribe_as(lock, "w1");
+  ChannelListener next = subscribe_as(lock, "w2");
+  ChannelListener caller = subscribe_as(lock, "w3");
   lock.acquire("a");
   lock.wait("w1", long_ago), lock.wait("w2", long_ago), lock.wait("w3", long_ago);
   lock.server.command({"DEL", "k"});
   CHECK(word(lock.wait("w3", long_ago)) == "busy");
-  CHECK(sleeper.heard() == Words{"yours"});
-  CHECK(next.heard() == Words{"claim 2000"});
-  CHECK(caller.heard() == Words{"claim 2000"});
+  CHECK(sleeper.received() == Words{"yours"});
+  CHECK(next.received() == Words{"claim 2000"});
+  CHECK(caller.received() == Words{"claim 2000"});
   CHECK(word(lock.wait("w1")) == "granted");
-  CHECK(next.heard() == Words{"next"});
+  CHECK(next.received() == Words{"next"});
 }
 
-TEST_CASE("line: who has lost its lock is told so, whatever keeps the next one out")
+TEST_CASE("queue script: a lost lock is reported as lost, whatever blocks the next waiter")
 {
   for (const bool by_release : {false, true}) {
     CAPTURE(by_release);
@@ -464,10 +466,10 @@ TEST_CASE("line: who has lost its lock is told so, whatever keeps the next one o
   }
 }
 
-TEST_CASE("line: who lets go is told whether somebody came in")
+TEST_CASE("queue script: a release tells whether a waiter was admitted")
 {
   const ScriptedLock lock;
-  const Ear next = alive(lock, "w1");
+  const ChannelListener next = subscribe_as(lock, "w1");
   lock.acquire("a");
   lock.wait("w1", long_ago);
   const Reply passed_on = lock.release("a");

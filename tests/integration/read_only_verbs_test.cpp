@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verbs that only look change nothing.
+// The verbs that only read change nothing on the server.
 #include "support/redis_fixture.h"
 
 #include <doctest/doctest.h>
@@ -22,6 +22,8 @@ std::string line_of(const Finished& finished) { return finished.out.substr(0, fi
 
 }  // namespace
 
+TEST_SUITE_BEGIN("topology");
+
 TEST_CASE("check, status, ttl, list: a lock without a ttl is still there afterwards, and still has none")
 {
   const RedisServer server;
@@ -43,3 +45,5 @@ TEST_CASE("check, status, ttl, list: a lock without a ttl is still there afterwa
   CHECK(on(server, {"renew", "-k", "stock", "--token", token, "--lease", "30s"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "stock"})) > 20'000);
 }
+
+TEST_SUITE_END();

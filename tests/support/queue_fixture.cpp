@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/line.h"
+#include "support/queue_fixture.h"
 
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -27,21 +27,21 @@ std::int64_t listening(const RedisCluster& cluster)
 }  // namespace
 
 template <typename Server>
-LineAt<Server>::LineAt(typename Server::Options options)
+QueueFixtureAt<Server>::QueueFixtureAt(typename Server::Options options)
     : server(std::move(options)), m_log(make_temp_dir("line") / "log")
 {
-  not_on_a_quorum("nobody stands in line there");
+  skip_on_quorum("a quorum has no queue");
 }
 
 template <typename Server>
-std::vector<std::string> LineAt<Server>::rlock(const std::string& verb, std::vector<std::string> words) const
+std::vector<std::string> QueueFixtureAt<Server>::rlock(const std::string& verb, std::vector<std::string> words) const
 {
   words.insert(words.begin(), {verb, "-S", server.url(), "-k", "k"});
   return rlock_argv(std::move(words));
 }
 
 template <typename Server>
-Process LineAt<Server>::hold(const std::string& ttl, std::vector<std::string> job)
+Process QueueFixtureAt<Server>::hold(const std::string& ttl, std::vector<std::string> job)
 {
   job.insert(job.begin(), {"--ttl", ttl, "--"});
   Process holder(rlock("run", std::move(job)));
@@ -50,30 +50,31 @@ Process LineAt<Server>::hold(const std::string& ttl, std::vector<std::string> jo
 }
 
 template <typename Server>
-void LineAt<Server>::come(const std::string& ttl, const std::string& work, std::vector<std::string> options)
+void QueueFixtureAt<Server>::add_waiter(const std::string& ttl, const std::string& work,
+                                        std::vector<std::string> options)
 {
-  const std::int64_t before = in_line();
+  const std::int64_t before = queue_length();
   const std::string job = "echo " + std::to_string(waiters.size()) + " >> " + m_log.string() + work;
   options.insert(options.end(), {"--ttl", ttl, "--", "sh", "-c", job});
   waiters.emplace_back(rlock("run", std::move(options)));
-  wait_until([&] { return in_line() > before; }, "one more stands in line");
+  wait_until([&] { return queue_length() > before; }, "one more stands in line");
 }
 
 template <typename Server>
-void LineAt<Server>::all_listen(std::size_t besides)
+void QueueFixtureAt<Server>::await_subscriptions(std::size_t besides)
 {
   wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size() + besides); },
              "all waiters listen");
 }
 
 template <typename Server>
-std::int64_t LineAt<Server>::in_line() const
+std::int64_t QueueFixtureAt<Server>::queue_length() const
 {
   return as_int(server.command({"ZCARD", "rlock:queue:{k}"}));
 }
 
 template <typename Server>
-pid_t LineAt<Server>::holder() const
+pid_t QueueFixtureAt<Server>::holder() const
 {
   for (const std::string& text : as_texts(server.command({"HVALS", "rlock:holder:{k}"}))) {
     if (const auto info = decode_holder(text); info && info->pid > 0) {
@@ -84,7 +85,7 @@ pid_t LineAt<Server>::holder() const
 }
 
 template <typename Server>
-std::vector<int> LineAt<Server>::ran() const
+std::vector<int> QueueFixtureAt<Server>::started_jobs() const
 {
   std::vector<int> numbers;
   std::ifstream file(m_log);
@@ -94,8 +95,8 @@ std::vector<int> LineAt<Server>::ran() const
   return numbers;
 }
 
-template class LineAt<RedisServer>;
-template class LineAt<RedisCluster>;
+template class QueueFixtureAt<RedisServer>;
+template class QueueFixtureAt<RedisCluster>;
 
 std::vector<int> numbers_below(int count)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server with a user who has just those rights that a test gives it.
+// A server with the user "shop", who has only the rights that a test gives.
 #pragma once
 
 #include "support/process.h"
@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 // What `rlock acl` prints for the user "shop", word by word.
 Words acl_line(const std::string& glob);
 
-struct Shop {
+struct AclFixture {
   RedisServer server;
 
   // The user "shop" has these rights and no others. Skips the test case where the server knows no ACL.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question changes nothing on the server, also where somebody took the ttl of a lock away.
+// A request that only reads changes nothing on the server, not even a missing ttl.
+#include "lua/lock_kinds.h"
 #include "lua/scripted_lock.h"
 
 #include <doctest/doctest.h>
@@ -12,17 +13,9 @@ using namespace rlock::test;
 
 namespace {
 
-struct Kind {
-  const char* shown;
-  Mode mode;
-};
-
-const std::vector<Kind> kinds{
-    {"plain", Plain{}}, {"reader", Reader{}}, {"writer", Writer{}}, {"permits", Permits{3}}, {"string", StringLock{}}};
-
 std::string timeout_of(const std::string& reader) { return "{k}:" + reader + ":rwlock_timeout:1"; }
 
-// PERSIST on everything that the lock consists of.
+// PERSIST on all keys of the lock.
 void take_ttls_away(const ScriptedLock& lock)
 {
   for (const std::string& key : {std::string("k"), timeout_of("a"), std::string("{k}:timeout")}) {
@@ -44,9 +37,9 @@ Words contents(const ScriptedLock& lock)
 
 }  // namespace
 
-TEST_CASE("asking: check, a wrong token, status and a request to release change no lock that has lost its ttl")
+TEST_CASE("read only: check, a wrong token, status and a request to release change no lock that has lost its ttl")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(kind.shown);
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
@@ -65,9 +58,9 @@ TEST_CASE("asking: check, a wrong token, status and a request to release change 
   }
 }
 
-TEST_CASE("asking: a lock that is about to expire is not extended or shortened by a question")
+TEST_CASE("read only: a lock that is about to expire is not extended or shortened by a question")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(kind.shown);
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
@@ -80,9 +73,9 @@ TEST_CASE("asking: a lock that is about to expire is not extended or shortened b
   }
 }
 
-TEST_CASE("renewal: a lock whose ttl somebody took away gets one again from its owner")
+TEST_CASE("read only: a lock that lost its ttl gets one again from its owner's renewal")
 {
-  for (const Kind& kind : kinds) {
+  for (const LockKind& kind : lock_kinds) {
     CAPTURE(kind.shown);
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/witness.h"
+#include "support/activity_log.h"
 
 #include "support/temp_dir.h"
 
@@ -28,22 +28,22 @@ void widen(std::map<std::string, Interval>& into, const std::string& name, std::
 
 }  // namespace
 
-Witness::Witness() : m_file(make_temp_dir("witness") / "beats") {}
+ActivityLog::ActivityLog() : m_file(make_temp_dir("witness") / "beats") {}
 
-std::vector<std::string> Witness::stubborn_tree(const std::string& name) const
+std::vector<std::string> ActivityLog::stubborn_tree(const std::string& name) const
 {
   return {"sh", "-c",
           "( trap '' TERM HUP INT; while :; do " + beats(name + ".child", m_file) + "; done ) & while :; do " +
               beats(name + ".parent", m_file) + "; done"};
 }
 
-std::vector<std::string> Witness::short_job(const std::string& name, int ms) const
+std::vector<std::string> ActivityLog::short_job(const std::string& name, int ms) const
 {
   return {"sh", "-c",
           "for i in $(seq " + std::to_string(std::max(1, ms / 12)) + "); do " + beats(name, m_file) + "; done"};
 }
 
-std::map<std::string, Interval> Witness::seen() const
+std::map<std::string, Interval> ActivityLog::seen() const
 {
   std::map<std::string, Interval> intervals;
   std::ifstream file(m_file);
@@ -58,7 +58,7 @@ std::map<std::string, Interval> Witness::seen() const
   return intervals;
 }
 
-std::map<std::string, Interval> Witness::jobs() const
+std::map<std::string, Interval> ActivityLog::jobs() const
 {
   std::map<std::string, Interval> whole;
   for (const auto& [name, interval] : seen()) {
@@ -67,7 +67,7 @@ std::map<std::string, Interval> Witness::jobs() const
   return whole;
 }
 
-bool Witness::tree_beats(const std::string& name) const
+bool ActivityLog::tree_beats(const std::string& name) const
 {
   const auto all = seen();
   return all.contains(name + ".parent") && all.contains(name + ".child");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that bear witness: each process of the job's tree writes its beats into one file, so that who ran when can be
-// told even of those that were killed.
+// Jobs that log their activity: each process of the job's tree appends timestamps ("beats") to one file, so the times
+// of a process are known even if it was killed.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct Interval {
   int beats;
 };
 
-class Witness {
+class ActivityLog {
  public:
-  Witness();
+  ActivityLog();
 
   // A shell whose background grandchild ignores TERM, HUP and INT; both beat until they are killed.
   [[nodiscard]] std::vector<std::string> stubborn_tree(const std::string& name) const;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kind of server that the test cases use, RLOCK_TEST_ON: url() of a test's RedisServer leads to such a server.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace rlock::test {
+
+class RedisServer;
+struct RedisOptions;
+
+enum class TopologyKind {
+  unix_socket,
+  tcp,
+  tls,
+  acl,       // as a user with the rights that `rlock acl` prints
+  sentinel,  // through one sentinel, which never promotes another server
+  cluster,   // the server is a complete cluster
+  quorum3,   // the server is the first of three: everything a test does to it is done to all
+  quorum5,
+};
+
+TopologyKind topology_kind();  // an unknown one fails the test case
+bool is_quorum_topology();
+
+// Skips the test case on these topologies.
+void skip_on(std::initializer_list<TopologyKind> kinds, const std::string& why);
+void skip_on_quorum(const std::string& why);
+
+// What rlock needs besides the URL: certificates, a password. For clean_environment.
+std::map<std::string, std::string> topology_environment();
+
+// What stands between rlock and a server for which a test has asked for nothing special (a port, a password, TLS).
+class Topology {
+ public:
+  virtual ~Topology() = default;
+  [[nodiscard]] virtual std::string url() const = 0;
+  virtual void started(const RedisServer&) {}  // or restarted
+  [[nodiscard]] virtual std::vector<std::string> translated(std::vector<std::string> words) const { return words; }
+  virtual void for_other_servers(const std::function<void(RedisServer&)>&) {}  // the others of a quorum
+};
+bool uses_topology(const RedisOptions& options);
+RedisOptions topology_options(RedisOptions options);
+std::shared_ptr<Topology> make_topology(const RedisServer& server, const RedisOptions& options);  // nullptr: none
+
+}  // namespace rlock::test

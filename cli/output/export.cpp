@@ -21,8 +21,7 @@ std::string held_of_others(std::string_view held, std::string_view key)
   std::string others;
   for (const HeldLockLine& line : parse_held_locks(held)) {
     if (line.key != key) {
-      others += (others.empty() ? "" : "
-") + std::string(line.whole);
+      others += (others.empty() ? "" : "\n") + std::string(line.whole);
     }
   }
   return others;

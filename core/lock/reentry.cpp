@@ -85,15 +85,15 @@ Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, co
 {
   for (const Ancestor& ancestor : ancestors) {
     const Hold nested = Hold::nested_in(ancestor.owner, rng, ::getpid());
-    auto nesting = reenter_lock(store, specs[ancestor.which], nested, policy.server_timeout, clock, stop);
-    if (!nesting) {
-      return nesting.error();
+    auto reentered = reenter_lock(store, specs[ancestor.which], nested, policy.server_timeout, clock, stop);
+    if (!reentered) {
+      return reentered.error();
     }
-    if (auto* taken = std::get_if<Taken>(&*nesting)) {
+    if (auto* taken = std::get_if<Taken>(&*reentered)) {
       taken->which = ancestor.which;
     }
-    if (!std::holds_alternative<NotHeld>(*nesting)) {
-      return enter_outcome_of(*std::move(nesting), nested);
+    if (!std::holds_alternative<NotHeld>(*reentered)) {
+      return enter_outcome_of(*std::move(reentered), nested);
     }
   }
   auto outcome = wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, observer);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Millis first_pause{20};  // between two requests; doubles up to the longest
 constexpr Millis longest_pause{200};
-constexpr Millis shortest_patience{5000};  // with a holder that has answered: it repeats its answer once a second
+constexpr Millis shortest_silence_limit{5000};  // with a holder that has answered: it repeats its answer once a second
 constexpr Millis remembered_after_grace{30'000};  // a holder that comes back later than that does not learn who asked
 
 class ForcedRelease {
@@ -59,7 +59,7 @@ class ForcedRelease {
   Result<ForceEnd> await_answer()
   {
     Instant silent_since = m_sent_at;
-    Millis patience = m_request.grace;
+    Millis silence_limit = m_request.grace;
     for (;;) {
       const auto found = ask_again(ForceStep::look);
       if (!found || !*found) {
@@ -68,9 +68,9 @@ class ForcedRelease {
       const ForceHeld& held = **found;
       if (held.silent_for) {
         silent_since = std::max(silent_since, m_sent_at - *held.silent_for);
-        patience = std::max(m_request.grace, shortest_patience);
+        silence_limit = std::max(m_request.grace, shortest_silence_limit);
       }
-      if (m_clock.now() >= silent_since + patience) {
+      if (m_clock.now() >= silent_since + silence_limit) {
         return held.is_rlock ? revoke(held) : remove_from_silent();
       }
     }

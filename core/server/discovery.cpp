@@ -16,7 +16,7 @@ namespace rlock {
 namespace {
 
 constexpr Millis check_timeout{250};  // of still_names, at most
-constexpr Millis least_patience{50};
+constexpr Millis least_wait{50};
 
 // 0: the sentinel does not tell it, for example because the user may not call SENTINEL MASTER.
 std::uint64_t epoch_in(const Reply& fields)
@@ -117,8 +117,8 @@ Discovery::Answers Discovery::ask_all(const CallLimits& limit) const
     const Instant start = m_clock->now();
     pending.wait(*m_clock, limit, [](const auto& replies) { return has_value(replies) || all_replied(replies); });
     const Instant now = m_clock->now();
-    const Instant::duration patience = std::max<Instant::duration>(least_patience, 2 * (now - start));
-    pending.wait(*m_clock, {.deadline = std::min(limit.deadline, now + patience), .stop = limit.stop},
+    const Instant::duration longest_wait = std::max<Instant::duration>(least_wait, 2 * (now - start));
+    pending.wait(*m_clock, {.deadline = std::min(limit.deadline, now + longest_wait), .stop = limit.stop},
                  [](const auto& replies) { return all_replied(replies); });
   });
 }

@@ -228,7 +228,7 @@ TEST_CASE("acquire, check: no server is 69, and a key that holds something else 
   CHECK(on(server, {"acquire", "x", "--pid", std::to_string(::getpid())}).code == 69);
 }
 
-TEST_CASE("acquire: a ward that is none is 64, before the server is asked")
+TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked")
 {
   const RedisServer server;
   Process ended({"true"});

@@ -195,7 +195,7 @@ TEST_CASE("doctor: a cluster without replicas, and without some slots")
     return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_slots_ok:16383") != std::string::npos;
   };
   for (const RedisServer& node : cluster.nodes()) {
-    wait_until([&] { return sees_it(node); }, "all know that the slot is nobody's");
+    wait_until([&] { return sees_it(node); }, "all nodes know that no node has the slot");
   }
   const Diagnosis partial = examined(cluster.url());
   CHECK(partial.code == 1);

@@ -97,10 +97,10 @@ TEST_CASE("exit codes: 75 or the one asked for when it is busy")
   Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
 
-  const Finished at_once = run_on(server, {"-k", "k", "-n", "--", "true"});
-  CHECK(at_once.code == 75);
-  CHECK(at_once.err.find("k is busy, held by ") != std::string::npos);
-  CHECK(one_line(at_once.err));
+  const Finished without_waiting = run_on(server, {"-k", "k", "-n", "--", "true"});
+  CHECK(without_waiting.code == 75);
+  CHECK(without_waiting.err.find("k is busy, held by ") != std::string::npos);
+  CHECK(one_line(without_waiting.err));
   CHECK(run_on(server, {"-k", "k", "-w", "0", "--", "true"}).code == 75);
   CHECK(run_on(server, {"-k", "k", "-w", "0.2", "-E", "0", "--", "true"}).code == 0);
   CHECK(run_on(server, {"-k", "k", "-n", "-E", "201", "-q", "--", "true"}).err == "");

@@ -39,7 +39,7 @@ struct Syslog {
   const std::filesystem::path file = make_temp_dir("syslog") / "lines";
 };
 
-std::string taking(const std::string& options)
+std::string acquire_line(const std::string& options)
 {
   return R"(trap '' TERM; lock=$(rlock acquire -S "$URL" -k x --pid $$ )" + options +
          R"( --export) || exit; eval "$lock"; echo ready; while :; do sleep 0.02; done)";
@@ -57,7 +57,7 @@ TEST_CASE("keeper: a lock that another has by now is a line in syslog")
     CAPTURE(on_lost);
     const RedisServer server;
     const Syslog syslog;
-    Process holder = script(server, taking("--ttl 2s --on-lost " + on_lost), syslog.options());
+    Process holder = script(server, acquire_line("--ttl 2s --on-lost " + on_lost), syslog.options());
     keeper_of(server, holder);
     server.command({"DEL", "x"});
     server.command({"HSET", "x", "somebody:1", "1"});
@@ -71,7 +71,7 @@ TEST_CASE("keeper: a lock that could not be renewed is a line in syslog with the
 {
   RedisServer server;
   const Syslog syslog;
-  Process holder = script(server, taking("--ttl 3s"), syslog.options());
+  Process holder = script(server, acquire_line("--ttl 3s"), syslog.options());
   keeper_of(server, holder);
   server.kill_hard();
   syslog.await(user_error + "the lock x was lost: no renewal for ");
@@ -81,7 +81,7 @@ TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
 {
   const RedisServer server;
   const Syslog syslog;
-  Process holder = script(server, taking("--ttl 3s"), syslog.options());
+  Process holder = script(server, acquire_line("--ttl 3s"), syslog.options());
   keeper_of(server, holder);
   Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "x", "--yes", "--grace", "1s"}));
   syslog.await(user_error + "the lock x was force-unlocked by ");

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A script that takes x with these options and prints "ready". On TERM it prints the time, and ends with 7.
-std::string taking(const std::string& options)
+std::string acquire_line(const std::string& options)
 {
   return R"(trap 'date +"told %s%N"; exit 7' TERM
             lock=$(rlock acquire -S "$URL" -k x )" +
@@ -71,7 +71,7 @@ TEST_SUITE_BEGIN("topology");
 TEST_CASE("keeper: a script killed by kill -9 has released its lock long before the lease is over")
 {
   const RedisServer server;
-  Process holder = script(server, taking("--pid $$") + work);
+  Process holder = script(server, acquire_line("--pid $$") + work);
   keeper_of(server, holder);
   CHECK(as_int(server.command({"PTTL", "x"})) > 25'000);
   holder.signal(SIGKILL);
@@ -82,7 +82,7 @@ TEST_CASE("keeper: a script killed by kill -9 has released its lock long before 
 TEST_CASE("keeper: it renews for as long as the script lives")
 {
   const RedisServer server;
-  Process holder = script(server, taking("--pid $$ --ttl 2s") + work);
+  Process holder = script(server, acquire_line("--pid $$ --ttl 2s") + work);
   keeper_of(server, holder);
   const std::string token = owner(server);
   const auto over = std::chrono::steady_clock::now() + 6s;  // three ttls
@@ -97,7 +97,7 @@ TEST_CASE("keeper: it renews for as long as the script lives")
 TEST_CASE("keeper: a lock that another has by now is told to the script, and let alone")
 {
   const RedisServer server;
-  Process holder = script(server, taking("--pid $$ --ttl 1s") + work);
+  Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
   keeper_of(server, holder);
   give_to_another(server);
   CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
@@ -108,7 +108,7 @@ TEST_CASE("keeper: a lock that another has by now is told to the script, and let
 TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it gets through")
 {
   const RedisServer server;
-  Process holder = script(server, taking("--pid $$ --signal USR1") + work);
+  Process holder = script(server, acquire_line("--pid $$ --signal USR1") + work);
   keeper_of(server, holder);
   wait_until(
       [&] {
@@ -124,8 +124,9 @@ TEST_CASE("keeper: --on-lost warn says nothing, and check does")
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, taking("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
-                          {.cwd = dir});
+  Process holder =
+      script(server, acquire_line("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
+             {.cwd = dir});
   keeper_of(server, holder);
   give_to_another(server);
   wait_for_end(server);
@@ -140,7 +141,7 @@ TEST_CASE("keeper: a silent server is told before the lease ends, whether killed
   for (const bool killed : {true, false}) {
     CAPTURE(killed);
     RedisServer server;
-    Process holder = script(server, taking("--pid $$ --ttl 4s") + work);
+    Process holder = script(server, acquire_line("--pid $$ --ttl 4s") + work);
     keeper_of(server, holder);
     std::this_thread::sleep_for(2s);  // some renewals later
     const std::int64_t struck = now_ns();
@@ -159,8 +160,8 @@ TEST_CASE("keeper: what the script releases is not lost: no signal, and the keep
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder =
-      script(server, taking("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
+  Process holder = script(
+      server, acquire_line("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
   wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
   wait_for_end(server);
   CHECK_FALSE(held(server));
@@ -177,7 +178,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   const fs::path dir = make_temp_dir("script");
   Process holder =
       script(server,
-             taking("--pid $$ --ttl 1s") +
+             acquire_line("--pid $$ --ttl 1s") +
                  "while [ ! -e let-go ]; do sleep 0.02; done; rlock release; echo released; " + work_until_go,
              {.cwd = dir});
   const pid_t keeper = keeper_of(server, holder);
@@ -195,12 +196,12 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   CHECK(belongs_to_another(server));
 }
 
-TEST_CASE("keeper: a release from another host, which knocks at no door, is not lost either")
+TEST_CASE("keeper: a release from another host, which announces nothing on this host, is no loss either")
 {
   skip_on_quorum("the other host of this test knows one server");
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, taking("--pid $$ --ttl 900ms") + work_until_go, {.cwd = dir});
+  Process holder = script(server, acquire_line("--pid $$ --ttl 900ms") + work_until_go, {.cwd = dir});
   keeper_of(server, holder);
 
   const BootClock clock;
@@ -230,7 +231,7 @@ TEST_CASE("keeper: it holds nothing of its caller's, and is out of reach of its 
 {
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, "exec 5>kept 6<&5; " + taking("--pid $$") + work, {.cwd = dir});
+  Process holder = script(server, "exec 5>kept 6<&5; " + acquire_line("--pid $$") + work, {.cwd = dir});
   const pid_t keeper = keeper_of(server, holder);  // ready: $(...) has returned while the keeper lives
   CHECK(::getsid(keeper) == keeper);
   const fs::path proc = "/proc/" + std::to_string(keeper);
@@ -263,7 +264,7 @@ TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until th
 TEST_CASE("keeper: told to end, with --on-lost warn it releases and leaves the script alone")
 {
   const RedisServer server;
-  Process holder = script(server, taking("--pid $$ --on-lost warn") + work);
+  Process holder = script(server, acquire_line("--pid $$ --on-lost warn") + work);
   ::kill(keeper_of(server, holder), SIGTERM);
   wait_for_release(server);
   wait_for_end(server);

@@ -226,9 +226,9 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
           return std::string(kind.format) == "redisson" && std::string(kind.mode) != "permits";
         };
         const bool waits = is_exclusive(asked) && is_exclusive(kinds[row.held]);
-        Kind at_once = asked;
-        at_once.options.emplace_back("-n");
-        Process refused(queue.rlock("run", words_of(at_once, {"true"})));
+        Kind without_waiting = asked;
+        without_waiting.options.emplace_back("-n");
+        Process refused(queue.rlock("run", words_of(without_waiting, {"true"})));
         CHECK(refused.wait() == Exit{.code = waits ? 75 : 78, .signal = 0});
         CHECK((waits || refused.err().find(row.advice) != std::string::npos));
       }

@@ -27,12 +27,12 @@ constexpr const char* foreign_owner = "6f1d7e2c-9a3b-4c5d-8e7f-0123456789ab:42";
 // Hashes with one field, as sessions and carts are, and some with more fields.
 void add_ordinary_hashes(const RedisServer& server, int count)
 {
-  constexpr int at_once = 10'000;
-  for (int from = 1; from <= count; from += at_once) {
+  constexpr int batch = 10'000;
+  for (int from = 1; from <= count; from += batch) {
     server.command({"EVAL",
                     "for i = ARGV[1], ARGV[2] do redis.call('HSET', 'session:' .. i, 'user', i) "
                     "if i % 10 == 0 then redis.call('HSET', 'session:' .. i, 'mode', 'dark') end end",
-                    "0", std::to_string(from), std::to_string(from + at_once - 1)});
+                    "0", std::to_string(from), std::to_string(from + batch - 1)});
   }
 }
 

@@ -157,7 +157,7 @@ TEST_CASE("queue: the server restarted with its file in the middle of a drain")
   CHECK(overlap(activity.jobs()) == "");
 }
 
-TEST_CASE("queue: twenty that lose patience leave in time, and nothing of theirs stays")
+TEST_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing on the server")
 {
   QueueFixture queue;
   Process holder = queue.hold("30s");

@@ -339,8 +339,8 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
   CHECK(nested.err == "");
   CHECK(quorum.held({0, 1, 2}) == 0);
 
-  Process ward({"sleep", "60"});
-  const Finished acquired = quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())});
+  Process watched({"sleep", "60"});
+  const Finished acquired = quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(watched.pid())});
   CHECK(acquired.code == 0);
   const auto pttl = [&] { return as_int(quorum.servers[1].command({"PTTL", "k"})); };
   for (int renewal = 0; renewal < 3; ++renewal) {
@@ -348,7 +348,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
     wait_until([&] { return pttl() > 2550; }, "the keeper renews it");
   }
   CHECK(quorum.held({0, 1, 2}) == 3);
-  ward.signal(SIGKILL);
-  ward.wait();
+  watched.signal(SIGKILL);
+  watched.wait();
   wait_until([&] { return quorum.held({0, 1, 2}) == 0; }, "the keeper has let go");
 }

@@ -56,13 +56,13 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
   MESSAGE("skipped here: nothing can be loaded before the sanitizer");
 #else
   const Three three;
-  Process ward({"sleep", "60"});
+  Process watched({"sleep", "60"});
   const Words calls[] = {{"run", "-k", "k", "--", "true"},
                          {"run", "-k", "a", "-k", "b", "--", "sleep", "0.4"},
                          {"run", "-k", "k", "--shards", "2", "--", "true"},
                          {"once", "-k", "once", "--for", "1m", "--", "true"},
                          {"flock", "f", "true"},
-                         {"acquire", "-k", "w", "--pid", std::to_string(ward.pid())}};
+                         {"acquire", "-k", "w", "--pid", std::to_string(watched.pid())}};
   const auto dir = make_temp_dir("threads");
   for (const Words& call : calls) {
     CAPTURE(call[0] + " " + call[1]);

@@ -78,7 +78,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
 
 TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its file costs no lock")
 {
-  skip_on({TopologyKind::cluster}, "a node that starts serves nobody for two seconds");
+  skip_on({TopologyKind::cluster}, "a node serves no client for its first two seconds");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
   Process job = job_of(server, "4", "3s");
   wait_until([&] { return held(server); }, "the lock is taken");

@@ -97,9 +97,9 @@ TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script
   const RedisServer server({.password = secret});
   const std::string with = "unix://:" + secret + "@" + server.socket_path().string();
   const std::filesystem::path dir = make_temp_dir("secrets");
-  Process ward({"sleep", "60"});
+  Process watched({"sleep", "60"});
   const Finished acquired =
-      run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(ward.pid())},
+      run_rlock({"acquire", "-S", with, "-k", "k", "--export", "--pid", std::to_string(watched.pid())},
                 {.env = {{"MARK", dir.string()}}});
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   const std::vector<pid_t> keepers = marked("MARK=" + dir.string());
@@ -107,8 +107,8 @@ TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script
   for (const pid_t keeper : keepers) {
     CHECK_FALSE(tells(of_process(keeper, "cmdline") + of_process(keeper, "environ")));
   }
-  ward.signal(SIGKILL);
-  ward.wait();
+  watched.signal(SIGKILL);
+  watched.wait();
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "the keeper has let go");
 }
 

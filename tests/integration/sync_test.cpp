@@ -160,9 +160,9 @@ TEST_CASE("sync: a lock that was given back once and is lost later is not taken 
 TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
 {
   needs_one_replica();
-  Process ward({"sleep", "60"});
+  Process watched({"sleep", "60"});
   for (const std::vector<std::string>& lasts :
-       {std::vector<std::string>{"--lease", "2m"}, {"--ttl", "2m", "--pid", std::to_string(ward.pid())}}) {
+       {std::vector<std::string>{"--lease", "2m"}, {"--ttl", "2m", "--pid", std::to_string(watched.pid())}}) {
     CAPTURE(lasts.front());
     Pair pair;
     pair.replica.stop_signal();
@@ -179,7 +179,7 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
     CHECK(run_rlock({"release", "-S", pair.master.url(), "-k", "k", "--token", token}).code == 0);
     CHECK_FALSE(pair.held());
   }
-  ward.signal(SIGTERM);
+  watched.signal(SIGTERM);
 }
 
 TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the lock back")

@@ -168,10 +168,11 @@ TEST_CASE("take back: its note is not taken for the release of a lock that is lo
   }
   const Three three;
   three.split();
-  Process ward({"sleep", "60"});
-  Process acquire(rlock_argv(three.words({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(ward.pid())})));
+  Process watched({"sleep", "60"});
+  Process acquire(
+      rlock_argv(three.words({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(watched.pid())})));
   three.let_win_after_take_backs([&] { return !acquire.running(); });
   CHECK(acquire.wait() == Exit{.code = 0, .signal = 0});
   three.lose();
-  CHECK(ward.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(watched.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
 }

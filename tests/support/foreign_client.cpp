@@ -12,7 +12,7 @@
 namespace rlock::test {
 namespace {
 
-constexpr Millis patience{5000};
+constexpr Millis await_limit{5000};
 constexpr const char* lease_ms = "30000";
 
 constexpr const char* acquire = R"(
@@ -44,7 +44,7 @@ ForeignClient::ForeignClient(const std::string& url, std::string key, std::strin
 
 Reply ForeignClient::call(const std::vector<std::string>& words)
 {
-  const CallLimits limit{.deadline = m_clock.now() + patience, .stop = StopToken::never()};
+  const CallLimits limit{.deadline = m_clock.now() + await_limit, .stop = StopToken::never()};
   if (!m_connection) {
     auto opened = Connection::open(m_endpoint, m_clock, limit);
     REQUIRE(opened);
@@ -71,7 +71,7 @@ bool ForeignClient::lock(Instant until, Millis reaction)
   }
   const std::array<std::string_view, 1> channels{m_channel};
   auto ear = Subscription::open(m_endpoint, channels, m_clock,
-                                {.deadline = m_clock.now() + patience, .stop = StopToken::never()});
+                                {.deadline = m_clock.now() + await_limit, .stop = StopToken::never()});
   REQUIRE(ear);
   while (m_clock.now() < until) {
     const auto ttl = try_lock();

@@ -20,7 +20,7 @@
 namespace rlock::test {
 namespace {
 
-constexpr Millis patience{5000};
+constexpr Millis await_limit{5000};
 
 std::string show_status(int status)
 {
@@ -36,7 +36,7 @@ std::string show_ended(const Ended& ended)
 bool readable(int fd)
 {
   pollfd wait{fd, POLLIN, 0};
-  return ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
+  return ::poll(&wait, 1, static_cast<int>(await_limit.count())) == 1;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ std::string contents(const std::filesystem::path& file)
 
 bool wait_until(const std::function<bool()>& condition)
 {
-  for (Millis waited{0}; waited < patience; waited += Millis{10}) {
+  for (Millis waited{0}; waited < await_limit; waited += Millis{10}) {
     if (condition()) {
       return true;
     }

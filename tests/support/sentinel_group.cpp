@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Millis patience{30'000};
+constexpr Millis await_limit{30'000};
 
 // The value of a field in an answer that is a list of names and values.
 std::string field(const Reply& fields, const std::string& name)
@@ -109,7 +109,7 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
     servers.emplace_back(replica);
   }
   wait_until([&] { return says(servers.front(), "connected_slaves:" + std::to_string(options.replicas)); },
-             "the replicas follow", patience);
+             "the replicas follow", await_limit);
 
   SentinelProcess::Options watches{.master_port = master_port,
                                    .quorum = options.sentinels / 2 + 1,
@@ -133,7 +133,7 @@ SentinelGroup::SentinelGroup(SentinelOptions options)
            field(known, "num-other-sentinels") == std::to_string(options.sentinels - 1);
   };
   for (const SentinelProcess& sentinel : sentinels) {
-    wait_until([&] { return knows_all(sentinel); }, "the sentinels know each other", patience);
+    wait_until([&] { return knows_all(sentinel); }, "the sentinels know each other", await_limit);
   }
 }
 
@@ -187,7 +187,7 @@ RedisServer& SentinelGroup::at(std::uint16_t port)
 RedisServer& SentinelGroup::master()
 {
   std::uint16_t port = 0;
-  wait_until([&] { return (port = master_port()) != 0; }, "most of the sentinels agree", patience);
+  wait_until([&] { return (port = master_port()) != 0; }, "most of the sentinels agree", await_limit);
   return at(port);
 }
 
@@ -197,7 +197,7 @@ void SentinelGroup::await_master_other_than(std::uint16_t port)
     const std::uint16_t now = master_port();
     return now != 0 && now != port && says(at(now), "role:master");
   };
-  wait_until(is_there, "another server is the master", patience);
+  wait_until(is_there, "another server is the master", await_limit);
 }
 
 void SentinelGroup::await_replicas(std::size_t count)
@@ -211,7 +211,7 @@ void SentinelGroup::await_replicas(std::size_t count)
     }
     return online >= count;
   };
-  wait_until(follow, "the replicas follow the master", patience);
+  wait_until(follow, "the replicas follow the master", await_limit);
 }
 
 }  // namespace rlock::test

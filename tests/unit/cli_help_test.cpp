@@ -146,7 +146,7 @@ TEST_CASE("suggestions: only for a word that is near or that has one completion"
   CHECK(meant("") == "no");
 }
 
-TEST_CASE("help: wait has run's patience, and says that it takes nothing")
+TEST_CASE("help: wait has the wait options of run, and says that it takes nothing")
 {
   const std::string text = help_of(wait_verb);
   for (const char* part : {

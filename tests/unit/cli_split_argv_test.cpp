@@ -15,7 +15,7 @@ namespace {
 using Args = std::vector<std::string>;
 
 // A verb with one option of each sort.
-struct Typed {
+struct RawOptions {
   Text wait;
   Args keys;
   bool quiet = false;
@@ -24,14 +24,14 @@ struct Typed {
 // "wait=1 keys=a,b quiet | operand operand", or the error.
 std::string shown(const Args& args, Operands operands)
 {
-  Typed typed;
+  RawOptions raw;
   CLI::App app;
   app.name("run");
   app.set_help_flag();
   Options options(app);
-  options.text("-w,--wait", typed.wait, "DUR", "");
-  options.texts("-k,--key", typed.keys, "KEY", "");
-  options.flag("-q,--quiet", typed.quiet, "");
+  options.text("-w,--wait", raw.wait, "DUR", "");
+  options.texts("-k,--key", raw.keys, "KEY", "");
+  options.flag("-q,--quiet", raw.quiet, "");
 
   const Result<SplitArgv> words = split_argv(app, args, operands);
   if (!words) {
@@ -41,11 +41,11 @@ std::string shown(const Args& args, Operands operands)
   if (!parsed) {
     return "CLI11: " + parsed.error().text;
   }
-  std::string text = typed.wait ? "wait=" + *typed.wait + " " : "";
-  for (const std::string& key : typed.keys) {
+  std::string text = raw.wait ? "wait=" + *raw.wait + " " : "";
+  for (const std::string& key : raw.keys) {
     text += "key=" + key + " ";
   }
-  text += typed.quiet ? "quiet |" : "|";
+  text += raw.quiet ? "quiet |" : "|";
   for (const std::string& operand : words->operands) {
     text += " <" + operand + ">";
   }

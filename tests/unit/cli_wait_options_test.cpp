@@ -5,7 +5,7 @@
 
 namespace rlock::cli {
 
-TEST_CASE("patience: for ever, for a time or not at all")
+TEST_CASE("wait options: for ever, for a time or not at all")
 {
   const auto meant = [](bool no_wait, Text wait) {
     return resolve_wait_options({.no_wait = no_wait, .wait = std::move(wait)});

@@ -387,7 +387,7 @@ TEST_CASE("waiting for any: when time is over, or by a signal, all queues are le
   CHECK(stopped.count("leave") == 3);
 }
 
-TEST_CASE("waiting for any: without patience each is asked once, and no queue is joined or left")
+TEST_CASE("waiting for any: without waiting each is asked once, and no queue is joined or left")
 {
   WaitFixture fixture(3);
   CHECK(outcome_of(fixture, not_at_all) == "busy; taken:; queues:");

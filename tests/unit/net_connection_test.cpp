@@ -154,8 +154,8 @@ TEST_CASE("connection: silence is an error for call and none for receive")
 
 TEST_CASE("connection: a server that hangs up")
 {
-  const ScriptedServer at_once([](const Peer& peer) { peer.hear(ping_bytes.size()); });
-  auto connection = at_once.connect();
+  const ScriptedServer server([](const Peer& peer) { peer.hear(ping_bytes.size()); });
+  auto connection = server.connect();
   CHECK(has(ask(connection, within(plenty)), "lost the connection to unix:///"));
   // and SIGPIPE would have ended this process
   CHECK(has(ask(connection, within(plenty)), "lost the connection to"));

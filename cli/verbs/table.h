@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of verbs.
+// The table of verbs. A new verb is declared here, defined in a file of its own, and has a place in table.cpp.
 #pragma once
 
 #include "cli/verbs/verb.h"
@@ -30,7 +30,7 @@ extern const Verb help_verb;
 
 std::span<const Verb* const> all_verbs();  // in the order in which help shows them
 
-// ErrorCode::usage: there is no such verb; the error names a similar one.
+// Finds a verb by its name. ErrorCode::usage if there is none; the error names a similar verb.
 Result<const Verb*> find_verb(std::string_view name);
 
 }  // namespace rlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default times, and the times on which several modules or Lua and C++ agree: one definition each. Help texts, the
+// The default times, and the times on which several modules or Lua and C++ agree. Each is defined only here. Help, the
 // doctor and the tests name these constants; lua/CMakeLists.txt reads them for the scripts.
 //
 // A script reads this file. So each constant stands on one line: `inline constexpr TYPE name{digits};  // meaning`.
@@ -19,13 +19,13 @@ inline constexpr Millis default_force_grace{10000};    // force-unlock --grace: 
 inline constexpr Millis default_bench_time{1000};      // bench --for
 
 // Leases.
-inline constexpr int renewals_per_ttl{3};             // a lease is renewed every renewal_period(ttl)
+inline constexpr int renewals_per_ttl{3};             // renewals within one ttl, one every renewal_period(ttl)
 inline constexpr Millis longest_check_period{10000};  // the longest time between two checks of a fixed lease
-inline constexpr Millis fence_memory{2592000000};     // a server forgets an unused fencing number; the longest ttl
+inline constexpr Millis fence_memory{2592000000};     // 30 days: an unused fencing number is kept; the longest ttl
 
 // Waiting.
-inline constexpr Millis handover_confirmation{2000};  // a waiter that a lock was handed to must confirm within it
-inline constexpr Millis look_again_after{10000};      // a waiter looks again after it, whatever it was told
+inline constexpr Millis handover_confirmation{2000};  // the time in which a waiter confirms a hand-over
+inline constexpr Millis look_again_after{10000};      // the longest time between two looks of a waiter
 
 // How much time passes between two renewals of a lease of `ttl`.
 constexpr Millis renewal_period(Millis ttl) { return ttl / renewals_per_ttl; }

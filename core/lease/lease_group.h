@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leases of one job, which are lost together: starts their watchdogs and tells when the first lease ends.
+// The leases of one job. If one is lost, all count as lost. Starts their watchdogs and tells when the first lease ends.
 #pragma once
 
 #include "lease/lease.h"
@@ -13,7 +13,7 @@ namespace rlock {
 
 struct LeaseGroupOptions {
   WatchOptions watch;
-  // Called with the end of the lease that ends first: by the watchdogs' threads, but never by two at once. May be
+  // Called with the earliest end of all leases when it changes. Called from watchdog threads, one at a time. May be
   // empty.
   std::function<void(Instant)> on_moved = {};
   AnyStop* wakes = nullptr;  // becomes readable when a watchdog has an event; null: none; must outlive the group
@@ -29,12 +29,12 @@ class LeaseGroup {
 
   void add(Lease& lease);
 
-  [[nodiscard]] Instant due() const { return m_due; }  // when start_watchdogs() must be called; far_future: not again
-  // Starts a watchdog for each lease that has none and no event. When there is no thread or descriptor for one, due()
-  // is the time of the next attempt.
+  [[nodiscard]] Instant due() const { return m_due; }  // when start_watchdogs() must be called; far_future: never
+  // Starts a watchdog for each lease that has neither a watchdog nor an event. When a watchdog cannot get a thread or
+  // descriptor, due() is the time of the next attempt.
   void start_watchdogs();
-  // For a fork whose child goes on with the leases: no thread of the group runs until due(), which is now unless a
-  // lease has an event.
+  // Stops all watchdogs, also before a fork whose child goes on with the leases. If any ran, due() is now. If a lease
+  // has an event, due() is far_future.
   void stop_watchdogs();
 
   Lease* with_event();  // the first lease that has an event; null: none has

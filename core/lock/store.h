@@ -2,12 +2,12 @@
 // The interface of an engine that keeps locks: what every engine must do. Optional abilities are in lock/abilities.h.
 //
 // Ownership: the caller owns the store; the store owns its connections. Threads: not thread-safe, but a store may be
-// handed from one thread to another between calls. Each call is one try that ends by its limit, and does not wait for
-// the lock.
+// handed from one thread to another between calls. Each call is one try that does not wait for the lock, and ends at
+// its deadline at the latest.
 //
 // Errors mean "unknown": the request may have happened. Every request may be sent again (same answer, same state). After
-// an Error of acquire or reenter, release the same hold. Besides the errors of the network, ErrorCode::config means that
-// the key holds something that is no lock of this kind.
+// an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
+// means that the key holds something that is no lock of this kind.
 //
 // An owner, or a nested hold, that was released must not be used for another attempt: its release may be delivered late
 // and would end the later grant.
@@ -35,22 +35,22 @@ class LockStore {
 
   virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                                   const CallLimits& limit) = 0;
-  // For a nested hold: adds a hold if the owner holds the lock now. Never acquires a free lock, because the outer hold
-  // would not notice that it was lost.
+  // For a nested hold: adds a hold if the owner holds the lock now. Never acquires a free lock, because then the
+  // outer run would not notice that its lock was lost.
   virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
   // Whether the owner is in the queue of the lock. Cheap: a waiter asks once, after it has subscribed.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
-  // The same for one hold. NotHeld also if the owner has the lock by other holds only.
+  // The same for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
   virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
   {
     return renew(spec, hold.owner, limit);
   }
-  // Also leaves the queue.
+  // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                   const CallLimits& limit) = 0;
-  // Releases the outermost hold of each lock with default ReleaseOptions. Answers in the same order; one round trip where
-  // the engine can.
+  // Releases the outermost hold of the owner on each lock, with default ReleaseOptions. Answers in the same order; one
+  // round trip where the engine can.
   virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                                     const CallLimits& limit)
   {
@@ -61,13 +61,13 @@ class LockStore {
     return answers;
   }
   virtual Result<LockState> inspect(const LockName& name, const CallLimits& limit) = 0;
-  // From its return on, the listener hears the messages to the owner about any of these locks. One connection.
+  // After the return the listener hears the messages to the owner about any of these locks. One connection.
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const CallLimits& limit) = 0;
   // Drops the connection, so that the next request opens a new one.
   virtual void forget() = 0;
 
-  // Whether acquire itself releases an attempt that was not granted: then the next attempt needs a fresh owner.
+  // Whether acquire itself releases an attempt that was not granted (a quorum does); the next one needs a fresh owner.
   [[nodiscard]] virtual bool takes_back() const { return false; }
   // Called right after a grant: waits until LockSpec::sync is satisfied. After an Error release the lock.
   virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process between runner and job (see job.h). It has one thread, no descriptors but its own, and blocks every
-// signal that can be blocked, because service managers signal all processes of a service at once.
+// The process between runner and job (see job.h). It has one thread, and only the descriptors that it needs. It blocks
+// every signal that can be blocked, because service managers signal all processes of a service at once.
 #pragma once
 
 #include "base/fd.h"
@@ -12,7 +12,7 @@
 
 namespace rlock {
 
-// All that it refers to must outlive the guardian.
+// All that the task refers to must outlive the guardian.
 struct GuardianTask {
   const JobSpec& spec;
   const Signals& signals;
@@ -22,7 +22,7 @@ struct GuardianTask {
   Fd socket;  // to the runner
 };
 
-// The guardian from its fork to its end.
+// Runs the guardian; call it in the forked child.
 [[noreturn]] void run_guardian(GuardianTask task);
 
 }  // namespace rlock

@@ -19,25 +19,25 @@ namespace rlock {
 
 enum class OnLost { stop, warn };
 
-// flock: behaves like flock(1). The call ends with the command, and a keeper holds the lock for the processes that the
-// command left. A command that cannot be executed is 69, one that was killed by signal n is 128 + n. A lock that an
-// ancestor holds is not entered again.
+// flock: behaves like flock(1). rlock ends with the command, and a keeper holds the lock for the processes that the
+// command left. If the command cannot be executed, rlock ends with 69; if signal n killed it, with 128 + n. A lock that
+// an ancestor holds is not reentered.
 enum class Compatibility { own, flock };
 
 struct RunRequest {
   ServerSpec server;
   std::set<LockName> names;      // acquired in this order by all callers, so that no cycle of waiters arises
-  std::vector<LockName> shards;  // any free one of these instead of the name, which is one then
+  std::vector<LockName> shards;  // if not empty: acquires any free one of these; `names` has one name, their base
   Mode mode = Plain{};
   Millis ttl = default_ttl;
   bool automatic = true;       // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
-  std::optional<Millis> wait;  // missing: without end; zero: not at all
-  std::optional<Millis> once;  // rlock once: no run when the job succeeded within that time
+  std::optional<Millis> wait;  // nullopt: wait for ever; 0: do not wait
+  std::optional<Millis> once;  // rlock once: skip the job if it succeeded within that time
   bool again = false;          // rlock once: run the job anyway
   Millis min_hold{0};          // the lock stays taken at least this long
   int busy_code = static_cast<int>(ExitCode::busy);
   std::string label;
-  unsigned sync = 0;  // how many replicas must have the lock
+  unsigned sync = 0;  // how many replicas must have confirmed the grant
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;
 
@@ -57,8 +57,8 @@ struct RunContext {
   const Log& log;
 };
 
-// To be called from main, while the process has one thread. Logs why it ends with a code that is not the job's. When it
-// returns no process of the job is left, and on the server nothing that the ttl does not end.
+// Called from main, while the process has one thread. If the code is not the job's, logs why. Afterwards no process of
+// the job is left but daemons (process/job.h) and what `leftovers` allows; what is left on the server ends with its ttl.
 RunEnd run(const RunRequest& request, RunContext context);
 
 }  // namespace rlock

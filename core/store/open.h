@@ -22,9 +22,9 @@ struct ServerSpec {
   std::string local_name;                   // for `local:`: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;  // several servers: a server that may have lost its data does not count
-  std::optional<Millis> restart_guard_for = std::nullopt;  // for that long; missing: the longest ttl in use
+  std::optional<Millis> restart_guard_for = std::nullopt;  // how long it does not; nullopt: the longest ttl in use
 
-  // The URLs as RLOCK_SERVER takes them: without passwords, separated by spaces.
+  // The URLs in the form of RLOCK_SERVER, separated by spaces, without passwords.
   [[nodiscard]] std::string shown() const;
 };
 
@@ -36,10 +36,10 @@ struct Engine {
                                              StopToken stop);
 };
 
-// Adds a row for the rest of the process. Not thread-safe: call it before the first other function.
+// For tests: adds a row for the rest of the process (others are rows of `engines`). Not thread-safe: call it first.
 void add_engine(const Engine& engine);
 
-// Parses the URL of one server by the engine of its scheme; a URL of an unknown scheme, or without one, by Redis.
+// Parses the URL of one server by the engine of its scheme. Redis parses the rest: an unknown scheme, or none.
 // Errors are ErrorCode::usage and quote the URL without its password.
 Result<Endpoint> parse_server(std::string_view url);
 
@@ -47,8 +47,8 @@ Result<Endpoint> parse_server(std::string_view url);
 // Several servers have a thread each for as long as the store lives.
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop);
 
-// A connection to one Redis server of `server`, for requests that no store makes. As open_store; `config` where the
-// endpoint belongs to another engine.
+// A connection to one Redis server of `server`, for requests that no store makes. Errors: as open_store;
+// ErrorCode::config if the endpoint belongs to another engine.
 Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
                                                   const Clock& clock, StopToken stop);
 

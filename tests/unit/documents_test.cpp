@@ -9,10 +9,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -53,6 +55,32 @@ std::set<std::string> codes_in(const std::string& text, const char* row_pattern)
   return codes;
 }
 
+std::vector<fs::path> source_files(const fs::path& folder)
+{
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().extension() != ".md") {
+      files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+// The identifiers and keywords of a text.
+std::set<std::string> words_of(const std::string& text)
+{
+  std::set<std::string> words;
+  std::string word;
+  for (const char character : text + " ") {
+    if (std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '_') {
+      word += character;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, {}));
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("readme: it begins with the commands of a newcomer and fits on a page or two")
@@ -73,7 +101,7 @@ TEST_CASE("documents: README and rlock(1) name the exit codes of run")
       known.insert(std::to_string(static_cast<int>(row.code)));
     }
   }
-  CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9 ·]+) \\|") == known);
+  CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9, ]+) \\|") == known);
   CHECK(codes_in(text_of(source / "man" / "rlock.1.in"), "\n\\.It ([0-9][0-9 ,]*)\n") == known);
 }
 
@@ -106,4 +134,26 @@ TEST_CASE("architecture: each path that it names exists")
     CHECK_MESSAGE((fs::exists(source / "core" / named) || fs::exists(source / named)), named);
   }
   CHECK(paths >= 20);
+}
+
+TEST_CASE("architecture: each name of the code that it quotes occurs in the code")
+{
+  std::set<std::string> known;
+  for (const char* folder : {"core", "cli", "lua"}) {
+    for (const fs::path& file : source_files(source / folder)) {
+      known.merge(words_of(text_of(file)));
+    }
+  }
+  int names = 0;
+  for (const std::string& quoted :
+       all_matches(text_of(source / "core" / "ARCHITECTURE.md"), "`([A-Za-z_][A-Za-z0-9_:]*)`")) {
+    if (!std::regex_search(quoted, std::regex("[A-Z_]"))) {
+      continue;  // a verb, a module
+    }
+    for (const std::string& word : words_of(quoted)) {
+      ++names;
+      CHECK_MESSAGE(known.contains(word), word << " in " << quoted);
+    }
+  }
+  CHECK(names >= 60);
 }

@@ -11,8 +11,8 @@
 
 namespace rlock {
 
-// Redisson uses the keys named redisson_* and `second` too; the others are rlock's own and may be lost without harm. All are
-// in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's own keys differ:
+// Redisson uses the keys named redisson_* and `second` too; the others are rlock's own, and a holder keeps its lock without
+// them. All are in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's own differ:
 // "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that is
 // handed a lock of another kind would take that lock for its own kind.
 struct LockKeys {

@@ -13,7 +13,7 @@ cmake --preset "$preset"
 cmake --build --preset "$preset"
 # More jobs than cores, because most cases wait for a timeout of a lock or of a server. The sanitizers need the cores.
 case $preset in
-  dev) jobs=$(($(nproc) * 3)) ;;
+  dev) jobs=$(($(nproc) * 2)) ;;
   *) jobs=$(nproc) ;;
 esac
 ctest --preset "$tests" -j "$jobs"

@@ -2,8 +2,8 @@
 // Tells a keeper that its lock is being released on purpose, so that the keeper does not report a loss.
 //
 // `rlock release` connects to the keeper's socket before it sends the release to the server, and keeps the connection
-// open until the server has answered. The keeper looks for a connection before it reports a loss. The kernel holds the
-// state of both, so no message can be late or lost, and no server is needed. The socket is an abstract unix(7) socket
+// open until the server has answered. The keeper looks for a connection before it reports a loss. The kernel knows
+// the socket and the connection, so no message can be late or lost, and no server is needed. The socket is an abstract unix(7) socket
 // whose name contains the hold. A release from another network namespace or host finds no socket; then the event log on
 // the server tells the keeper.
 #pragma once

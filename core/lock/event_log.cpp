@@ -76,7 +76,8 @@ std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) cons
 std::string EventLogReader::next_holder(const Words& words) const
 {
   const std::string known = m_holder == words.subject() ? "" : m_holder;
-  const std::string holder = words.has("holder") ? words.text("holder") : known;  // missing in entries of an older version
+  const std::string holder =
+      words.has("holder") ? words.text("holder") : known;  // missing in entries of an older version
   return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
 }
 

@@ -22,7 +22,7 @@ namespace rlock {
 struct EventLogEntry {
   std::string text;
   std::int64_t time_ms = 0;
-  std::uint64_t fence = 0;  // of the owner that the entry grants the lock to
+  std::uint64_t fence = 0;                                 // of the owner that the entry grants the lock to
   std::vector<std::pair<std::string, std::string>> words;  // name and value; the first name tells what happened
 
   // Parses TIME, name, value, name, value … that are separated by NUL. TIME is the fencing number of a grant, which is also

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine that only the test program has: the verbs of rlock work on it, by its row in the table of engines.
 #include "base/log.h"
-#include "cli/verbs/dispatch.h"
 #include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
 #include "process/signals.h"
 #include "support/memory_store.h"
 #include "support/temp_dir.h"

@@ -40,8 +40,8 @@ std::vector<std::string> drawn(const std::vector<LockState>& states, View& view,
                                Instant now = {}, std::string_view trouble = {})
 {
   return frame(
-      {.states = states, .rates = rates, .server = "redis://db1", .error = trouble, .wall_ms = noon, .now = now},
-      view, size);
+      {.states = states, .rates = rates, .server = "redis://db1", .error = trouble, .wall_ms = noon, .now = now}, view,
+      size);
 }
 
 std::string bare(const std::string& line) { return std::regex_replace(line, std::regex("\x1b\\[[0-9]*m"), ""); }

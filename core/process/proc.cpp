@@ -53,12 +53,6 @@ std::vector<int> parse_numbers(std::string_view text)
   return numbers;
 }
 
-std::optional<Process> read_process(pid_t pid)
-{
-  const auto line = read_file("/proc/" + std::to_string(pid) + "/stat");
-  return line ? parse_stat(*line) : std::nullopt;
-}
-
 // The kernel lists a child under the thread that forked it, so all threads are read.
 std::vector<pid_t> listed_children(pid_t pid)
 {
@@ -144,6 +138,12 @@ std::optional<Process> parse_stat(std::string_view line)
     return std::nullopt;
   }
   return Process{pid[0], rest[0], rest[1], rest[2], line[name_end + 2]};
+}
+
+std::optional<Process> read_process(pid_t pid)
+{
+  const auto line = read_file("/proc/" + std::to_string(pid) + "/stat");
+  return line ? parse_stat(*line) : std::nullopt;
 }
 
 std::vector<int> numbers_in(const char* directory)

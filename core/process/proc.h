@@ -25,6 +25,9 @@ struct Process {
 // Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
 std::optional<Process> parse_stat(std::string_view line);
 
+// nullopt: the process does not exist, ended meanwhile, or /proc is missing.
+std::optional<Process> read_process(pid_t pid);
+
 // The arguments that a process was started with; empty when they cannot be read.
 std::vector<std::string> command_of(pid_t pid);
 

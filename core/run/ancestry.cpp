@@ -5,8 +5,6 @@
 #include "run/identity.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,8 +17,7 @@ namespace {
 // 0: there is no parent, or it cannot be read.
 pid_t parent_of(pid_t pid)
 {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const auto process = parse_stat(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto process = read_process(pid);
   return process ? process->parent : 0;
 }
 

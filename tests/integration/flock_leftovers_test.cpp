@@ -5,6 +5,7 @@
 #include "support/paths.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -50,9 +51,7 @@ struct LeftoverFixture {
       if (name != "rlock-keeper") {
         continue;
       }
-      std::ifstream file(entry.path() / "environ", std::ios::binary);
-      const std::string environment{std::istreambuf_iterator<char>(file), {}};
-      if (environment.find(server.url()) != std::string::npos) {
+      if (text_of(entry.path() / "environ").find(server.url()) != std::string::npos) {
         return std::stoi(entry.path().filename());
       }
     }
@@ -137,7 +136,7 @@ TEST_CASE("flock leftovers: killed when their guardian is killed, because no pro
 {
   LeftoverFixture fixture("2s");
   const std::string children = "/proc/" + std::to_string(fixture.leftover) + "/stat";
-  const std::string stat = contents(children);
+  const std::string stat = text_of(children);
   const pid_t guardian = std::stoi(stat.substr(stat.rfind(") ") + 4));
   REQUIRE(guardian > 1);
   ::kill(guardian, SIGKILL);
@@ -148,7 +147,7 @@ TEST_CASE("flock leftovers: killed when their guardian is killed, because no pro
 TEST_CASE("flock leftovers: killed by the kernel when keeper and guardian are killed together")
 {
   LeftoverFixture fixture;
-  const std::string stat = contents("/proc/" + std::to_string(fixture.leftover) + "/stat");
+  const std::string stat = text_of("/proc/" + std::to_string(fixture.leftover) + "/stat");
   const pid_t guardian = std::stoi(stat.substr(stat.rfind(") ") + 4));
   REQUIRE(guardian > 1);
   ::kill(guardian, SIGKILL);

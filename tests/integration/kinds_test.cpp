@@ -4,6 +4,7 @@
 #include "support/guardian_of.h"
 #include "support/queue_fixture.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -73,12 +74,6 @@ std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
   }
   wait_until([&] { return listening(queue.server) == kind.holders; }, "they all hold it and listen");
   return holders;
-}
-
-std::string contents(const std::filesystem::path& path)
-{
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -292,20 +287,20 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " +
                              (dir / "go").string() + " ]; do sleep 0.02; done; " + write("late");
     Process paused(queue.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));
-    wait_until([&] { return contents(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
-    const pid_t job = static_cast<pid_t>(std::stoi(contents(dir / "pid")));
+    wait_until([&] { return text_of(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
+    const pid_t job = static_cast<pid_t>(std::stoi(text_of(dir / "pid")));
     for (const pid_t process : {paused.pid(), guardian_of(paused.pid()), job}) {
       ::kill(process, SIGSTOP);
     }
 
     Process next(queue.rlock("run", words_of(brief, {"sh", "-c", write("next")})));
     CHECK(next.wait() == Exit{.code = 0, .signal = 0});
-    CHECK(contents(dir / "next") == "written\n");
+    CHECK(text_of(dir / "next") == "written\n");
     std::ofstream(dir / "go") << "now";
     ::kill(job, SIGCONT);
-    wait_until([&] { return !contents(dir / "late").empty(); }, "it has tried to write");
-    CHECK(contents(dir / "late") == "refused\n");
-    CHECK(contents(dir / "resource").find("next") != std::string::npos);
+    wait_until([&] { return !text_of(dir / "late").empty(); }, "it has tried to write");
+    CHECK(text_of(dir / "late") == "refused\n");
+    CHECK(text_of(dir / "resource").find("next") != std::string::npos);
     paused.signal(SIGCONT);
     CHECK(paused.wait().code == 121);
   }

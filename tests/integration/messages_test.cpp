@@ -4,6 +4,7 @@
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -107,8 +108,8 @@ TEST_CASE("messages: a reader that has enough ends watch and events without a wo
                    std::string("{ ") + RLOCK_BINARY + " " + verb + " -S '" + server.url() + "'; echo $? >" + status +
                        "; } | head -n 1 >/dev/null"});
     CHECK(shell.wait(Millis{30'000}) == Exit{0});
-    wait_until([&] { return !contents(status).empty(); }, "it has ended", Millis{30'000});
-    CHECK(contents(status) == "0\n");
+    wait_until([&] { return !text_of(status).empty(); }, "it has ended", Millis{30'000});
+    CHECK(text_of(status) == "0\n");
     CHECK(shell.err() == "");
   }
 }

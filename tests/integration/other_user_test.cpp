@@ -6,6 +6,7 @@
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -64,7 +65,7 @@ class OtherUser {
   {
     const pid_t pid = pid_from(m_dir / "pid");
     const fs::path name = "/proc/" + std::to_string(pid) + "/comm";
-    test::wait_until([&] { return contents(name) == "sleep\n"; }, "the job runs");
+    test::wait_until([&] { return text_of(name) == "sleep\n"; }, "the job runs");
     return pid;
   }
   [[nodiscard]] bool held() const { return as_int(m_server.command({"EXISTS", "stock"})) == 1; }
@@ -107,7 +108,7 @@ const std::string left =
 TEST_CASE("other user: --max-runtime names the process at once, and ends after --kill-after with 124")
 {
   const OtherUser scene;
-  Process rlock = scene.start({"--max-runtime", "500ms", "--kill-after", "2s"});
+  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "2s"});
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid); }, "the process is named", 30s);
   CHECK(rlock.running());

@@ -21,7 +21,7 @@ namespace {
 pid_t child_of(pid_t parent)
 {
   for (const int pid : numbers_in("/proc")) {
-    const auto stat = parse_stat(contents("/proc/" + std::to_string(pid) + "/stat"));
+    const auto stat = read_process(pid);
     if (stat && stat->parent == parent && !stat->is_zombie()) {
       return pid;
     }

@@ -2,6 +2,7 @@
 // Waiters that are stopped, and continue when their turn is over.
 #include "support/queue_fixture.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -21,9 +22,7 @@ void stop(const Process& process)
 {
   process.signal(SIGSTOP);
   const auto is_stopped = [&] {
-    std::ifstream file("/proc/" + std::to_string(process.pid()) + "/stat");
-    const std::string stat{std::istreambuf_iterator<char>(file), {}};
-    return stat.find(") T ") != std::string::npos;
+    return text_of("/proc/" + std::to_string(process.pid()) + "/stat").find(") T ") != std::string::npos;
   };
   wait_until(is_stopped, "it stands still");
 }

@@ -10,6 +10,7 @@
 #include "support/redis_fixture.h"
 #include "support/scripted_server.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -236,7 +237,7 @@ TEST_CASE("quorum: two clients that race: one winner each round, and always one 
   CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
   CHECK(other.wait(100s) == Exit{.code = 0, .signal = 0});
   CHECK(one.err() == "");
-  CHECK(contents(dir / "count") == "200\n");
+  CHECK(text_of(dir / "count") == "200\n");
   CHECK(quorum.held({0, 1, 2}) == 0);
 }
 

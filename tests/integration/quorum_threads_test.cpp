@@ -6,6 +6,7 @@
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 
 #include <doctest/doctest.h>
 
@@ -71,7 +72,7 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
         run_rlock(three.words(call),
                   {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
     CHECK_MESSAGE(run.code == 0, run.err);
-    const std::string seen = contents(file);
+    const std::string seen = text_of(file);
     CHECK(seen.find("fork") != std::string::npos);
     CHECK(seen.find("exit") != std::string::npos);
     for (const char* several : {" 2", " 3", " 4", " 5"}) {

@@ -3,6 +3,7 @@
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ const std::string secret = test_password;
 
 bool tells(const std::string& text) { return text.find(secret) != std::string::npos; }
 
-std::string of_process(pid_t pid, const char* what) { return contents("/proc/" + std::to_string(pid) + "/" + what); }
+std::string of_process(pid_t pid, const char* what) { return text_of("/proc/" + std::to_string(pid) + "/" + what); }
 
 // Every process that was started with this in its environment: rlock, its guardian or keeper, and the job.
 std::vector<pid_t> marked(const std::string& mark)

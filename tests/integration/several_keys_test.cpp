@@ -4,6 +4,7 @@
 #include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -65,11 +66,7 @@ class SeveralKeysFixture {
     wait_until([&] { return in_line(key) == 1; }, "one waits for " + key);
   }
   std::string owner(const std::string& key) const { return as_texts(server.command({"HKEYS", key})).at(0); }
-  std::string file(const std::string& name) const
-  {
-    std::ifstream in(dir / name);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string file(const std::string& name) const { return text_of(dir / name); }
   std::string path(const std::string& name) const { return (dir / name).string(); }
 
   RedisServer server;

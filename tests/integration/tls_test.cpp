@@ -4,6 +4,7 @@
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -43,12 +44,6 @@ struct Secured {
   }
   [[nodiscard]] std::int64_t exists(const std::string& key) const { return as_int(server.command({"EXISTS", key})); }
 };
-
-std::string contents(const std::string& file)
-{
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The job did not run, and one line says why.
 void check_refusal(const Words& words, int code, const std::string& says)
@@ -147,7 +142,7 @@ TEST_CASE("tls: a server that wants a client certificate")
   CHECK(run_rlock(joined(with(accepted), {"-k", "k", "--", "true"})).code == 0);
 
   const std::filesystem::path both = make_temp_dir("both") / "pem";
-  std::ofstream(both) << contents(accepted.file) << contents(accepted.key);
+  std::ofstream(both) << text_of(accepted.file) << text_of(accepted.key);
   const Finished one_file = run_rlock(joined({"run", "-S", server.tcp_url()}, {"-k", "k", "--", "true"}),
                                       {.env = {{"RLOCK_CACERT", authority.file()}, {"RLOCK_CERT", both}}});
   CHECK_MESSAGE(one_file.code == 0, one_file.err);
@@ -192,7 +187,7 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
     CHECK(waiter.wait() == Exit{0});
   }
   CHECK(BootClock().now() - start < 8s);  // the first look without a message comes after look_again_after
-  CHECK(contents(dir / "order") == "0\n1\n2\n3\n4\n");
+  CHECK(text_of(dir / "order") == "0\n1\n2\n3\n4\n");
 
   Process held(rlock_argv(secured.words("run", {"-k", "k", "--", "sleep", "60"})));
   wait_until(
@@ -212,7 +207,7 @@ TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
   const auto maps_while_holding = [&](const Words& words) {
     Process rlock(rlock_argv(joined(words, {"-k", "k", "--", "sleep", "60"})));
     wait_until([&] { return secured.exists("k") == 1; }, "it is held");
-    const std::string maps = contents("/proc/" + std::to_string(rlock.pid()) + "/maps");
+    const std::string maps = text_of("/proc/" + std::to_string(rlock.pid()) + "/maps");
     rlock.signal(SIGTERM);
     rlock.wait();
     return maps;

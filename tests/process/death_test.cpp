@@ -50,7 +50,7 @@ struct Family {
 // The guardian is the parent of the main process.
 pid_t guardian_of(const Family& family)
 {
-  const auto main = parse_stat(contents("/proc/" + std::to_string(family.main) + "/stat"));
+  const auto main = read_process(family.main);
   return main ? main->parent : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The job inherits what rlock inherited, and nothing that belongs to rlock.
 #include "support/job_runner.h"
+#include "support/text_file.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ TEST_CASE("inheritance: the user's descriptors, and no other")
     return follow(job);
   });
   CHECK(result == "exit 0");
-  CHECK(contents(dir / "fds") == "0\n1\n2\n9\n");
+  CHECK(text_of(dir / "fds") == "0\n1\n2\n9\n");
 }
 
 TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
@@ -56,7 +57,7 @@ TEST_CASE("inheritance: the guardian keeps nothing of the user's open")
                                             "<&-; "
                                             "echo 1 > $0/ready; sleep 60"));
     ::close(ends[1]);
-    wait_until([&] { return !contents(dir / "ready").empty(); });
+    wait_until([&] { return !text_of(dir / "ready").empty(); });
     char byte = 0;
     const bool eof = ::read(ends[0], &byte, 1) == 0;
     job.stop(5s);
@@ -84,7 +85,7 @@ TEST_CASE("inheritance: mask and dispositions")
     return follow(job);
   });
   CHECK(result == "exit 0");
-  const std::string status = contents(dir / "status");
+  const std::string status = text_of(dir / "status");
   CHECK(line_with(status, "SigBlk") == "SigBlk:\t0000000000000800");  // USR2
   CHECK(line_with(status, "SigIgn") == "SigIgn:\t0000000000010001");  // CHLD and HUP
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stopping a running job, and the processes that its main process leaves.
 #include "support/job_runner.h"
+#include "support/text_file.h"
 
 #include "base/clock.h"
 
@@ -20,7 +21,7 @@ std::string result_of(const std::filesystem::path& dir, const JobSpec& spec, con
   return in_runner([&] {
     JobFixture fixture(60s);
     Job job = fixture.start(spec);
-    wait_until([&] { return !contents(dir / "ready").empty(); });
+    wait_until([&] { return !text_of(dir / "ready").empty(); });
     act(job);
     return follow(job);
   });
@@ -58,7 +59,7 @@ TEST_CASE("stop: a grandchild that ignores the signal is dead when the job has e
   const std::string result = in_runner([&] {
     JobFixture fixture(60s);
     Job job = fixture.start(spec);
-    wait_until([&] { return !contents(dir / "ready").empty(); });
+    wait_until([&] { return !text_of(dir / "ready").empty(); });
     job.stop(100ms);
     const std::string events = follow(job);
     return events + (is_alive(pid_from(dir / "pid")) ? "; alive" : "");
@@ -191,7 +192,7 @@ TEST_CASE("deadline: a job that is renewed lives on")
   const std::string result = in_runner([&] {
     JobFixture fixture(400ms);
     Job job = fixture.start(spec);
-    wait_until([&] { return !contents(dir / "ready").empty(); });
+    wait_until([&] { return !text_of(dir / "ready").empty(); });
     fixture.shared_deadline.move_to(far_future);
     return follow(job);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runner in the foreground of a pseudo-terminal whose keys the test presses.
 #include "support/job_runner.h"
+#include "support/text_file.h"
 
 #include <cstdlib>
 
@@ -148,6 +149,6 @@ TEST_CASE("terminal: a job that makes a session of its own is stopped all the sa
       return (moved ? "" : "our session; ") + follow(job);
     });
     CHECK(result == row.expect);
-    CHECK_FALSE(is_alive(std::atoi(contents(dir / "child").c_str())));
+    CHECK_FALSE(is_alive(std::atoi(text_of(dir / "child").c_str())));
   }
 }

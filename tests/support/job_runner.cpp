@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/job_runner.h"
+#include "support/text_file.h"
 
 #include "base/clock.h"
 #include "process/proc.h"
@@ -41,13 +42,6 @@ bool readable(int fd)
 
 }  // namespace
 
-std::string contents(const std::filesystem::path& file)
-{
-  std::ostringstream text;  // iterators would throw for a file in /proc whose process ends
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
 bool wait_until(const std::function<bool()>& condition)
 {
   for (Millis waited{0}; waited < await_limit; waited += Millis{10}) {
@@ -61,13 +55,13 @@ bool wait_until(const std::function<bool()>& condition)
 
 pid_t pid_from(const std::filesystem::path& file)
 {
-  wait_until([&] { return contents(file).ends_with("\n"); });
-  return std::atoi(contents(file).c_str());
+  wait_until([&] { return text_of(file).ends_with("\n"); });
+  return std::atoi(text_of(file).c_str());
 }
 
 bool is_alive(pid_t pid)
 {
-  const auto process = parse_stat(contents("/proc/" + std::to_string(pid) + "/stat"));
+  const auto process = read_process(pid);
   return process && !process->is_zombie();
 }
 

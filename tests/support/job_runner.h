@@ -12,7 +12,6 @@
 
 namespace rlock::test {
 
-std::string contents(const std::filesystem::path& file);
 bool wait_until(const std::function<bool()>& condition);  // 10 ms apart, 5 s at most
 pid_t pid_from(const std::filesystem::path& file);        // waits for a whole line with a number
 bool is_alive(pid_t pid);                                 // a zombie is not

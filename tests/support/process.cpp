@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/topology.h"
 
 #include <doctest/doctest.h>
@@ -30,12 +31,6 @@
 
 namespace rlock::test {
 namespace {
-
-std::string slurp(const std::filesystem::path& path)
-{
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 Fd open_file(const std::filesystem::path& path, int flags)
 {
@@ -228,8 +223,8 @@ Exit Process::wait(Millis timeout)
   return *m_exit;
 }
 
-std::string Process::out() const { return slurp(m_dir / "out"); }
-std::string Process::err() const { return slurp(m_dir / "err"); }
+std::string Process::out() const { return text_of(m_dir / "out"); }
+std::string Process::err() const { return text_of(m_dir / "err"); }
 
 // The URL of a quorum is several.
 std::vector<std::string> rlock_argv(std::vector<std::string> args)

@@ -2,6 +2,7 @@
 #include "support/runtime_dir.h"
 
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <csignal>
@@ -29,8 +30,7 @@ std::set<pid_t> RuntimeDir::servers() const
 {
   std::set<pid_t> pids;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(process.path() / "cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    const std::string line = text_of(process.path() / "cmdline");
     if (line.find(socket().string()) != std::string::npos && line.find("-server") != std::string::npos) {
       pids.insert(std::stoi(process.path().filename()));
     }

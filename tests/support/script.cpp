@@ -3,6 +3,7 @@
 
 #include "support/paths.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/topology.h"
 #include "support/wait_until.h"
 
@@ -18,14 +19,6 @@ namespace rlock::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A process that ends meanwhile leaves nothing to read; an iterator would throw.
-std::string slurp(const fs::path& path)
-{
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 std::string first_of(const std::string& urls) { return urls.substr(0, urls.find(' ')); }
 
@@ -64,8 +57,8 @@ std::vector<pid_t> keepers(const RedisServer& server)
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
     const std::string number = entry.path().filename();
     const bool is_process = std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); });
-    if (is_process && slurp(entry.path() / "comm") == "rlock-keeper\n" &&
-        slurp(entry.path() / "cmdline").find(first_of(server.url())) != std::string::npos) {
+    if (is_process && text_of(entry.path() / "comm") == "rlock-keeper\n" &&
+        text_of(entry.path() / "cmdline").find(first_of(server.url())) != std::string::npos) {
       found.push_back(std::stoi(number));
     }
   }

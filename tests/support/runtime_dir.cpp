@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/runtime_dir.h"
 
+#include "support/job_runner.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
 #include "support/wait_until.h"
 
+#include <algorithm>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace rlock::test {
@@ -40,10 +40,12 @@ std::set<pid_t> RuntimeDir::servers() const
 
 void RuntimeDir::kill_servers() const
 {
-  for (const pid_t server : servers()) {
+  const std::set<pid_t> killed = servers();
+  for (const pid_t server : killed) {
     ::kill(server, SIGKILL);
   }
-  wait_until([&] { return servers().empty(); }, "the server is gone");
+  // A running rlock may start the next one at once.
+  wait_until([&] { return std::none_of(killed.begin(), killed.end(), is_alive); }, "the server is gone");
 }
 
 }  // namespace rlock::test

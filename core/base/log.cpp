@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/stderr.h"
 #include "base/stop.h"
 #include "base/text.h"
@@ -9,7 +10,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <utility>
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ class Backlog {
  public:
   void add(std::string line)
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     if (m_process != ::getpid()) {  // forked: the parent writes its lines itself
       m_process = ::getpid();
       m_lines.clear();
@@ -55,13 +55,13 @@ class Backlog {
   // True when nothing is left to write.
   bool try_again()
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     drain();
     return m_lines.empty();
   }
 
  private:
-  void drain()
+  void drain() REQUIRES(m_mutex)
   {
     while (!m_lines.empty()) {
       std::string& line = m_lines.front();
@@ -76,7 +76,7 @@ class Backlog {
   }
 
   // Drops the oldest lines, except the first, which may be half written.
-  void shorten()
+  void shorten() REQUIRES(m_mutex)
   {
     while (m_bytes > backlog_limit && m_lines.size() > 2) {
       m_bytes -= m_lines[1].size();
@@ -84,10 +84,10 @@ class Backlog {
     }
   }
 
-  std::mutex m_mutex;
-  std::deque<std::string> m_lines;
-  std::size_t m_bytes = 0;
-  pid_t m_process = ::getpid();
+  Mutex m_mutex;
+  std::deque<std::string> m_lines GUARDED_BY(m_mutex);
+  std::size_t m_bytes GUARDED_BY(m_mutex) = 0;
+  pid_t m_process GUARDED_BY(m_mutex) = ::getpid();
 };
 
 Backlog& backlog()

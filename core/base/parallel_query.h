@@ -6,6 +6,7 @@
 
 #include "base/call_limits.h"
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "base/signal_blocked_thread.h"
 
@@ -13,7 +14,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -47,7 +47,7 @@ class PendingReplies {
   // A reply that comes after take() is dropped.
   void put(std::size_t target, T reply)
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     if (m_open) {
       m_replies[target].emplace(std::move(reply));
       const std::uint64_t one = 1;
@@ -61,7 +61,7 @@ class PendingReplies {
   {
     for (;;) {
       {
-        const std::lock_guard guard(m_mutex);
+        const MutexLock lock(m_mutex);
         std::uint64_t seen = 0;
         [[maybe_unused]] const auto got = ::read(m_news.get(), &seen, sizeof seen);
         if (enough(std::as_const(m_replies))) {
@@ -80,7 +80,7 @@ class PendingReplies {
 
   Replies<T> take()
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     m_open = false;
     return std::move(m_replies);
   }
@@ -88,10 +88,10 @@ class PendingReplies {
  private:
   static constexpr Millis look_again{5};  // without m_news
 
-  std::mutex m_mutex;
-  Replies<T> m_replies;  // guarded by m_mutex
-  bool m_open = true;    // guarded by m_mutex
-  Fd m_news;             // readable: a reply was put since wait() looked
+  Mutex m_mutex;
+  Replies<T> m_replies GUARDED_BY(m_mutex);
+  bool m_open GUARDED_BY(m_mutex) = true;
+  Fd m_news;  // readable: a reply was put since wait() looked
 };
 
 // Threads that are joined at the end of the scope at the latest. Not thread-safe.

@@ -23,7 +23,7 @@ void LeaseGroup::add(Lease& lease)
 {
   m_leases.push_back(&lease);
   m_due = std::min(m_due, lease.watch_from());
-  const std::lock_guard guard(m_mutex);
+  const MutexLock lock(m_mutex);
   m_ends.push_back(lease.valid_until());
 }
 
@@ -61,7 +61,7 @@ void LeaseGroup::start_watchdog(std::size_t which)
 
 void LeaseGroup::move(std::size_t which, Instant end)
 {
-  const std::lock_guard guard(m_mutex);
+  const MutexLock lock(m_mutex);
   m_ends[which] = end;
   if (m_options.on_moved) {
     m_options.on_moved(*std::min_element(m_ends.begin(), m_ends.end()));

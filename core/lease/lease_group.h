@@ -2,11 +2,11 @@
 // The leases of one job. If one is lost, all count as lost. Starts their watchdogs and tells when the first lease ends.
 #pragma once
 
+#include "base/mutex.h"
 #include "lease/lease.h"
 
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 namespace rlock {
@@ -49,8 +49,8 @@ class LeaseGroup {
   std::vector<Lease*> m_leases;
   Instant m_due = far_future;
 
-  std::mutex m_mutex;
-  std::vector<Instant> m_ends;  // of the leases, in their order; guarded by m_mutex
+  Mutex m_mutex;
+  std::vector<Instant> m_ends GUARDED_BY(m_mutex);  // of the leases, in their order
 };
 
 }  // namespace rlock

@@ -82,7 +82,7 @@ std::string Watchdog::trouble() const
 
 std::optional<LeaseEvent> Watchdog::event()
 {
-  const std::lock_guard guard(m_mutex);
+  const MutexLock lock(m_mutex);
   return m_event;
 }
 
@@ -116,7 +116,7 @@ bool Watchdog::record(LeaseEvent event)
   const bool is_release_requested = std::holds_alternative<ReleaseRequested>(event);
   const bool is_lost = std::holds_alternative<Lost>(event);
   if (!m_options.spec.stopping) {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     m_event = std::move(event);
     m_event_set.request();
   } else if (is_lost) {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/stop.h"
 #include "lease/renewal.h"
 #include "lease/server_clock.h"
 #include "lock/store.h"
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -103,8 +103,8 @@ class Watchdog {
   bool m_is_revoked = false;                 // the server refuses renewals
   bool m_renew_at_once = false;
 
-  std::mutex m_mutex;
-  std::optional<LeaseEvent> m_event;  // guarded by m_mutex
+  Mutex m_mutex;
+  std::optional<LeaseEvent> m_event GUARDED_BY(m_mutex);
   StopSource m_event_set;
   StopSource m_loss;
   StopSource m_stop;

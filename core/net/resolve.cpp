@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/resolve.h"
 
+#include "base/mutex.h"
 #include "net/wait.h"
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -46,8 +46,8 @@ Lookup look_up(const std::string& host, std::uint16_t port, int flags)
 // Shared by the caller and the lookup thread, and freed by the last of them.
 struct PendingLookup {
   StopSource done;
-  std::mutex mutex;
-  Lookup lookup;  // guarded by mutex
+  Mutex mutex;
+  Lookup lookup GUARDED_BY(mutex);
 };
 
 // The thread is detached, because nothing can end a getaddrinfo early. PendingLookup keeps its result.
@@ -58,7 +58,7 @@ Result<std::shared_ptr<PendingLookup>> start_lookup(const std::string& host, std
     std::thread([pending, host, port] {
       Lookup lookup = look_up(host, port, 0);
       {
-        const std::lock_guard guard(pending->mutex);
+        const MutexLock lock(pending->mutex);
         pending->lookup = std::move(lookup);
       }
       pending->done.request();
@@ -102,11 +102,12 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
                    "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
     case Waited::ready: break;
   }
-  const std::lock_guard guard((*pending)->mutex);
-  if ((*pending)->lookup.code != 0) {
-    return unresolved((*pending)->lookup);
+  PendingLookup& done = **pending;
+  const MutexLock lock(done.mutex);
+  if (done.lookup.code != 0) {
+    return unresolved(done.lookup);
   }
-  return std::move((*pending)->lookup.addresses);
+  return std::move(done.lookup.addresses);
 }
 
 }  // namespace rlock

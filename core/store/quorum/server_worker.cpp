@@ -29,12 +29,13 @@ void ServerWorker::stop_thread()
     return;
   }
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     m_over = true;
     interrupt();
   }
   m_news.notify_one();
   m_thread.join();
+  const MutexLock lock(m_mutex);
   m_over = false;
 }
 
@@ -42,7 +43,7 @@ bool ServerWorker::post(std::string topic, PostMode mode, Task task)
 {
   bool unresponsive = false;
   {
-    const std::lock_guard guard(m_mutex);
+    const MutexLock lock(m_mutex);
     unresponsive = m_failed || m_busy || !m_posted.empty();
     if (mode == PostMode::interrupt) {
       interrupt();
@@ -73,7 +74,7 @@ void ServerWorker::interrupt()
 
 void ServerWorker::interrupt_for_next()
 {
-  const std::lock_guard guard(m_mutex);
+  const MutexLock lock(m_mutex);
   if (!m_posted.empty()) {
     interrupt();
   }
@@ -81,15 +82,17 @@ void ServerWorker::interrupt_for_next()
 
 bool ServerWorker::is_idle() const
 {
-  const std::lock_guard guard(m_mutex);
+  const MutexLock lock(m_mutex);
   return !m_busy && m_posted.empty();
 }
 
 void ServerWorker::work()
 {
-  std::unique_lock lock(m_mutex);
+  MutexLock lock(m_mutex);
   for (;;) {
-    m_news.wait(lock, [&] { return m_over || !m_posted.empty(); });
+    while (!m_over && m_posted.empty()) {
+      lock.wait(m_news);
+    }
     if (m_over) {
       return;
     }

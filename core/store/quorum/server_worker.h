@@ -7,6 +7,7 @@
 // without an answer costs its connection, so a late answer cannot be taken for the answer to another request.
 #pragma once
 
+#include "base/mutex.h"
 #include "lock/data_age.h"
 #include "lock/store.h"
 
@@ -14,7 +15,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -76,17 +76,17 @@ class ServerWorker {
     Task task;
   };
   void work();
-  void interrupt();  // with m_mutex held
+  void interrupt() REQUIRES(m_mutex);
 
   QuorumServer m_server;  // used by the worker's thread alone
-  mutable std::mutex m_mutex;
+  mutable Mutex m_mutex;
   std::condition_variable m_news;
-  std::deque<Posted> m_posted;  // guarded by m_mutex, like all that follows but the thread
-  bool m_busy = false;
-  bool m_failed = false;       // the last request had no answer
-  bool m_interrupted = false;  // the request in progress
-  bool m_over = false;
-  StopSource m_stop;
+  std::deque<Posted> m_posted GUARDED_BY(m_mutex);
+  bool m_busy GUARDED_BY(m_mutex) = false;
+  bool m_failed GUARDED_BY(m_mutex) = false;       // the last request had no answer
+  bool m_interrupted GUARDED_BY(m_mutex) = false;  // the request in progress
+  bool m_over GUARDED_BY(m_mutex) = false;
+  StopSource m_stop GUARDED_BY(m_mutex);
   std::thread m_thread;
 };
 

@@ -22,8 +22,8 @@ class OneServer final : public Servers {
   {
     const auto remove = [this, keys](Rng& rng) {
       const std::string& key = keys[below(rng, keys.size())];
-      static_cast<void>(m_server.try_command({"DEL", key}));
-      return key;
+      const auto reply = m_server.try_command({"DEL", key});
+      return Hit{.done = reply && reply->integer == 1, .key = key};
     };
     return {{.name = "del", .excuse = Excuse::data_loss, .act = remove}};
   }

@@ -10,6 +10,7 @@
 #include "net/reply.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,12 +28,16 @@ enum class Excuse {
   clock,      // the clock of a server jumped
 };
 
+struct Hit {
+  bool done = false;  // the server showed the fault; otherwise it did not happen, and excuses nothing
+  std::string key;    // the key that it removed; empty: it concerned all keys or none
+};
+
 struct ServerFault {
   std::string name;  // for the report, "restart-with-data"
   Excuse excuse = Excuse::none;
-  // Does the fault and also ends it, which may take seconds. Returns the key that it removed; empty: it concerned all keys
-  // or none. Does not throw and fails no assertion.
-  std::function<std::string(Rng&)> act;
+  // Does the fault and also ends it, which may take seconds. Does not throw and fails no assertion.
+  std::function<Hit(Rng&)> act;
 };
 
 // Sends one command to one server, past all proxies.
@@ -44,6 +49,10 @@ class Servers {
 
   // For each rlock: "-S", "unix://…", "--sync", "1". The URLs may lead through a proxy.
   [[nodiscard]] virtual Words options() const = 0;
+
+  // For the environment of each rlock, on top of clean_environment: where rlock must connect to a proxy although the
+  // servers announce addresses of their own.
+  [[nodiscard]] virtual std::map<std::string, std::string> environment() const { return {}; }
 
   // Calls `visit` for each server that holds keys (no replica), for example to look at all keys.
   virtual void ask_each(const std::function<void(const Ask&)>& visit) = 0;

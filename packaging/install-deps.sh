@@ -33,7 +33,7 @@ is_installed() {
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev nlohmann-json3-dev'
 if [ "${1:-}" = tests ]; then
-  packages="$packages doctest-dev openssl procps util-linux mandoc zsh fish"
+  packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish"
 fi
 missing=''
 for package in $packages; do

@@ -185,7 +185,12 @@ std::map<std::string, std::optional<std::string>> RedisServer::own_clock() const
   if (!std::filesystem::exists(m_dir / "clock")) {
     std::ofstream(m_dir / "clock") << std::string(sizeof(std::int64_t), '\0');
   }
-  return {{"LD_PRELOAD", RLOCK_PRELOAD_CLOCK}, {"RLOCK_TEST_CLOCK", (m_dir / "clock").string()}};
+  std::map<std::string, std::optional<std::string>> variables{{"LD_PRELOAD", RLOCK_PRELOAD_CLOCK},
+                                                              {"RLOCK_TEST_CLOCK", (m_dir / "clock").string()}};
+  if (m_options.clock_stands) {
+    variables["RLOCK_TEST_CLOCK_STANDS"] = "1";
+  }
+  return variables;
 }
 
 void RedisServer::step_clock(Millis by) const

@@ -28,6 +28,7 @@ struct RedisOptions {
   std::optional<Certificate> tls = std::nullopt;  // of the server: with `tcp`, that port speaks TLS
   bool alone = false;                             // a plain server on every topology (topology.h)
   bool own_clock = false;                         // step_clock works
+  bool clock_stands = false;                      // with own_clock: its clock is at 1970, and only step_clock moves it
   std::string client_ca = {};  // the authority that must have signed a client's certificate; empty: clients need none
   bool cluster = false;        // a cluster of one node, with a bus port
 };

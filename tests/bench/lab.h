@@ -3,11 +3,9 @@
 #pragma once
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
+#include "support/fixture_failures.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -27,20 +25,6 @@ inline double median(std::vector<double> values)
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-// The fixtures report failures through doctest. Outside of a test case a failure ends the program.
-class FixtureFailures {
- public:
-  FixtureFailures()
-  {
-    m_context.setAsDefaultForAssertsOutOfTestCases();
-    m_context.setAssertHandler([](const doctest::AssertData& failed) {
-      std::fprintf(stderr, "%s:%d: %s\n", failed.m_file, failed.m_line, failed.m_expr);
-      std::exit(1);
-    });
-  }
-
- private:
-  doctest::Context m_context;
-};
+using test::FixtureFailures;
 
 }  // namespace rlock::bench

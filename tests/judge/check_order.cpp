@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences and queues: who comes after whom.
+#include "judge/checks.h"
+
+#include <algorithm>
+
+namespace rlock::judge {
+namespace {
+
+// The fence is the server's time or one more than the last; without the last, a clock that went back gives a lower one.
+bool lost_count(const Records& records, Instant before)
+{
+  const auto has = [&](Excuse excuse) {
+    return std::any_of(records.faults.begin(), records.faults.end(),
+                       [&](const FaultRecord& fault) { return fault.excuse == excuse && fault.begin <= before; });
+  };
+  return has(Excuse::clock) && (has(Excuse::data_loss) || has(Excuse::fail_over));
+}
+
+constexpr Millis longest_confirmation{500};  // a waiter that the machine runs late may lose its turn
+
+// Only undisturbed waiters keep their place: a stopped one is skipped, and so is one that no message reaches.
+bool keeps_place(const RunRecord& run)
+{
+  return run.kind == Kind::plain && run.patient && run.signals.empty() && run.evidence.begin;
+}
+
+}  // namespace
+
+Violations check_fences(const Records& records)
+{
+  Violations violations;
+  for (const auto& [key, holders] : holders_by_key(records)) {
+    const Holder* greatest = nullptr;            // of all holders so far
+    const Holder* greatest_exclusive = nullptr;  // shared holders may begin in another order than they were granted
+    for (const Holder& holder : holders) {
+      if (holder.fence == 0) {
+        continue;
+      }
+      const Holder* const before = is_shared(*holder.run) ? greatest_exclusive : greatest;
+      if (before != nullptr && before->fence >= holder.fence && !lost_count(records, holder.begin)) {
+        violations.push_back({"greater fences",
+                              key + ": " + describe(*holder.run) + " began after " + describe(*before->run),
+                              {before->run->id, holder.run->id}});
+      }
+      const auto raise = [&](const Holder*& known) {
+        known = known == nullptr || known->fence < holder.fence ? &holder : known;
+      };
+      raise(greatest);
+      if (!is_shared(*holder.run)) {
+        raise(greatest_exclusive);
+      }
+    }
+  }
+  return violations;
+}
+
+QueueOrder check_queue(const Records& records)
+{
+  QueueOrder result;
+  for (const auto& [key, holders] : holders_by_key(records)) {
+    for (std::size_t later = 0; later < holders.size() && records.has_queue; ++later) {
+      for (std::size_t earlier = 0; earlier < holders.size(); ++earlier) {
+        const RunRecord& first = *holders[earlier].run;
+        const RunRecord& second = *holders[later].run;
+        if (!keeps_place(first) || !keeps_place(second) || !first.queued || *first.queued > second.spawned ||
+            had_fault(records, first.spawned, first.evidence.begin->at) ||
+            stalled(records, first.spawned, first.evidence.begin->at) > longest_confirmation) {
+          continue;
+        }
+        ++result.compared;
+        if (second.evidence.begin->at < first.evidence.begin->at) {
+          result.violations.push_back({"first come, first served",
+                                       key + ": " + describe(second) + " began before " + describe(first) +
+                                           ", which waited already when it was started",
+                                       {first.id, second.id}});
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace rlock::judge

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/checks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+namespace rlock::judge {
+namespace {
+
+// A holder whose lock was taken is told within 50 ms and its job is dead within a second after that.
+constexpr Millis told_and_dead{1050};
+// How long before its first sign of life a job may have got its lock: the time for a hand-over and its confirmation.
+constexpr Millis grant_to_begin{2000};
+
+Millis ms(Instant::duration duration) { return std::chrono::ceil<Millis>(duration); }
+
+bool is_for(const FaultRecord& fault, const std::string& key)
+{
+  return fault.excuse != Excuse::none && (fault.key.empty() || fault.key == key);
+}
+
+const FaultRecord* excuse_for(const Records& records, const Holder& loser, const Holder& winner)
+{
+  const Instant granted = std::max(loser.run->spawned, loser.begin - grant_to_begin);
+  const auto found = std::find_if(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
+    return is_for(fault, loser.key) && fault.begin <= winner.begin && fault.end >= granted;
+  });
+  return found == records.faults.end() ? nullptr : &*found;
+}
+
+// A loser that is stopped, or that a fault cuts off from the server, is not told. Its job ends with the lease.
+Millis longest_excused(const Records& records, const Holder& loser, const Holder& winner)
+{
+  const auto cuts_off = [&](const FaultRecord& fault) {
+    return fault.excuse != Excuse::data_loss && fault.begin <= loser.last && fault.end >= winner.begin - loser.run->ttl;
+  };
+  const bool untold = !loser.run->signals.empty() || loser.run->kind == Kind::script ||
+                      std::any_of(records.faults.begin(), records.faults.end(), cuts_off);
+  return (untold ? std::max(loser.run->ttl, told_and_dead) : told_and_dead) +
+         stalled(records, winner.begin - loser.run->ttl, loser.last);
+}
+
+bool was_told(const RunRecord& loser)
+{
+  if (!loser.exit || !loser.signals.empty()) {
+    return true;  // it had no chance to exit with a code of its own
+  }
+  if (loser.kind == Kind::script) {
+    return loser.exit->signal == SIGTERM;
+  }
+  return loser.exit->code == 121 || ((loser.fixed || loser.limited) && loser.exit->code == 124);
+}
+
+std::string fault_of_excuse(const Records& records, const FaultRecord& fault, const Holder& loser, const Holder& winner)
+{
+  if (ms(loser.last - winner.begin) > longest_excused(records, loser, winner)) {
+    return "lasted too long for the fault " + fault.name;
+  }
+  if (loser.fence != 0 && winner.fence != 0 && winner.fence <= loser.fence) {
+    return "has no greater fence after the fault " + fault.name;
+  }
+  return was_told(*loser.run) ? "" : "was not told after the fault " + fault.name;
+}
+
+void judge_pair(const Records& records, const Holder& loser, const Holder& winner, Overlaps& result)
+{
+  const FaultRecord* const fault = excuse_for(records, loser, winner);
+  const std::string wrong = fault == nullptr ? "has no excuse" : fault_of_excuse(records, *fault, loser, winner);
+  const Millis length = ms(std::min(loser.last, winner.last) - winner.begin);
+  if (wrong.empty()) {
+    ++result.excused[fault->name];
+    result.longest_excused = std::max(result.longest_excused, length);
+    return;
+  }
+  result.violations.push_back({"no overlap",
+                               loser.key + ": " + describe(*winner.run) + " began " + std::to_string(length.count()) +
+                                   " ms before the job of " + describe(*loser.run) + " was dead; the overlap " + wrong,
+                               {loser.run->id, winner.run->id}});
+}
+
+bool exclude(const Holder& one, const Holder& other)
+{
+  return one.run != other.run && !(is_shared(*one.run) && is_shared(*other.run));
+}
+
+// More permits are held than there are: the oldest of these holders should have ended.
+void judge_permits(const Records& records, const std::vector<Holder>& holders, std::size_t newest, Overlaps& result)
+{
+  const Holder& winner = holders[newest];
+  std::vector<const Holder*> alive;
+  for (std::size_t i = 0; i < newest; ++i) {
+    if (holders[i].last > winner.begin) {
+      alive.push_back(&holders[i]);
+    }
+  }
+  if (winner.run->kind != Kind::permits || alive.size() < winner.run->permits) {
+    return;
+  }
+  const auto* const excused = [&]() -> const Holder* {
+    const auto found = std::find_if(alive.begin(), alive.end(),
+                                    [&](const Holder* one) { return excuse_for(records, *one, winner) != nullptr; });
+    return found == alive.end() ? nullptr : *found;
+  }();
+  judge_pair(records, excused != nullptr ? *excused : *alive.front(), winner, result);
+}
+
+}  // namespace
+
+std::string describe(const RunRecord& run)
+{
+  const std::string fence = run.evidence.begin ? ", fence " + std::to_string(run.evidence.begin->fence) : "";
+  return "run " + std::to_string(run.id) + " (" + name_of(run.kind) + ", " + run.keys.front() + fence + ")";
+}
+
+bool is_shared(const RunRecord& run) { return run.kind == Kind::reader || run.kind == Kind::permits; }
+
+std::map<std::string, std::vector<Holder>> holders_by_key(const Records& records)
+{
+  std::map<std::string, std::vector<Holder>> by_key;
+  for (const RunRecord& run : records.runs) {
+    if (!run.evidence.begin) {
+      continue;
+    }
+    const Evidence::Begin& begin = *run.evidence.begin;
+    Instant last = run.evidence.last;
+    // A keeper that is killed or stopped cannot stop its script.
+    for (const SentSignal& sent : run.signals) {
+      last = sent.target == Target::keeper ? std::min(last, sent.at) : last;
+    }
+    const std::vector<std::string> keys = run.kind == Kind::several ? run.keys : std::vector{begin.key};
+    for (const std::string& key : keys) {
+      by_key[key].push_back({&run, key, key == begin.key ? begin.fence : 0, begin.at, last});
+    }
+  }
+  for (auto& [key, holders] : by_key) {
+    std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.begin < b.begin; });
+  }
+  return by_key;
+}
+
+Overlaps check_overlaps(const Records& records)
+{
+  Overlaps result;
+  for (const auto& [key, holders] : holders_by_key(records)) {
+    for (std::size_t later = 0; later < holders.size(); ++later) {
+      for (std::size_t earlier = 0; earlier < later; ++earlier) {
+        if (exclude(holders[earlier], holders[later]) && holders[earlier].last > holders[later].begin) {
+          judge_pair(records, holders[earlier], holders[later], result);
+        }
+      }
+      judge_permits(records, holders, later, result);
+    }
+  }
+  return result;
+}
+
+}  // namespace rlock::judge

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock_judge: a storm of real rlocks on real servers under faults, and a judgement of what they did. See tests/README.md.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include "judge/leftovers.h"
+#include "judge/options.h"
+#include "judge/report.h"
+#include "judge/server_faults.h"
+#include "judge/stalls.h"
+#include "judge/storm.h"
+#include "support/fixture_failures.h"
+#include "support/paths.h"
+#include "support/temp_dir.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <thread>
+
+namespace {
+
+using namespace rlock;
+using namespace rlock::judge;
+
+constexpr Millis longest_calm{90'000};      // until all rlocks have ended
+constexpr Millis longest_leftover{15'000};  // until the processes that they have left have ended
+constexpr Millis longest_lease{5'000};
+
+StormOptions storm_options(const JudgeOptions& options, const Servers& servers, const std::filesystem::path& dir)
+{
+  StormOptions storm{.seed = options.seed,
+                     .pause = Millis(static_cast<std::int64_t>(1000 / options.rate)),
+                     .process_faults = options.wants("processes"),
+                     .operators = options.wants("operators"),
+                     .rlock = options.rlock,
+                     .job = RLOCK_JUDGE_JOB,
+                     .server_options = servers.options(),
+                     .environment = {},
+                     .dir = dir};
+  for (const auto& [name, value] : servers.environment()) {
+    storm.environment[name] = value;
+  }
+  return storm;
+}
+
+Violations check_processes()
+{
+  const BootClock clock;
+  std::vector<RunningProcess> left = processes_of_storm();
+  for (const Instant end = clock.now() + longest_leftover; !left.empty() && clock.now() < end;) {
+    std::this_thread::sleep_for(Millis(50));
+    left = processes_of_storm();
+  }
+  Violations violations;
+  for (const RunningProcess& process : left) {
+    violations.push_back({"nothing left running",
+                          process.name + " (pid " + std::to_string(process.pid) + ") of run " + process.run,
+                          {}});
+    ::kill(process.pid, SIGKILL);
+  }
+  return violations;
+}
+
+Violations check_keys(Servers& servers)
+{
+  std::this_thread::sleep_for(longest_lease);
+  Violations violations = check_ttls(servers);
+  const Violations held = check_locks_are_free(servers, storm_keys());
+  violations.insert(violations.end(), held.begin(), held.end());
+  return violations;
+}
+
+bool has_queue(const std::string& topology) { return !topology.starts_with("quorum"); }
+
+Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
+{
+  StallMeter stalls;
+  ServerFaults faults({.topology = options.topology,
+                       .keys = storm_keys(),
+                       .seed = options.seed + 1,
+                       .pause = options.server_pause,
+                       .wanted = [&](const std::string& name) { return options.wants(name); }});
+  Storm storm(storm_options(options, faults.servers(), dir));
+  faults.begin();
+  storm.rage(options.time);
+  faults.end_and_settle();
+  Violations more = check_ttls(faults.servers());
+  storm.calm(longest_calm);
+  for (const Violations& some : {check_processes(), check_keys(faults.servers())}) {
+    more.insert(more.end(), some.begin(), some.end());
+  }
+  stalls.stop();
+  Records records{storm.runs(), faults.records(), stalls.stalls(), has_queue(options.topology)};
+  records.faults.insert(records.faults.end(), storm.operations().begin(), storm.operations().end());
+  return judge::judge(records, more, storm.process_faults());
+}
+
+// Prints the report, and what to do about violations. Returns the exit status.
+int finish(const JudgeOptions& options, const std::string& program, const Verdict& verdict,
+           const std::filesystem::path& dir)
+{
+  const bool good = verdict.violations.empty();
+  std::string text = "seed " + std::to_string(options.seed) + " on " + options.topology + "\n" + verdict.text +
+                     "repeat: " + options.repeat_command(program) + "\n" + (good ? "no violation\n" : "VIOLATIONS\n");
+  if (good && !options.keep) {
+    test::remove_temp_dirs();
+  } else {
+    text += "evidence: " + dir.string() + "\n";
+    std::ofstream(dir / "report.txt") << text;
+  }
+  if (!options.report.empty()) {
+    std::ofstream(options.report) << text;
+  }
+  std::cout << text << std::flush;
+  return good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+  std::signal(SIGPIPE, SIG_IGN);
+  const test::FixtureFailures failures;
+  const std::optional<JudgeOptions> options = parse_options({argv + 1, argv + argc}, std::random_device{}());
+  const auto names = topology_names();
+  if (!options || std::find(names.begin(), names.end(), options->topology) == names.end()) {
+    std::cerr << usage_text();
+    return 2;
+  }
+  std::cout << "seed " << options->seed << std::endl;
+  const std::filesystem::path dir = test::make_temp_dir("judge");
+  return finish(*options, argv[0], run(*options, dir), dir);
+}

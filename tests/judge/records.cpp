@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/records.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace rlock::judge {
+
+const char* name_of(Kind kind)
+{
+  switch (kind) {
+    case Kind::plain: return "plain";
+    case Kind::reader: return "reader";
+    case Kind::writer: return "writer";
+    case Kind::permits: return "permits";
+    case Kind::string: return "string";
+    case Kind::shards: return "shards";
+    case Kind::several: return "several keys";
+    case Kind::nested: return "nested";
+    case Kind::script: return "acquire --pid";
+    case Kind::once: return "once";
+  }
+  return "";
+}
+
+const char* name_of(Target target)
+{
+  switch (target) {
+    case Target::runner: return "runner";
+    case Target::guardian: return "guardian";
+    case Target::job: return "job";
+    case Target::keeper: return "keeper";
+  }
+  return "";
+}
+
+Millis stalled(const Records& records, Instant from, Instant to)
+{
+  std::chrono::nanoseconds sum{0};
+  for (const Stall& stall : records.stalls) {
+    sum += std::max(std::min(stall.to, to) - std::max(stall.from, from), std::chrono::nanoseconds(0));
+  }
+  return std::chrono::ceil<Millis>(sum);
+}
+
+bool had_fault(const Records& records, Instant from, Instant to)
+{
+  return std::any_of(records.faults.begin(), records.faults.end(),
+                     [&](const FaultRecord& fault) { return fault.begin <= to && fault.end >= from; });
+}
+
+bool was_sent(const RunRecord& run, Target target, int number)
+{
+  return std::any_of(run.signals.begin(), run.signals.end(),
+                     [&](const SentSignal& sent) { return sent.target == target && sent.number == number; });
+}
+
+}  // namespace rlock::judge

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge/storm.h"
+
+#include "judge/leftovers.h"
+#include "support/text_file.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+namespace rlock::judge {
+namespace {
+
+constexpr Millis tick{3};
+constexpr std::size_t most_at_once = 40;
+constexpr Millis pause_of_patient{900};
+constexpr Millis pause_of_operators{5000};
+
+Millis random_pause(Rng& rng, Millis average)
+{
+  return Millis(static_cast<std::int64_t>(below(rng, 2 * static_cast<std::uint64_t>(average.count()) + 1)));
+}
+
+void add(std::vector<SentSignal>& signals, const std::vector<SentSignal>& more)
+{
+  signals.insert(signals.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+Storm::Storm(StormOptions options) : m_options(std::move(options)), m_rng(m_options.seed) {}
+
+void Storm::rage(Millis time)
+{
+  const Instant end = m_clock.now() + time;
+  m_next_operation = m_clock.now() + pause_of_operators;
+  for (Instant now = m_clock.now(); now < end; now = m_clock.now()) {
+    start_due(now);
+    look_at_all(now);
+    std::this_thread::sleep_for(tick);
+  }
+}
+
+void Storm::calm(Millis timeout)
+{
+  for (Active& active : m_active) {
+    if (active.fault) {
+      add(active.record.signals, active.fault->make_up());
+    }
+  }
+  for (Aftermath& aftermath : m_aftermaths) {
+    add(aftermath.record.signals, aftermath.fault.make_up());
+  }
+  const Instant end = m_clock.now() + timeout;
+  for (Instant now = m_clock.now(); now < end && !(m_active.empty() && m_operating.empty()); now = m_clock.now()) {
+    look_at_all(now);
+    std::this_thread::sleep_for(tick);
+  }
+  count_faults();
+  // A job may have outlived its rlock.
+  for (RunRecord& run : m_records) {
+    run.evidence = {};
+    EvidenceFile(evidence_path(run.id)).read_on(run.evidence);
+  }
+}
+
+void Storm::count_faults()
+{
+  for (const Active& active : m_active) {
+    if (!active.record.signals.empty()) {
+      ++m_fault_counts[active.fault->plan().name()];
+    }
+  }
+  for (const Aftermath& aftermath : m_aftermaths) {
+    if (!aftermath.record.signals.empty()) {
+      ++m_fault_counts[aftermath.fault.plan().name()];
+    }
+  }
+}
+
+std::string Storm::log_of(std::size_t run) const
+{
+  return test::text_of(m_options.dir / (std::to_string(run) + ".log"));
+}
+
+void Storm::start_due(Instant now)
+{
+  if (now >= m_next_run && m_active.size() < most_at_once) {
+    m_next_run = now + random_pause(m_rng, m_options.pause);
+    start_burst();
+  }
+  if (now >= m_next_patient && m_active.size() < most_at_once) {
+    m_next_patient = now + random_pause(m_rng, pause_of_patient);
+    start(draw_patient_run(m_rng));
+  }
+  if (m_options.operators && now >= m_next_operation) {
+    m_next_operation = now + random_pause(m_rng, pause_of_operators);
+    operate();
+  }
+}
+
+// Now and then several at once, which then wait for each other.
+void Storm::start_burst()
+{
+  const std::uint64_t count = below(m_rng, 10) == 0 ? 4 : 1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    start(draw_run(m_rng, m_options.process_faults));
+  }
+}
+
+std::filesystem::path Storm::evidence_path(std::size_t run) const
+{
+  return m_options.dir / (std::to_string(run) + ".job");
+}
+
+test::ProcessOptions Storm::process_options(const std::string& mark) const
+{
+  test::ProcessOptions options{.env = m_options.environment, .death_signal = SIGKILL};
+  options.env[run_variable] = mark;
+  options.new_session = true;
+  return options;
+}
+
+void Storm::start(RunPlan plan)
+{
+  const std::size_t id = m_records.size();
+  plan.record.id = id;
+  EvidenceFile file(evidence_path(id));
+  const Words argv = argv_of(plan, m_options.rlock, m_options.server_options, m_options.job, file.path());
+  for (const std::string& word : argv) {
+    plan.record.command += (plan.record.command.empty() ? "" : " ") + word;
+  }
+  plan.record.spawned = m_clock.now();
+  RunRecord& record = m_records.emplace_back(std::move(plan.record));
+  std::optional<ProcessFault> fault;
+  if (plan.fault) {
+    fault.emplace(*std::move(plan.fault), record);
+  }
+  m_active.push_back({record, test::Process(argv, process_options(run_mark(id))), std::move(file), std::move(fault)});
+}
+
+// An operator breaks a lock: with --now its job may still run, otherwise it is stopped first.
+void Storm::operate()
+{
+  const Words keys = storm_keys();
+  const bool now = below(m_rng, 3) == 0;
+  FaultRecord record{.name = now ? "force-unlock --now" : "force-unlock",
+                     .excuse = now ? Excuse::data_loss : Excuse::none,
+                     .key = keys[below(m_rng, keys.size())],
+                     .begin = m_clock.now(),
+                     .end = {}};
+  Words words{m_options.rlock, "force-unlock", "-k", record.key, "--yes", "--grace", "1s"};
+  words.insert(words.end(), m_options.server_options.begin(), m_options.server_options.end());
+  // --sync is an option of the verbs that take locks.
+  if (const auto sync = std::find(words.begin(), words.end(), "--sync"); sync != words.end()) {
+    words.erase(sync, sync + 2);
+  }
+  if (now) {
+    words.emplace_back("--now");
+  }
+  m_operating.push_back({record, test::Process(words, process_options(run_mark(0)))});
+}
+
+void Storm::look_at_all(Instant now)
+{
+  for (auto active = m_active.begin(); active != m_active.end();) {
+    look_at(*active, now);
+    active = active->record.exit ? m_active.erase(active) : std::next(active);
+  }
+  for (Aftermath& aftermath : m_aftermaths) {
+    add(aftermath.record.signals, aftermath.fault.go_on(0, now));
+  }
+  look_at_operations();
+}
+
+void Storm::look_at_operations()
+{
+  for (auto operation = m_operating.begin(); operation != m_operating.end();) {
+    if (operation->process.running()) {
+      ++operation;
+      continue;
+    }
+    operation->record.end = m_clock.now();
+    operation->record.done = operation->process.wait().code == 0;
+    m_operations.push_back(operation->record);
+    operation = m_operating.erase(operation);
+  }
+}
+
+void Storm::look_at(Active& active, Instant now)
+{
+  active.file.read_on(active.record.evidence);
+  if (active.fault) {
+    add(active.record.signals, active.fault->go_on(active.process.pid(), now));
+  }
+  if (!active.process.running()) {
+    note_end(active);
+  }
+}
+
+void Storm::note_end(Active& active)
+{
+  active.record.ended = m_clock.now();
+  active.record.exit = active.process.wait();
+  if (active.fault) {
+    m_aftermaths.push_back({active.record, *std::move(active.fault)});
+  }
+  const std::string log = active.process.err();
+  const auto wall_offset = std::chrono::system_clock::now().time_since_epoch() - m_clock.now().time_since_epoch();
+  active.record.queued = queued_since(log, wall_offset);
+  std::ofstream(m_options.dir / (std::to_string(active.record.id) + ".log")) << active.record.command << '\n'
+                                                                             << test::show(*active.record.exit) << '\n'
+                                                                             << log;
+}
+
+}  // namespace rlock::judge

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts the rlocks of a run, sends signals to their processes, and records what became of them. One thread.
+#pragma once
+
+#include "judge/evidence.h"
+#include "judge/plan.h"
+#include "judge/process_fault.h"
+#include "judge/records.h"
+#include "support/process.h"
+#include "support/seeded_rng.h"
+
+#include <deque>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rlock::judge {
+
+struct StormOptions {
+  std::uint64_t seed;
+  Millis pause;         // between two rlocks, on average
+  bool process_faults;  // kill and stop processes
+  bool operators;       // force-unlock
+  std::string rlock;
+  std::string job;
+  Words server_options;
+  std::map<std::string, std::optional<std::string>> environment;
+  std::filesystem::path dir;  // for evidence
+};
+
+class Storm {
+ public:
+  explicit Storm(StormOptions options);
+
+  void rage(Millis time);
+
+  // Starts nothing more, continues stopped processes, and waits until all rlocks have ended.
+  void calm(Millis timeout);
+
+  [[nodiscard]] std::vector<RunRecord> runs() const { return {m_records.begin(), m_records.end()}; }
+  [[nodiscard]] const std::vector<FaultRecord>& operations() const { return m_operations; }
+  [[nodiscard]] const std::map<std::string, int>& process_faults() const { return m_fault_counts; }  // by name
+  [[nodiscard]] std::string log_of(std::size_t run) const;
+
+ private:
+  struct Active {
+    RunRecord& record;
+    test::Process process;
+    EvidenceFile file;
+    std::optional<ProcessFault> fault;
+  };
+  // A fault whose rlock has ended: its job or its guardian may still be stopped.
+  struct Aftermath {
+    RunRecord& record;
+    ProcessFault fault;
+  };
+  struct Operation {
+    FaultRecord record;
+    test::Process process;
+  };
+  void start_due(Instant now);
+  void start(RunPlan plan);
+  void start_burst();
+  void operate();
+  void look_at_all(Instant now);
+  void look_at(Active& active, Instant now);
+  void look_at_operations();
+  void count_faults();
+  void note_end(Active& active);
+  [[nodiscard]] test::ProcessOptions process_options(const std::string& mark) const;
+  [[nodiscard]] std::filesystem::path evidence_path(std::size_t run) const;
+
+  StormOptions m_options;
+  BootClock m_clock;
+  test::SeededRng m_rng;
+  std::deque<RunRecord> m_records;
+  std::list<Active> m_active;
+  std::list<Aftermath> m_aftermaths;
+  std::list<Operation> m_operating;
+  std::vector<FaultRecord> m_operations;
+  std::map<std::string, int> m_fault_counts;
+  Instant m_next_run{};
+  Instant m_next_patient{};
+  Instant m_next_operation{};
+};
+
+}  // namespace rlock::judge

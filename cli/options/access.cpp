@@ -86,7 +86,7 @@ Result<Done> apply_passwords(const RawServer& raw, const Environment& environmen
   const Text file = password_file_of(raw, environment);
   for (Endpoint& endpoint : server.endpoints) {
     const bool needs_one = endpoint.password.empty() && !endpoint.is_private();
-    const Result<Done> applied = needs_one ? apply_password(file, environment, endpoint) : Result(Done{});
+    Result<Done> applied = needs_one ? apply_password(file, environment, endpoint) : Result(Done{});
     if (!applied) {
       return applied;
     }

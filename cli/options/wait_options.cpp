@@ -6,9 +6,7 @@
 namespace rlock::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr DurationRule wait_rule{"--wait", 0ms, longest_duration, "10s"};
+constexpr DurationRule wait_rule{"--wait", Millis{0}, longest_duration, "10s"};
 
 }  // namespace
 
@@ -27,10 +25,10 @@ Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw)
       return given.error();
     }
   }
-  if (raw.no_wait && wait.value_or(0ms) > 0ms) {
+  if (raw.no_wait && wait.value_or(Millis{0}) > Millis{0}) {
     return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
   }
-  return raw.no_wait ? std::optional{0ms} : wait;
+  return raw.no_wait ? std::optional{Millis{0}} : wait;
 }
 
 }  // namespace rlock::cli

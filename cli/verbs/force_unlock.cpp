@@ -16,9 +16,7 @@
 namespace rlock::cli {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr DurationRule grace_rule{"--grace", 0ms, std::chrono::hours{24}, "10s"};
+constexpr DurationRule grace_rule{"--grace", Millis{0}, std::chrono::hours{24}, "10s"};
 
 constexpr std::array<std::string_view, 2> examples{
     "rlock force-unlock -k stock --yes",
@@ -76,7 +74,7 @@ Result<Millis> resolve_grace(const RawForce& raw)
   if (!grace || !raw.now) {
     return grace;
   }
-  if (raw.grace && *grace > 0ms) {
+  if (raw.grace && *grace > Millis{0}) {
     return usage("--now and --grace exclude each other (try --grace 10s alone)");
   }
   return Millis{0};

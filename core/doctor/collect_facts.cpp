@@ -14,8 +14,6 @@
 namespace rlock {
 namespace {
 
-using std::chrono_literals::operator""s;
-
 constexpr int round_trips = 20;
 constexpr auto settings =
     std::to_array<std::string_view>({"appendfsync", "save", "min-replicas-to-write", "timeout", "busy-reply-threshold",
@@ -65,6 +63,7 @@ class ServerQueries {
       names.insert(names.end(), cluster_settings.begin(), cluster_settings.end());
     }
     std::vector<Request> requests;
+    requests.reserve(names.size());
     for (const std::string_view name : names) {
       requests.push_back({.route_key = route(), .words = {"CONFIG", "GET", std::string(name)}});
     }
@@ -212,7 +211,7 @@ Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& 
   }
   facts.certificates = doctor::ask_certificates(endpoint, facts, options.timeout, clock);
   if (!facts.clock_samples.empty()) {
-    clock.sleep_until(facts.clock_samples.front().sent_at + 1s, StopToken::never());
+    clock.sleep_until(facts.clock_samples.front().sent_at + std::chrono::seconds{1}, StopToken::never());
     add_clock_sample(facts, server);
   }
   return facts;

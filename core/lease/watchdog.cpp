@@ -98,12 +98,7 @@ void Watchdog::watch()
           Unconfirmed{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
     } else if (const auto* renewal = std::get_if<Renew>(&step)) {
       event = renew(renewal->deadline);
-    } else if (std::exchange(m_renew_at_once, false)) {
-      event = renew(m_clock.now() + m_policy.try_for);
-    } else if (!m_listener && now >= m_listen_at) {
-      listen();
-      event = m_listener ? renew(m_clock.now() + m_policy.try_for) : std::nullopt;
-    } else if (hint_before(std::get<Sleep>(step).until)) {
+    } else if (std::exchange(m_renew_at_once, false) || listen_until(std::get<Sleep>(step).until)) {
       event = renew(m_clock.now() + m_policy.try_for);
     }
     is_over = event && record(*std::move(event));
@@ -265,6 +260,17 @@ void Watchdog::listen()
     m_listen_at = m_clock.now() + m_listen_pause;
     log_detail("cannot listen: " + reason_of(subscribed.error()));
   }
+}
+
+// Opens the listener when that is due, else waits for a message. Returns true when a renewal is worthwhile: after the
+// subscription it finds what happened before.
+bool Watchdog::listen_until(Instant until)
+{
+  if (m_listener || m_clock.now() < m_listen_at) {
+    return hint_before(until);
+  }
+  listen();
+  return m_listener != nullptr;
 }
 
 // Waits until then. Returns true, maybe earlier, when a message makes a renewal worthwhile.

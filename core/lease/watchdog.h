@@ -81,6 +81,7 @@ class Watchdog {
   std::optional<LeaseEvent> handle_answer(Renewal renewal, Instant sent_at);
   void note_success(Instant sent_at, const std::optional<ClockSample>& sample);
   void compare_clocks(const ClockSample& sample);
+  bool listen_until(Instant until);
   void listen();
   bool hint_before(Instant until);
 

@@ -18,7 +18,7 @@ class LockName {
   static Result<LockName> parse(std::string_view text);
 
   [[nodiscard]] const std::string& text() const { return m_text; }
-  friend auto operator<=>(const LockName&, const LockName&) = default;
+  friend auto operator<=>(const LockName&, const LockName&) = default;  // NOLINT(modernize-use-nullptr): false alarm
 
  private:
   explicit LockName(std::string text) : m_text(std::move(text)) {}

@@ -159,7 +159,7 @@ std::optional<Endpoint> with_new_password(const Endpoint& endpoint)
 
 Result<Done> shake_hands(Connection& connection, const Endpoint& endpoint, const CallLimits& limit)
 {
-  const auto done = log_in(connection, endpoint, limit);
+  auto done = log_in(connection, endpoint, limit);
   if (done || done.error().code != ErrorCode::refused) {
     return done;
   }

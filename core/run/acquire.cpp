@@ -142,7 +142,7 @@ Result<RunEnd> interrupted(const RunContext& context)
 class AcquiredLock {
  public:
   AcquiredLock(const AcquireRequest& request, const RunContext& context, LockStore& store, const LockSpec& spec,
-               Entered entered)
+               Entered&& entered)
       : m_request(request),
         m_context(context),
         m_store(store),

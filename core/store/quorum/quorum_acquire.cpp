@@ -58,12 +58,17 @@ Result<Vote> vote_of(QuorumServer& server, const LockSpec& spec, const Owner& ow
   if (!attempt) {
     return attempt.error();
   }
+  Vote vote{.shown = server.shown, .attempt = *std::move(attempt), .data = std::nullopt};
   if (!server.marker) {
-    return Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = std::nullopt};
+    return vote;
   }
   const auto data = server.marker({}, limit);
   server.has_data_since = data ? data->since : 0;
-  return data ? Vote{.shown = server.shown, .attempt = *std::move(attempt), .data = *data} : Result<Vote>(data.error());
+  if (!data) {
+    return data.error();
+  }
+  vote.data = *data;
+  return vote;
 }
 
 // The holder that most servers name, and how many do.

@@ -123,7 +123,7 @@ class SubscribedListener final : public Listener {
     if (lock.hears_takings) {
       return Done{};
     }
-    const auto added = add(lock.taken, limit);
+    auto added = add(lock.taken, limit);
     lock.hears_takings = static_cast<bool>(added);
     return added;
   }

@@ -7,6 +7,8 @@
 using namespace rlock;
 using namespace rlock::test;
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("contract: where a store lists locks, it lists those that are held and match")
 {
   on_each_store([](Tested& store) {
@@ -52,3 +54,5 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
     CHECK(store.granted(store.other(), Tested::spec(), Tested::owner()));
   });
 }
+
+TEST_SUITE_END();

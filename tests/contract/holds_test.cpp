@@ -6,6 +6,8 @@
 using namespace rlock;
 using namespace rlock::test;
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("contract: a lock has one holder, and a refusal names it")
 {
   on_each_store([](Tested& store) {
@@ -164,3 +166,5 @@ TEST_CASE("contract: a release can keep the lock for a while")
                "the lock is kept no longer");
   });
 }
+
+TEST_SUITE_END();

@@ -5,6 +5,8 @@
 using namespace rlock;
 using namespace rlock::test;
 
+TEST_SUITE_BEGIN("topology-quick");
+
 TEST_CASE("contract: a lock is granted in the order of the queue")
 {
   on_each_store([](Tested& store) {
@@ -65,3 +67,5 @@ TEST_CASE("contract: a waiter is in the queue until it leaves, and a stranger is
     CHECK(store.state().held());
   });
 }
+
+TEST_SUITE_END();

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stores that must keep the promises of lock/store.h. A new engine is one row here.
+// The stores that must keep the promises of lock/store.h. A new engine is one row here. The suite also runs on every
+// topology (support/topology.h): then on one store, which reaches its servers that way.
 #pragma once
 
+#include "cli/options/server.h"
 #include "store/open.h"
 #include "support/memory_store.h"
+#include "support/process.h"
 #include "support/redis_fixture.h"
+#include "support/topology.h"
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -38,6 +44,24 @@ inline RunningServers redis_servers(int count)
   return servers;
 }
 
+// Reached as rlock would reach it: the topology's URLs and variables, read by the options of rlock.
+inline RunningServers topology_servers()
+{
+  RunningServers servers;
+  servers.redis.push_back(std::make_unique<RedisServer>());
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : clean_environment()) {
+    variables.push_back(name + "=" + value);
+  }
+  std::istringstream urls(servers.redis.back()->url());
+  const cli::RawServer raw{.urls = {std::istream_iterator<std::string>(urls), {}}};
+  const auto spec = cli::resolve_server(raw, cli::Environment(variables));
+  REQUIRE_MESSAGE(spec, spec.error().text);
+  servers.spec = *spec;
+  servers.spec.restart_guard = false;
+  return servers;
+}
+
 struct StoreRow {
   const char* name;
   RunningServers (*start)();
@@ -49,5 +73,13 @@ inline constexpr std::array stores{
     StoreRow{"redis", [] { return redis_servers(1); }, true},
     StoreRow{"quorum of three", [] { return redis_servers(3); }, false},
 };
+
+inline std::vector<StoreRow> stores_to_test()
+{
+  if (topology_kind() == TopologyKind::unix_socket) {
+    return {stores.begin(), stores.end()};
+  }
+  return {{"the topology", topology_servers, !is_quorum_topology()}};
+}
 
 }  // namespace rlock::test

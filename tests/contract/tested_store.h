@@ -83,7 +83,7 @@ class Tested {
 template <typename Promise>
 void on_each_store(Promise promise)
 {
-  for (const StoreRow& row : stores) {
+  for (const StoreRow& row : stores_to_test()) {
     SUBCASE(row.name)
     {
       Tested tested(row);

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [--build DIR] [--all] [NUMBER...]: makes each mistake of list.txt, and expects a test to fail.
+
+Works on a copy of the last commit in DIR (build/mutations), so the checkout stays as it is. Prints which test failed
+first, or "survived". --all: a mutation that survived also meets the rest of the suite. Exit code: 1 if one survived,
+2 if one could not be made or built."""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+ALWAYS = ["lua/", "lock/", "contract/"]
+
+
+class Mutation:
+    def __init__(self, name):
+        self.name, self.file, self.old, self.new, self.sources = name, "", [], [], []
+
+
+def read_list():
+    mutations = []
+    for line in (HERE / "list.txt").read_text().splitlines():
+        kind, text = line[:1], line[2:]
+        if kind == "=":
+            mutations.append(Mutation(text))
+        elif kind == "@":
+            mutations[-1].file = text
+        elif kind == "-":
+            mutations[-1].old.append(text)
+        elif kind == "+":
+            mutations[-1].new.append(text)
+        elif kind == "?":
+            mutations[-1].sources = [f"{word}.cpp" for word in text.split()]
+    return mutations
+
+
+def mutated(mutation, text):
+    """The text with the mistake; the lines of the list are parts of lines, apart from those that are deleted."""
+    old, new = "\n".join(mutation.old), "\n".join(mutation.new)
+    if text.count(old) != 1:
+        sys.exit(f"{mutation.file}: {text.count(old)} times instead of once: {old}")
+    return text.replace(old if new else old + "\n", new)
+
+
+def run(command, tree, seconds):
+    try:
+        return subprocess.run(command, cwd=tree, capture_output=True, text=True, errors="replace", timeout=seconds)
+    except subprocess.TimeoutExpired as late:
+        return subprocess.CompletedProcess(command, 1, f"TEST CASE:  no end within {late.timeout} s\n", "")
+
+
+def failed_case(output):
+    found = re.search(r"TEST CASE:\s*(.*)", output)
+    return found.group(1).strip() if found else "no test case is named"
+
+
+def first_failure(tree, mutation, everything):
+    tests = tree / "build/dev/tests"
+    steps = [[tests / "rlock_unit_tests", "-aa=1"]]
+    steps += [[tests / "rlock_tests", "-aa=1", f"-sf=*/tests/{folder}*"] for folder in ALWAYS]
+    steps += [[tests / "rlock_tests", "-aa=1", f"-sf=*/{source}"] for source in mutation.sources]
+    for step in steps:
+        result = run(step, tree, 600)
+        if result.returncode != 0:
+            return failed_case(result.stdout)
+    if everything:
+        result = run(["ctest", "--preset", "dev", "-j4", "--stop-on-failure"], tree, 1800)
+        if result.returncode != 0:
+            return failed_case(result.stdout)
+    return None
+
+
+def build(tree):
+    return run(["cmake", "--build", "--preset", "dev", "--target", "rlock", "rlock_unit_tests", "rlock_tests"], tree, 3600)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=TOP / "build/mutations", type=pathlib.Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("numbers", nargs="*", type=int)
+    options = parser.parse_args()
+    tree = options.build.resolve()
+    if not tree.exists():
+        subprocess.run(["git", "clone", "-q", TOP, tree], check=True)
+    subprocess.run(["git", "fetch", "-q", "origin", "HEAD"], cwd=tree, check=True)
+    subprocess.run(["git", "checkout", "-q", "--force", "--detach", "FETCH_HEAD"], cwd=tree, check=True)
+    subprocess.run(["cmake", "--preset", "dev", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"],
+                   cwd=tree, check=True, capture_output=True)
+    if build(tree).returncode != 0:
+        sys.exit("the unchanged tree does not build")
+    survived = broken = 0
+    for number, mutation in enumerate(read_list(), 1):
+        if options.numbers and number not in options.numbers:
+            continue
+        began = time.monotonic()
+        file = tree / mutation.file
+        original = file.read_text()
+        file.write_text(mutated(mutation, original))
+        try:
+            built = build(tree)
+            failure = first_failure(tree, mutation, options.all) if built.returncode == 0 else None
+        finally:
+            file.write_text(original)
+        seconds = time.monotonic() - began
+        if built.returncode != 0:
+            broken += 1
+            result = "DOES NOT BUILD"
+        elif failure is None:
+            survived += 1
+            result = "SURVIVED"
+        else:
+            result = "red: " + failure
+        print(f"{number:3} {seconds:4.0f} s  {mutation.name}: {result}", flush=True)
+    print(f"{survived} survived, {broken} did not build")
+    sys.exit(2 if broken else 1 if survived else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the scenarios with each library that run.sh has downloaded, and prints a line for each and a table of figures."""
+import argparse
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import traceback
+
+import redisson
+import string_locks
+from driver import Driver
+from rlock import Rlock
+from section import Traces
+from servers import Server
+
+REDISSON = ("4.7.0", "3.16.8")
+HANDOVERS = 100
+
+
+class Scene:
+    """What a scenario sees."""
+
+    def __init__(self, bench, name, driver, new_driver, version):
+        self.java = self.library = driver
+        self.version = version
+        self.new_driver = new_driver
+        self.rlock, self.server, self.servers = bench.rlock, bench.servers[0], bench.servers
+        self.traces = Traces(os.path.join(bench.directory, re.sub(r"\W+", "-", name)))
+        self._bench, self._name = bench, name
+
+    def note(self, text):
+        self._bench.figures.append(f"{self._name}: {text}")
+
+    def note_gaps(self, what, gaps):
+        gaps = sorted(gap / 1e6 for gap in gaps)
+        p99 = gaps[min(len(gaps) - 1, len(gaps) * 99 // 100)]
+        self.note(f"{what}, {len(gaps)} times: median {statistics.median(gaps):.1f} ms, p99 {p99:.1f} ms")
+
+
+class Bench:
+    def __init__(self, options):
+        self.options, self.failed, self.ran, self.figures = options, [], 0, []
+        self.directory = tempfile.mkdtemp(prefix="rlock-interop-")
+        self.servers = [Server(os.path.join(self.directory, f"server{i}")) for i in range(3)]
+        self.rlock = Rlock(options.rlock, os.path.join(options.out, "job"), self.servers)
+
+    def library(self, name, argv, scenarios, version=()):
+        """Runs those scenarios of a library whose names match."""
+        chosen = [one for one in scenarios if re.search(self.options.pattern, f"{name}: {one[0]}")]
+        if not chosen:
+            return
+        urls = [server.url for server in self.servers]
+
+        def new_driver():
+            return Driver([*argv, *urls], os.path.join(self.directory, "stderr"))
+
+        driver = new_driver()
+        for scenario, function, *arguments in chosen:
+            if not self._run(f"{name}: {scenario}", function, arguments, driver, new_driver, version):
+                driver.kill()  # it may still wait for locks
+                driver = new_driver()
+        driver.stop()
+
+    def _run(self, name, function, arguments, driver, new_driver, version):
+        for server in self.servers:
+            server.ask("FLUSHALL")
+        begin = time.monotonic()
+        self.ran += 1
+        try:
+            function(Scene(self, name, driver, new_driver, version), *arguments)
+            result = "ok    "
+        except Exception:
+            traceback.print_exc()
+            self.failed.append(name)
+            result = "FAILED"
+        print(f"{result} {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+        return name not in self.failed
+
+    def end(self):
+        for server in self.servers:
+            server.stop()
+        for figure in self.figures:
+            print(f"  {figure}")
+        print(f"interop: {self.ran} scenarios, {len(self.failed)} failed")
+        if not self.failed:
+            shutil.rmtree(self.directory)
+            return 0
+        print(f"interop: repeat one with: sh tests/interop/run.sh '{re.escape(self.failed[0])}'; files: {self.directory}")
+        return 1
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rlock", required=True)
+    parser.add_argument("--out", required=True, help="where run.sh put the libraries")
+    parser.add_argument("pattern", nargs="?", default="", help="only the scenarios that match")
+    options = parser.parse_args()
+    bench = Bench(options)
+    try:
+        for version in REDISSON:
+            classes = os.path.join(options.out, f"redisson-{version}")
+            if os.path.exists(os.path.join(classes, "classes")):
+                java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp",
+                        f"{classes}/classes:{classes}/*", "Driver", str(redisson.WATCHDOG_MS)]
+                number = tuple(int(part) for part in version.split("."))
+                bench.library(f"Redisson {version}", java, redisson.scenarios(number, HANDOVERS), number)
+        for name, argv, kinds in string_locks.drivers(options.out):
+            bench.library(name, argv, string_locks.scenarios(kinds))
+    finally:
+        code = bench.end()
+    return code
+
+
+sys.exit(main())

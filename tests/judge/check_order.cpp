@@ -25,6 +25,31 @@ bool keeps_place(const RunRecord& run)
   return run.kind == Kind::plain && run.patient && run.signals.empty() && run.evidence.begin;
 }
 
+bool was_left_in_peace(const Records& records, const RunRecord& run)
+{
+  const Instant begin = run.evidence.begin->at;
+  return run.queued && !had_fault(records, run.spawned, begin) &&
+         stalled(records, run.spawned, begin) <= longest_confirmation;
+}
+
+// Those that were started while it was certainly in line already.
+void compare_with_later(const RunRecord& first, const std::vector<Holder>& holders, QueueOrder& result)
+{
+  for (const Holder& holder : holders) {
+    const RunRecord& second = *holder.run;
+    if (!keeps_place(second) || second.spawned < *first.queued || second.spawned > first.evidence.begin->at) {
+      continue;
+    }
+    ++result.compared;
+    if (second.evidence.begin->at < first.evidence.begin->at) {
+      result.violations.push_back({"first come, first served",
+                                   holder.key + ": " + describe(second) + " began before " + describe(first) +
+                                       ", which waited already when it was started",
+                                   {first.id, second.id}});
+    }
+  }
+}
+
 }  // namespace
 
 Violations check_fences(const Records& records)
@@ -59,22 +84,9 @@ QueueOrder check_queue(const Records& records)
 {
   QueueOrder result;
   for (const auto& [key, holders] : holders_by_key(records)) {
-    for (std::size_t later = 0; later < holders.size() && records.has_queue; ++later) {
-      for (std::size_t earlier = 0; earlier < holders.size(); ++earlier) {
-        const RunRecord& first = *holders[earlier].run;
-        const RunRecord& second = *holders[later].run;
-        if (!keeps_place(first) || !keeps_place(second) || !first.queued || *first.queued > second.spawned ||
-            had_fault(records, first.spawned, first.evidence.begin->at) ||
-            stalled(records, first.spawned, first.evidence.begin->at) > longest_confirmation) {
-          continue;
-        }
-        ++result.compared;
-        if (second.evidence.begin->at < first.evidence.begin->at) {
-          result.violations.push_back({"first come, first served",
-                                       key + ": " + describe(second) + " began before " + describe(first) +
-                                           ", which waited already when it was started",
-                                       {first.id, second.id}});
-        }
+    for (const Holder& holder : holders) {
+      if (records.has_queue && keeps_place(*holder.run) && was_left_in_peace(records, *holder.run)) {
+        compare_with_later(*holder.run, holders, result);
       }
     }
   }

@@ -43,13 +43,17 @@ Millis longest_excused(const Records& records, const Holder& loser, const Holder
 
 bool was_told(const RunRecord& loser)
 {
-  if (!loser.exit || !loser.signals.empty()) {
-    return true;  // it had no chance to exit with a code of its own
+  const auto sent = [&](Target target, int number) { return was_sent(loser, target, number); };
+  if (!loser.exit || sent(Target::runner, SIGKILL) || sent(Target::runner, SIGTERM) || sent(Target::runner, SIGINT)) {
+    return true;  // it could not exit with a code of its own
   }
   if (loser.kind == Kind::script) {
-    return loser.exit->signal == SIGTERM;
+    return loser.exit->signal == SIGTERM || !loser.signals.empty();
   }
-  return loser.exit->code == 121 || ((loser.fixed || loser.limited) && loser.exit->code == 124);
+  const bool killed_otherwise =
+      (loser.exit->signal == SIGKILL && sent(Target::job, SIGKILL)) ||
+      (loser.exit->code == 71 && (sent(Target::guardian, SIGKILL) || sent(Target::guardian, SIGSTOP)));
+  return killed_otherwise || loser.exit->code == 121 || ((loser.fixed || loser.limited) && loser.exit->code == 124);
 }
 
 std::string fault_of_excuse(const Records& records, const FaultRecord& fault, const Holder& loser, const Holder& winner)

@@ -82,9 +82,10 @@ std::string FaultPlan::name() const
 
 FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl)
 {
-  static constexpr std::array triggers{Trigger::spawn, Trigger::begin, Trigger::begin, Trigger::end};
+  static constexpr std::array triggers{Trigger::spawn, Trigger::handover, Trigger::begin, Trigger::begin, Trigger::end};
   FaultPlan plan{.trigger = triggers[below(rng, triggers.size())], .steps = {}};
-  const Millis at = plan.trigger == Trigger::end ? random_time(rng, Millis(4)) : draw_moment(rng, ttl);
+  const bool near = plan.trigger == Trigger::end || plan.trigger == Trigger::handover;
+  const Millis at = near ? random_time(rng, Millis(4)) : draw_moment(rng, ttl);
   if (below(rng, 8) == 0 && kind != Kind::script) {
     plan.steps.push_back({at, Target::runner, below(rng, 2) == 0 ? SIGTERM : SIGINT});
     return plan;
@@ -101,10 +102,11 @@ FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl)
   return plan;
 }
 
-bool ProcessFault::is_triggered() const
+bool ProcessFault::is_triggered(Instant freed) const
 {
   switch (m_plan.trigger) {
     case Trigger::spawn: return true;
+    case Trigger::handover: return freed > m_run.spawned;
     case Trigger::begin: return m_run.evidence.begin.has_value();
     case Trigger::end: return m_run.evidence.end.has_value();
   }
@@ -141,9 +143,9 @@ std::vector<SentSignal> ProcessFault::send(Target target, int number)
 }
 
 // The processes are looked for until the first signal: a guardian may not exist when the runner is started.
-std::vector<SentSignal> ProcessFault::go_on(pid_t runner, Instant now)
+std::vector<SentSignal> ProcessFault::go_on(pid_t runner, Instant freed, Instant now)
 {
-  if (!m_triggered && is_triggered()) {
+  if (!m_triggered && is_triggered(freed)) {
     m_triggered = now;
   }
   std::vector<SentSignal> sent;

@@ -11,7 +11,12 @@
 
 namespace rlock::judge {
 
-enum class Trigger { spawn, begin, end };
+enum class Trigger {
+  spawn,
+  handover,  // the job before it ends, while it waits
+  begin,
+  end
+};
 
 struct FaultPlan {
   struct Step {
@@ -31,8 +36,9 @@ class ProcessFault {
  public:
   ProcessFault(FaultPlan plan, const RunRecord& run) : m_plan(std::move(plan)), m_run(run) {}
 
-  // Call it often. `runner`: the process that the storm has started. Returns the signals that were sent.
-  std::vector<SentSignal> go_on(pid_t runner, Instant now);
+  // Call it often. `runner`: the process that the storm has started. `freed`: when a job under the same lock ended last.
+  // Returns the signals that were sent.
+  std::vector<SentSignal> go_on(pid_t runner, Instant freed, Instant now);
 
   // Continues what it has left stopped.
   std::vector<SentSignal> make_up();
@@ -40,7 +46,7 @@ class ProcessFault {
   [[nodiscard]] const FaultPlan& plan() const { return m_plan; }
 
  private:
-  [[nodiscard]] bool is_triggered() const;
+  [[nodiscard]] bool is_triggered(Instant freed) const;
   void find_processes(pid_t runner);
   std::vector<SentSignal> send(Target target, int number);
 

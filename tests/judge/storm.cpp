@@ -170,7 +170,7 @@ void Storm::look_at_all(Instant now)
     active = active->record.exit ? m_active.erase(active) : std::next(active);
   }
   for (Aftermath& aftermath : m_aftermaths) {
-    add(aftermath.record.signals, aftermath.fault.go_on(0, now));
+    add(aftermath.record.signals, aftermath.fault.go_on(0, {}, now));
   }
   look_at_operations();
 }
@@ -192,8 +192,12 @@ void Storm::look_at_operations()
 void Storm::look_at(Active& active, Instant now)
 {
   active.file.read_on(active.record.evidence);
+  Instant& freed = m_freed[active.record.keys.front()];
+  if (active.record.evidence.end) {
+    freed = std::max(freed, active.record.evidence.end->at);
+  }
   if (active.fault) {
-    add(active.record.signals, active.fault->go_on(active.process.pid(), now));
+    add(active.record.signals, active.fault->go_on(active.process.pid(), freed, now));
   }
   if (!active.process.running()) {
     note_end(active);

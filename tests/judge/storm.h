@@ -83,6 +83,7 @@ class Storm {
   std::list<Operation> m_operating;
   std::vector<FaultRecord> m_operations;
   std::map<std::string, int> m_fault_counts;
+  std::map<std::string, Instant> m_freed;  // when the last job under this lock ended
   Instant m_next_run{};
   Instant m_next_patient{};
   Instant m_next_operation{};

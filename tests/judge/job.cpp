@@ -96,7 +96,7 @@ int main(int argc, char** argv)
   int code = 0;
   for (int i = 3; i < argc; ++i) {
     if (std::strcmp(argv[i], "--setsid") == 0) {
-      setsid();
+      setsid();  // in vain, because rlock makes the job the leader of a group
     } else if (std::strcmp(argv[i], "--ignore-term") == 0) {
       std::signal(SIGTERM, SIG_IGN);
     } else if (std::strcmp(argv[i], "--nobody") == 0) {

@@ -87,10 +87,7 @@ void draw_job(Rng& rng, RunPlan& plan, bool faulty)
     append(plan.rlock_options, {"--max-runtime", text_of(Millis(50 + static_cast<std::int64_t>(below(rng, 1500))))});
   }
   switch (below(rng, 12)) {
-    case 0:
-      plan.record.detached = true;
-      plan.job_options.emplace_back("--setsid");
-      break;
+    case 0: plan.job_options.emplace_back("--setsid"); break;
     case 1: plan.job_options.emplace_back("--nobody"); break;
     case 2: append(plan.job_options, {"--ignore-term"}); break;
     case 3: append(plan.job_options, {"--ignore-term", "--child"}); break;

@@ -53,10 +53,9 @@ struct RunRecord {
   std::vector<std::string> keys;  // as given to rlock
   unsigned permits = 1;
   Millis ttl{};
-  bool fixed = false;     // --lease DUR
-  bool limited = false;   // --max-runtime
-  bool patient = false;   // waits for ever
-  bool detached = false;  // the job calls setsid
+  bool fixed = false;    // --lease DUR
+  bool limited = false;  // --max-runtime
+  bool patient = false;  // waits for ever
   Instant spawned{};
   std::optional<Instant> queued;  // it was certainly in the queue then
   std::optional<Instant> ended;

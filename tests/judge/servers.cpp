@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/servers.h"
 
-#include "support/redis_fixture.h"
+#include "judge/topologies.h"
 
 #include <algorithm>
 #include <array>
@@ -9,43 +9,19 @@
 namespace rlock::judge {
 namespace {
 
-class OneServer final : public Servers {
- public:
-  [[nodiscard]] Words options() const override { return {"-S", m_server.url()}; }
-
-  void ask_each(const std::function<void(const Ask&)>& visit) override
-  {
-    visit([this](const Words& command) { return m_server.try_command(command); });
-  }
-
-  std::vector<ServerFault> faults(const Words& keys) override
-  {
-    const auto remove = [this, keys](Rng& rng) {
-      const std::string& key = keys[below(rng, keys.size())];
-      const auto reply = m_server.try_command({"DEL", key});
-      return Hit{.done = reply && reply->integer == 1, .key = key};
-    };
-    return {{.name = "del", .excuse = Excuse::data_loss, .act = remove}};
-  }
-
-  void settle() override {}
-
- private:
-  test::RedisServer m_server;
-};
-
 struct Row {
   std::string_view name;
   std::unique_ptr<Servers> (*make)();
 };
 
-template <typename Made>
-std::unique_ptr<Servers> make()
-{
-  return std::make_unique<Made>();
-}
-
-constexpr std::array topologies{Row{"unix", make<OneServer>}};
+constexpr std::array topologies{
+    Row{"unix", [] { return make_independent_servers(1); }},
+    Row{"quorum3", [] { return make_independent_servers(3); }},
+    Row{"quorum5", [] { return make_independent_servers(5); }},
+    Row{"sentinel", [] { return make_sentinel_servers(false); }},
+    Row{"sentinel-sync", [] { return make_sentinel_servers(true); }},
+    Row{"cluster", [] { return make_cluster_servers(); }},
+};
 
 }  // namespace
 

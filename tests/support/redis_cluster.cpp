@@ -53,8 +53,12 @@ RedisCluster::RedisCluster(ClusterOptions options) : m_options(std::move(options
                 {"--tls-cluster", "yes", "--tls-replication", "yes", "--tls-ca-cert-file", m_options.tls->file()});
   }
   for (std::size_t i = 0; i < m_options.masters * (m_options.replicas ? 2 : 1); ++i) {
-    m_nodes.emplace_back(
-        RedisOptions{.args = args, .tcp = true, .password = m_options.password, .tls = certificate, .cluster = true});
+    m_nodes.emplace_back(RedisOptions{.args = args,
+                                      .tcp = true,
+                                      .password = m_options.password,
+                                      .tls = certificate,
+                                      .own_clock = m_options.own_clock,
+                                      .cluster = true});
   }
   join();
   if (m_options.replicas) {

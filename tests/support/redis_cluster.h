@@ -22,7 +22,8 @@ struct ClusterOptions {
   std::vector<std::string> args;  // of every node
   std::string password;
   const Authority* tls =
-      nullptr;  // signs for all nodes, which then speak only TLS, also with each other; outlives them
+      nullptr;             // signs for all nodes, which then speak only TLS, also with each other; outlives them
+  bool own_clock = false;  // RedisServer::step_clock works
 };
 
 // Serves all slots when the constructor is done, and each replica has what its master has.

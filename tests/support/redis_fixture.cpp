@@ -125,7 +125,10 @@ void RedisServer::start()
     argv.insert(argv.end(), m_options.args.begin(), m_options.args.end());
 
     std::filesystem::remove(socket_path());
-    m_process.emplace(std::move(argv), ProcessOptions{.env = own_clock(), .cwd = m_dir, .death_signal = SIGKILL});
+    // A test may limit the size of the server's files: a write is then an error, as on a full disk, and not its end.
+    const ProcessOptions process{
+        .env = own_clock(), .cwd = m_dir, .ignored_signals = {SIGXFSZ}, .death_signal = SIGKILL};
+    m_process.emplace(std::move(argv), process);
 
     const Endpoint endpoint = endpoint_of(socket_path(), m_options.password);
     const auto is_decided = [&] {

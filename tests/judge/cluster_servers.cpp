@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three masters with a replica each. As with sentinels, a master that is not meant to be replaced is away only for less
+// than the nodes' patience.
+#include "judge/redirection.h"
+#include "judge/topologies.h"
+
+#include "support/redis_cluster.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace rlock::judge {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis patience{3000};  // of the nodes with a silent node
+
+Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(patience.count()) / 4)); }
+
+bool is_master(const test::RedisServer& node)
+{
+  const Reply role = node.command({"ROLE"});
+  return !role.elements.empty() && role.elements[0].text == "master";
+}
+
+class ClusterServers final : public Servers {
+ public:
+  ClusterServers()
+      : m_cluster({.replicas = true, .node_timeout = patience, .args = fault_options().args, .own_clock = true}),
+        m_ways(m_cluster.nodes())
+  {
+  }
+
+  [[nodiscard]] Words options() const override { return {"-S", m_cluster.url()}; }
+  [[nodiscard]] std::map<std::string, std::string> environment() const override { return m_ways.environment(); }
+  void ask_each(const std::function<void(const Ask&)>& visit) override { m_ways.ask_each_master(visit); }
+
+  std::vector<ServerFault> faults(const Words& keys) override
+  {
+    std::vector<ServerFault> all;
+    const auto owner = [this](Rng&, const std::string& key) { return std::vector{m_ways.of(m_cluster.owner(key))}; };
+    add_faults(all, network_recipes(), owner, keys);
+    add_faults(all, state_recipes(), owner, keys);
+    for (ServerFault& fault : all) {
+      if (fault.excuse == Excuse::clock) {
+        fault.act = [this](Rng& rng) { return step_clocks(rng); };
+      }
+    }
+    add_away(all, keys);
+    add_changes(all, keys);
+    return all;
+  }
+
+  void settle() override
+  {
+    for (const ServerTarget& target : m_ways.targets()) {
+      mend(target);
+    }
+    m_cluster.wait_until_served();
+  }
+
+ private:
+  void add_away(std::vector<ServerFault>& all, const Words& keys)
+  {
+    all.push_back(guarded_fault("pause-master", Excuse::none,
+                                [this, keys](Rng& rng) { return pause(owner_of_some(keys, rng), short_time(rng)); }));
+    all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this, keys](Rng& rng) {
+      test::RedisServer& master = owner_of_some(keys, rng);
+      master.kill_hard();
+      master.restart();
+      m_cluster.wait_until_served();
+      return true;
+    }));
+    all.push_back(
+        guarded_fault("pause-replica", Excuse::none, [this](Rng& rng) { return pause(replica(rng), some_time(rng)); }));
+    all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
+      test::RedisServer& other = replica(rng);
+      other.kill_hard();
+      std::this_thread::sleep_for(some_time(rng));
+      other.restart();
+      await_replica(other);
+      return true;
+    }));
+  }
+
+  void add_changes(std::vector<ServerFault>& all, const Words& keys)
+  {
+    all.push_back(guarded_fault("fail-over-kill", Excuse::fail_over, [this, keys](Rng& rng) {
+      test::RedisServer& old = owner_of_some(keys, rng);
+      old.kill_hard();
+      m_cluster.wait_until_served();
+      old.restart();
+      await_replica(old);
+      return true;
+    }));
+    all.push_back(guarded_fault("fail-over-stop", Excuse::fail_over, [this, keys](Rng& rng) {
+      const std::string& key = keys[below(rng, keys.size())];
+      test::RedisServer& old = m_cluster.owner(key);
+      old.stop_signal();
+      std::this_thread::sleep_for(patience * 2);
+      old.cont();
+      test::wait_until([&] { return !is_master(old); }, "the node that was away follows another", 30s);
+      m_cluster.wait_until_served();
+      return true;
+    }));
+    // The master lets its replica catch up before it gives way, so nothing may be lost.
+    all.push_back(guarded_fault("fail-over-command", Excuse::none, [this](Rng& rng) {
+      test::RedisServer& next = replica(rng);
+      next.command({"CLUSTER", "FAILOVER"});
+      test::wait_until([&] { return is_master(next); }, "the replica is the master", 10s);
+      m_cluster.wait_until_served();
+      return true;
+    }));
+    all.push_back(guarded_fault("slot-move", Excuse::none, [this, keys](Rng& rng) {
+      const std::string& key = keys[below(rng, keys.size())];
+      m_cluster.move_slot(key, m_cluster.other_than(m_cluster.owner(key)));
+      m_cluster.wait_until_served();
+      return true;
+    }));
+  }
+
+  static bool pause(test::RedisServer& server, Millis time)
+  {
+    server.stop_signal();
+    std::this_thread::sleep_for(time);
+    server.cont();
+    return true;
+  }
+
+  test::RedisServer& owner_of_some(const Words& keys, Rng& rng)
+  {
+    return m_cluster.owner(keys[below(rng, keys.size())]);
+  }
+
+  test::RedisServer& replica(Rng& rng)
+  {
+    std::vector<test::RedisServer*> all;
+    for (test::RedisServer& node : m_cluster.nodes()) {
+      if (!is_master(node)) {
+        all.push_back(&node);
+      }
+    }
+    return *all.at(below(rng, all.size()));
+  }
+
+  // Without it the next fail-over of its master would lose data.
+  void await_replica(const test::RedisServer& node) const
+  {
+    const auto follows = [&] {
+      const auto info = node.try_command({"INFO", "replication"});
+      return info && info->text.find("master_link_status:up") != std::string::npos;
+    };
+    test::wait_until(follows, "the node that was restarted follows its master", 30s);
+    m_cluster.wait_until_served();
+  }
+
+  // All have the same clock: a replica that becomes the master must not live in another time.
+  Hit step_clocks(Rng& rng)
+  {
+    const Millis by = below(rng, 2) == 0 ? some_time(rng) : -some_time(rng);
+    for (const test::RedisServer& node : m_cluster.nodes()) {
+      node.step_clock(by);
+    }
+    return {.done = true, .key = {}};
+  }
+
+  test::RedisCluster m_cluster;
+  Redirection m_ways;  // its proxies end before the servers
+};
+
+}  // namespace
+
+std::unique_ptr<Servers> make_cluster_servers() { return std::make_unique<ClusterServers>(); }
+
+}  // namespace rlock::judge

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong with a server, whatever it is part of. A topology chooses which server is hit, and may change what
+// a fault excuses.
+#pragma once
+
+#include "judge/proxy.h"
+#include "judge/servers.h"
+#include "support/redis_fixture.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rlock::judge {
+
+// A server and the proxy before it. Both outlive the faults.
+struct ServerTarget {
+  test::RedisServer* server;
+  Proxy* proxy;
+};
+
+// Which servers to hit. `key`: one of the storm's locks, for a fault that concerns one.
+using Choose = std::function<std::vector<ServerTarget>(Rng& rng, const std::string& key)>;
+
+// What of a fault is done to one server. `begin` and `end` tell whether the server showed the fault. Between them
+// `some_time` passes, if the fault lasts.
+struct Recipe {
+  std::string name;
+  Excuse excuse = Excuse::none;
+  std::function<bool(const ServerTarget&, const std::string& key, Rng&)> begin;
+  std::function<bool(const ServerTarget&, const std::string& key)> end = nullptr;  // nothing: the fault is an instant
+  bool removes_key = false;
+};
+
+std::span<const Recipe> network_recipes();  // of the proxies
+std::span<const Recipe> process_recipes();  // the server stops for a while, or dies and starts again
+std::span<const Recipe> state_recipes();    // commands, memory, disk, clock
+
+ServerFault make_fault(const Recipe& recipe, const Choose& choose, const Words& keys);
+
+// One for each, with the excuse that it has.
+void add_faults(std::vector<ServerFault>& faults, std::span<const Recipe> recipes, const Choose& choose,
+                const Words& keys);
+
+// A fault of its own kind, for a topology. `act` may throw, as a fixture's assertion does.
+ServerFault guarded_fault(std::string name, Excuse excuse, std::function<bool(Rng&)> act);
+
+// How long a fault lasts: mostly less than a lease of the storm, sometimes longer.
+Millis some_time(Rng& rng);
+
+// What a server of the storm needs for all faults: a data file that a kill -9 leaves complete, and a clock of its own.
+test::RedisOptions fault_options();
+
+// Undoes whatever a fault has left, and returns when the server answers.
+void mend(const ServerTarget& target);
+
+}  // namespace rlock::judge

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// A master, two replicas and three sentinels; with `--sync 1` or without. Acknowledged writes can be lost only in a
+// fail-over, so other faults are too short for one: the master is away for less than the sentinels' patience.
+#include "judge/redirection.h"
+#include "judge/topologies.h"
+
+#include "support/sentinel_group.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace rlock::judge {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Millis patience{3000};  // of the sentinels with a silent server
+constexpr std::size_t replicas = 2;
+
+Millis short_time(Rng& rng) { return Millis(50 + below(rng, static_cast<std::uint64_t>(patience.count()) / 4)); }
+
+class SentinelServers final : public Servers {
+ public:
+  explicit SentinelServers(bool sync)
+      : m_sync(sync),
+        m_group({.replicas = replicas, .down_after = patience, .servers = fault_options()}),
+        m_ways(m_group.servers)
+  {
+    m_group.await_replicas(replicas);
+  }
+
+  [[nodiscard]] Words options() const override
+  {
+    Words words{"-S", m_group.url()};
+    if (m_sync) {
+      words.insert(words.end(), {"--sync", "1"});
+    }
+    return words;
+  }
+  [[nodiscard]] std::map<std::string, std::string> environment() const override { return m_ways.environment(); }
+  void ask_each(const std::function<void(const Ask&)>& visit) override { m_ways.ask_each_master(visit); }
+
+  std::vector<ServerFault> faults(const Words& keys) override
+  {
+    std::vector<ServerFault> all;
+    const auto master = [this](Rng&, const std::string&) { return std::vector{m_ways.of(m_group.master())}; };
+    add_faults(all, network_recipes(), master, keys);
+    add_faults(all, state_recipes(), master, keys);
+    // All have the same clock: a replica that becomes the master must not live in another time.
+    for (ServerFault& fault : all) {
+      if (fault.excuse == Excuse::clock) {
+        fault.act = [this](Rng& rng) { return step_clocks(rng); };
+      }
+    }
+    add_away(all);
+    add_fail_overs(all);
+    return all;
+  }
+
+  void settle() override
+  {
+    for (const ServerTarget& target : m_ways.targets()) {
+      mend(target);
+    }
+    for (test::SentinelProcess& sentinel : m_group.sentinels) {
+      sentinel.cont();
+    }
+    m_group.await_replicas(replicas);
+  }
+
+ private:
+  // Shorter than a fail-over takes, or of a server or sentinel that is no master.
+  void add_away(std::vector<ServerFault>& all)
+  {
+    all.push_back(guarded_fault("pause-master", Excuse::none,
+                                [this](Rng& rng) { return pause(m_group.master(), short_time(rng)); }));
+    all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this](Rng&) {
+      test::RedisServer& master = m_group.master();
+      master.kill_hard();
+      master.restart();
+      m_group.await_replicas(replicas);
+      return true;
+    }));
+    all.push_back(
+        guarded_fault("pause-replica", Excuse::none, [this](Rng& rng) { return pause(replica(rng), some_time(rng)); }));
+    all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
+      test::RedisServer& other = replica(rng);
+      other.kill_hard();
+      std::this_thread::sleep_for(some_time(rng));
+      other.restart();
+      m_group.await_replicas(replicas);
+      return true;
+    }));
+    all.push_back(guarded_fault("pause-sentinel", Excuse::none, [this](Rng& rng) {
+      test::SentinelProcess& sentinel = m_group.sentinels[below(rng, m_group.sentinels.size())];
+      sentinel.stop_signal();
+      std::this_thread::sleep_for(some_time(rng));
+      sentinel.cont();
+      return true;
+    }));
+  }
+
+  void add_fail_overs(std::vector<ServerFault>& all)
+  {
+    all.push_back(guarded_fault("fail-over-kill", Excuse::fail_over, [this](Rng&) {
+      test::RedisServer& old = m_group.master();
+      old.kill_hard();
+      m_group.await_master_other_than(old.port());
+      old.restart();
+      m_group.await_replicas(replicas);
+      return true;
+    }));
+    all.push_back(guarded_fault("fail-over-stop", Excuse::fail_over, [this](Rng&) {
+      test::RedisServer& old = m_group.master();
+      old.stop_signal();
+      m_group.await_master_other_than(old.port());
+      old.cont();
+      m_group.await_replicas(replicas);
+      return true;
+    }));
+    all.push_back(guarded_fault("fail-over-command", Excuse::fail_over, [this](Rng&) { return order_fail_over(); }));
+    all.push_back(guarded_fault("fail-over-unreachable", Excuse::fail_over, [this](Rng& rng) {
+      const ServerTarget old = m_ways.of(m_group.master());
+      old.proxy->begin({.harm = Harm::hold});
+      const bool done = order_fail_over();
+      std::this_thread::sleep_for(some_time(rng));
+      old.proxy->end();
+      return done;
+    }));
+  }
+
+  // The old master lives on, and is a master as well until the sentinels tell it.
+  bool order_fail_over()
+  {
+    const std::uint16_t old = m_group.master().port();
+    const auto accepted = [&] {
+      return !m_group.sentinels.front().command({"SENTINEL", "FAILOVER", "mymaster"}).is_error();
+    };
+    test::wait_until(accepted, "a sentinel begins the fail-over", 30s);
+    m_group.await_master_other_than(old);
+    m_group.await_replicas(replicas);
+    return true;
+  }
+
+  static bool pause(test::RedisServer& server, Millis time)
+  {
+    server.stop_signal();
+    std::this_thread::sleep_for(time);
+    server.cont();
+    return true;
+  }
+
+  test::RedisServer& replica(Rng& rng)
+  {
+    std::vector<test::RedisServer*> others;
+    const test::RedisServer& master = m_group.master();
+    for (test::RedisServer& server : m_group.servers) {
+      if (&server != &master) {
+        others.push_back(&server);
+      }
+    }
+    return *others[below(rng, others.size())];
+  }
+
+  Hit step_clocks(Rng& rng)
+  {
+    const Millis by = below(rng, 2) == 0 ? some_time(rng) : -some_time(rng);
+    for (const test::RedisServer& server : m_group.servers) {
+      server.step_clock(by);
+    }
+    return {.done = true, .key = {}};
+  }
+
+  const bool m_sync;
+  test::SentinelGroup m_group;
+  Redirection m_ways;  // its proxies end before the servers
+};
+
+}  // namespace
+
+std::unique_ptr<Servers> make_sentinel_servers(bool sync) { return std::make_unique<SentinelServers>(sync); }
+
+}  // namespace rlock::judge

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The makers of the topologies, for the table in servers.cpp.
+#pragma once
+
+#include "judge/servers.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace rlock::judge {
+
+std::unique_ptr<Servers> make_independent_servers(std::size_t count);  // one, or a quorum
+std::unique_ptr<Servers> make_sentinel_servers(bool sync);
+std::unique_ptr<Servers> make_cluster_servers();
+
+}  // namespace rlock::judge

@@ -52,11 +52,12 @@ std::vector<std::string> keys_of(const Ask& ask)
   return keys;
 }
 
+// A cluster node answers with an error for a key that belongs to another node.
 bool is_present(const Ask& ask, const std::string& key, std::int64_t& ttl)
 {
   const Result<Reply> reply = ask({"PTTL", key});
-  ttl = reply ? reply->integer : -2;
-  return reply && ttl != -2;
+  ttl = reply && !reply->is_error() ? reply->integer : -2;
+  return ttl != -2;
 }
 
 }  // namespace

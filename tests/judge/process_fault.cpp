@@ -42,16 +42,18 @@ Millis draw_moment(Rng& rng, Millis ttl)
   }
 }
 
-// A stop lasts a moment, or about as long as the lease, or until the storm is over.
+constexpr Millis for_good{10'000};  // longer than any lease
+
+// A stop lasts a moment, or about as long as the lease, or much longer.
 void add_signals(FaultPlan& plan, Rng& rng, Target target, Millis at, Millis ttl)
 {
   const bool kill = below(rng, 5) < 3;
   plan.steps.push_back({at, target, kill ? SIGKILL : SIGSTOP});
-  if (kill || below(rng, 4) == 0) {
+  if (kill) {
     return;
   }
-  const Millis stop = below(rng, 2) == 0 ? random_time(rng, ttl / 2) : ttl * 3 / 4 + random_time(rng, ttl);
-  plan.steps.push_back({at + stop, target, SIGCONT});
+  const std::array durations{random_time(rng, ttl / 2), ttl * 3 / 4 + random_time(rng, ttl), for_good};
+  plan.steps.push_back({at + durations[below(rng, durations.size())], target, SIGCONT});
 }
 
 const char* name_of_signal(int number)

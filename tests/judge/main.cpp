@@ -27,6 +27,13 @@ constexpr Millis longest_calm{90'000};      // until all rlocks have ended
 constexpr Millis longest_leftover{15'000};  // until the processes that they have left have ended
 constexpr Millis longest_lease{5'000};
 
+// A build may replace the program while the storm uses it.
+std::string copy_of_job(const std::filesystem::path& dir)
+{
+  std::filesystem::copy_file(RLOCK_JUDGE_JOB, dir / "job");
+  return dir / "job";
+}
+
 StormOptions storm_options(const JudgeOptions& options, const Servers& servers, const std::filesystem::path& dir)
 {
   StormOptions storm{.seed = options.seed,
@@ -34,7 +41,7 @@ StormOptions storm_options(const JudgeOptions& options, const Servers& servers, 
                      .process_faults = options.wants("processes"),
                      .operators = options.wants("operators"),
                      .rlock = options.rlock,
-                     .job = RLOCK_JUDGE_JOB,
+                     .job = copy_of_job(dir),
                      .server_options = servers.options(),
                      .environment = {},
                      .dir = dir};

@@ -52,6 +52,8 @@ class ClusterServers final : public Servers {
     }
     add_away(all, keys);
     add_changes(all, keys);
+    watch_fail_overs(all, [this, keys] { return owners_of(keys); },
+                     {"fail-over-kill", "fail-over-stop", "fail-over-command", "slot-move"});
     return all;
   }
 
@@ -136,6 +138,15 @@ class ClusterServers final : public Servers {
     return m_cluster.owner(keys[below(rng, keys.size())]);
   }
 
+  std::string owners_of(const Words& keys)
+  {
+    std::string ports;
+    for (const std::string& key : keys) {
+      ports += std::to_string(m_cluster.owner(key).port()) + " ";
+    }
+    return ports;
+  }
+
   test::RedisServer& replica(Rng& rng)
   {
     std::vector<test::RedisServer*> all;
@@ -165,7 +176,7 @@ class ClusterServers final : public Servers {
     for (const test::RedisServer& node : m_cluster.nodes()) {
       node.step_clock(by);
     }
-    return {.done = true, .key = {}};
+    return {.done = true};
   }
 
   test::RedisCluster m_cluster;

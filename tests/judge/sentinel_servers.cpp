@@ -57,6 +57,8 @@ class SentinelServers final : public Servers {
     }
     add_away(all);
     add_fail_overs(all);
+    watch_fail_overs(all, [this] { return std::to_string(m_group.master().port()); },
+                     {"fail-over-kill", "fail-over-stop", "fail-over-command", "fail-over-unreachable"});
     return all;
   }
 
@@ -171,7 +173,7 @@ class SentinelServers final : public Servers {
     for (const test::RedisServer& server : m_group.servers) {
       server.step_clock(by);
     }
-    return {.done = true, .key = {}};
+    return {.done = true};
   }
 
   const bool m_sync;

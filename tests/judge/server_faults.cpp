@@ -95,6 +95,11 @@ void ServerFaults::inject(const ServerFault& fault, Rng& rng)
   record.key = hit.key;
   record.done = hit.done;
   record.excuse = hit.done ? fault.excuse : Excuse::none;
+  if (hit.failed_over_since) {
+    record.name += " (with a fail-over)";
+    record.excuse = Excuse::fail_over;
+    record.begin = std::min(record.begin, *hit.failed_over_since);
+  }
   const std::lock_guard lock(m_mutex);
   m_records.push_back(record);
 }

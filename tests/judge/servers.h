@@ -5,6 +5,7 @@
 // thread starts dies with it. Other threads call `options` and `ask_each` meanwhile. settle() is called when no `act` runs.
 #pragma once
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/rng.h"
 #include "net/reply.h"
@@ -12,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,7 @@ enum class Excuse {
 struct Hit {
   bool done = false;  // the server showed the fault; otherwise it did not happen, and excuses nothing
   std::string key;    // the key that it removed; empty: it concerned all keys or none
+  std::optional<Instant> failed_over_since;  // a replica was promoted after that, which the fault is not meant to cause
 };
 
 struct ServerFault {

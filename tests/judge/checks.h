@@ -18,6 +18,7 @@ struct Violation {
   std::vector<std::size_t> runs;  // RunRecord::id
 };
 using Violations = std::vector<Violation>;
+inline void append(Violations& all, const Violations& more) { all.insert(all.end(), more.begin(), more.end()); }
 
 // One lock, held by one run for as long as its job lived.
 struct Holder {

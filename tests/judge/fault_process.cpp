@@ -79,6 +79,7 @@ void mend(const ServerTarget& target)
   const rlimit unlimited{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
   ::prlimit(target.server->pid(), RLIMIT_FSIZE, &unlimited, nullptr);
   if (!target.server->try_command({"CONFIG", "SET", "maxmemory", "0"})) {
+    target.server->kill_hard();  // SIGTERM would wait for a script
     target.server->restart();
   }
   test::wait_until([&] { return bool(target.server->try_command({"PING"})); }, "the server answers");

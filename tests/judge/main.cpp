@@ -73,8 +73,7 @@ Violations check_keys(Servers& servers)
 {
   std::this_thread::sleep_for(longest_lease);
   Violations violations = check_ttls(servers);
-  const Violations held = check_locks_are_free(servers, storm_keys());
-  violations.insert(violations.end(), held.begin(), held.end());
+  append(violations, check_locks_are_free(servers, storm_keys()));
   return violations;
 }
 
@@ -91,12 +90,14 @@ Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
   Storm storm(storm_options(options, faults.servers(), dir));
   faults.begin();
   storm.rage(options.time);
-  faults.end_and_settle();
-  Violations more = check_ttls(faults.servers());
-  storm.calm(longest_calm);
-  for (const Violations& some : {check_processes(), check_keys(faults.servers())}) {
-    more.insert(more.end(), some.begin(), some.end());
+  Violations more;
+  if (!faults.end_and_settle()) {
+    more.push_back({"the servers serve again", "a fixture gave up", {}});
   }
+  append(more, check_ttls(faults.servers()));
+  storm.calm(longest_calm);
+  append(more, check_processes());
+  append(more, check_keys(faults.servers()));
   stalls.stop();
   Records records{storm.runs(), faults.records(), stalls.stalls(), has_queue(options.topology)};
   records.faults.insert(records.faults.end(), storm.operations().begin(), storm.operations().end());

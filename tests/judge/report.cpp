@@ -10,11 +10,6 @@ namespace {
 
 constexpr Millis handed_over{100};  // from the last sign of one job to the first of the next
 
-void append(Violations& violations, const Violations& more)
-{
-  violations.insert(violations.end(), more.begin(), more.end());
-}
-
 void write_counts(std::ostream& out, const char* title, const std::map<std::string, int>& counts)
 {
   int sum = 0;

@@ -33,7 +33,7 @@ class ServerFaults {
 
   [[nodiscard]] Servers& servers() { return *m_servers; }
   void begin();
-  void end_and_settle();  // returns when the servers serve again
+  bool end_and_settle();  // returns when the servers serve again; false: they do not
 
   // What has happened so far.
   [[nodiscard]] std::vector<FaultRecord> records() const;
@@ -42,6 +42,7 @@ class ServerFaults {
   enum class Phase { start, made, storm, settling, settled, over };
   void run();
   void storm();
+  void settle();
   void inject(const ServerFault& fault, Rng& rng);
   void set(Phase phase);
   bool await(Phase phase, Millis timeout);  // or a later one; false: not yet
@@ -51,6 +52,7 @@ class ServerFaults {
   mutable std::mutex m_mutex;
   std::condition_variable m_changed;
   Phase m_phase = Phase::start;        // guarded by m_mutex
+  bool m_settled = true;               // guarded by m_mutex
   std::vector<FaultRecord> m_records;  // guarded by m_mutex
   std::thread m_thread;
 };

@@ -98,7 +98,7 @@ bool pause_clients(const ServerTarget& target, const std::string&, Rng& rng)
 bool run_slow_script(const ServerTarget& target, const std::string&, Rng& rng)
 {
   is_ok(tell(target, {"CONFIG", "SET", "lua-time-limit", "20"}));
-  const std::string rounds = std::to_string(2'000'000 + below(rng, 30'000'000));  // about 20 ns each
+  const std::string rounds = std::to_string(2'000'000 + below(rng, 10'000'000));  // about 20 ns each
   return is_ok(
       tell(target, {"EVAL", "local n = 0 for i = 1, tonumber(ARGV[1]) do n = n + i end return 1", "0", rounds}));
 }

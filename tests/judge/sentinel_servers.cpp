@@ -70,10 +70,14 @@ class SentinelServers final : public Servers {
     for (test::SentinelProcess& sentinel : m_group.sentinels) {
       sentinel.cont();
     }
+    be_master(m_group.master());
     m_group.await_replicas(replicas);
   }
 
  private:
+  // Where a server was promoted, its command line still says that it is a replica.
+  static void be_master(const test::RedisServer& server) { server.command({"REPLICAOF", "NO", "ONE"}); }
+
   // Shorter than a fail-over takes, or of a server or sentinel that is no master.
   void add_away(std::vector<ServerFault>& all)
   {
@@ -83,6 +87,7 @@ class SentinelServers final : public Servers {
       test::RedisServer& master = m_group.master();
       master.kill_hard();
       master.restart();
+      be_master(master);
       m_group.await_replicas(replicas);
       return true;
     }));

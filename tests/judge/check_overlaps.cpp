@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/checks.h"
 
+#include "base/defaults.h"
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -20,13 +22,17 @@ bool is_for(const FaultRecord& fault, const std::string& key)
   return fault.excuse != Excuse::none && (fault.key.empty() || fault.key == key);
 }
 
+// Of several faults a fail-over, because it excuses most.
 const FaultRecord* excuse_for(const Records& records, const Holder& loser, const Holder& winner)
 {
   const Instant granted = std::max(loser.run->spawned, loser.begin - grant_to_begin);
-  const auto found = std::find_if(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
-    return is_for(fault, loser.key) && fault.begin <= winner.begin && fault.end >= granted;
-  });
-  return found == records.faults.end() ? nullptr : &*found;
+  const FaultRecord* excuse = nullptr;
+  for (const FaultRecord& fault : records.faults) {
+    if (is_for(fault, loser.key) && fault.begin <= winner.begin && fault.end >= granted) {
+      excuse = excuse == nullptr || fault.excuse == Excuse::fail_over ? &fault : excuse;
+    }
+  }
+  return excuse;
 }
 
 // A loser that is stopped, or that a fault cuts off from the server, is not told. Its job ends with the lease.
@@ -56,15 +62,24 @@ bool was_told(const RunRecord& loser)
   return killed_otherwise || loser.exit->code == 121 || ((loser.fixed || loser.limited) && loser.exit->code == 124);
 }
 
+// After a fail-over an old master that was only stopped serves again until a sentinel demotes it. It confirms renewals and
+// releases, so a holder learns of the loss by a later renewal. A keeper tells its script only while that runs.
+bool ended_untold(const FaultRecord& fault, const Holder& loser, Millis length)
+{
+  const bool may_be_untold = fault.excuse == Excuse::fail_over || loser.run->kind == Kind::script;
+  return may_be_untold && loser.run->evidence.end && length <= renewal_period(loser.run->ttl) + told_and_dead;
+}
+
 std::string fault_of_excuse(const Records& records, const FaultRecord& fault, const Holder& loser, const Holder& winner)
 {
-  if (ms(loser.last - winner.begin) > longest_excused(records, loser, winner)) {
+  const Millis length = ms(loser.last - winner.begin);
+  if (length > longest_excused(records, loser, winner)) {
     return "lasted too long for the fault " + fault.name;
   }
   if (loser.fence != 0 && winner.fence != 0 && winner.fence <= loser.fence) {
     return "has no greater fence after the fault " + fault.name;
   }
-  return was_told(*loser.run) ? "" : "was not told after the fault " + fault.name;
+  return was_told(*loser.run) || ended_untold(fault, loser, length) ? "" : "was not told after the fault " + fault.name;
 }
 
 void judge_pair(const Records& records, const Holder& loser, const Holder& winner, Overlaps& result)
@@ -73,7 +88,7 @@ void judge_pair(const Records& records, const Holder& loser, const Holder& winne
   const std::string wrong = fault == nullptr ? "has no excuse" : fault_of_excuse(records, *fault, loser, winner);
   const Millis length = ms(std::min(loser.last, winner.last) - winner.begin);
   if (wrong.empty()) {
-    ++result.excused[fault->name];
+    ++result.excused[was_told(*loser.run) ? fault->name : fault->name + ", over before it could be told"];
     result.longest_excused = std::max(result.longest_excused, length);
     return;
   }

@@ -132,6 +132,17 @@ TEST_CASE("judge: an excused overlap must be short, told and caught by the fence
   CHECK(overlaps(records({ran(1, 0, 400, 5), winner}, removed)) == 1);
 }
 
+TEST_CASE("judge: after a fail-over a job may end before its rlock learns of the loss")
+{
+  const std::vector<FaultRecord> promoted{fault(Excuse::fail_over, 100, 101)};
+  const RunRecord winner = ran(2, 200, 3000, 6);
+  CHECK(overlaps(records({ran(1, 0, 400, 5), winner}, promoted)) == 0);
+  CHECK(overlaps(records({ended(lost(1, 0, 400, 5), 0), winner}, promoted)) ==
+        1);  // it was stopped, and says that it was not
+  CHECK(overlaps(records({ran(1, 0, 1700, 5), winner}, promoted)) == 1);
+  CHECK(overlaps(records({ran(1, 0, 400, 6), winner}, promoted)) == 1);
+}
+
 TEST_CASE("judge: a fixed lease may tell its loss with 124")
 {
   RunRecord fixed = ended(lost(1, 0, 400, 5), 124);

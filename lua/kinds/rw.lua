@@ -3,7 +3,7 @@
 --   the lock       hash {mode: read | write, READER: holds, WRITER:write: holds}, with no other field ever
 --   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: a killed reader is
 --                  not counted after that, however long the others keep the hash alive
---   the channel    0 after the last reader, 1 after a writer
+--   the channel    0 after the last reader, 1 and 0 after a writer
 --
 -- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
 -- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
@@ -222,10 +222,14 @@ local function remaining_ms(owner)
   return redis.call('PTTL', write_holds(owner) and LOCK or timeout_of(owner, read_holds(owner)))
 end
 
--- While a writer holds the lock no other client can get it.
+-- While a writer holds the lock no other client can get it. A 1 wakes all threads of a JVM that sleep already, but is lost on a
+-- thread that was just refused and does not sleep yet: that one would sleep for the whole ttl. A 0 is not lost.
 local function announce_free()
   if announcement and redis.call('HGET', LOCK, 'mode') ~= 'write' then
     publish_to_foreign(announcement)
+    if announcement ~= '0' then
+      publish_to_foreign('0')
+    end
   end
 end
 

@@ -67,13 +67,13 @@ local function publish_to_foreign(message)
   end
 end
 
--- Whether the lock's channel has more than `number` subscribers. In a cluster: at this server, where most clients
+-- Whether a channel of foreign clients has more than `number` subscribers. In a cluster: at this server, where most clients
 -- subscribe.
-local function has_more_subscribers(number)
-  if SHARDED and redis.call('PUBSUB', 'SHARDNUMSUB', CHANNEL)[2] > number then
+local function has_more_subscribers(channel, number)
+  if SHARDED and redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2] > number then
     return true
   end
-  return redis.call('PUBSUB', 'NUMSUB', CHANNEL)[2] > number
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] > number
 end
 
 -- Makes a key last `ttl` ms from now, which is more than 0; never shortens. Returns nil when the key lasts as long

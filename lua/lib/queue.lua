@@ -155,13 +155,24 @@ local function hand_over_free_lock(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
+-- Whether a foreign client waits: on the lock's channel, or as the first in the queue of Redisson's fair lock, which listens on
+-- a channel of its own. `own_subscribers` is how many subscribers of the lock's channel are rlock processes.
+local function foreign_client_waits(own_subscribers)
+  if CHANNEL == '' then
+    return false
+  elseif has_more_subscribers(CHANNEL, own_subscribers) then
+    return true
+  end
+  local fair = NAME == 'lock' and redis.call('LINDEX', FAIR, 0)
+  return fair and has_more_subscribers(CHANNEL .. ':' .. fair, 0)
+end
+
 -- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any: a queue that is
 -- never empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked
 -- may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn
--- took, at most LONGEST_PREFERENCE. `own_subscribers` is how many subscribers of the lock's channel are rlock
--- processes.
+-- took, at most LONGEST_PREFERENCE.
 local function is_foreign_turn(own_subscribers)
-  if CHANNEL == '' or not has_more_subscribers(own_subscribers) or redis.call('EXISTS', QUEUE) == 0
+  if redis.call('EXISTS', QUEUE) == 0 or not foreign_client_waits(own_subscribers)
       or MULTI_HOLDER and not can_admit_first() then
     return false
   end

@@ -65,6 +65,14 @@ local function enqueue()
   return redis.call('ZRANK', QUEUE, OWNER), ticket
 end
 
+-- The first waiter polls a lock whose holder may release it without a message to this queue.
+local POLL_INTERVAL = 1000  -- ms
+
+-- A holder without a record may have the lock as Redisson's fair lock or spin lock, which tell its channel nothing.
+local function must_poll(position, info, ttl)
+  return NAME == 'lock' and position == 0 and not info and (ttl < 0 or ttl > POLL_INTERVAL)
+end
+
 local function busy_reply(ms)
   local position, ticket = 0, '0'
   if WAIT_MODE == 'wait' then
@@ -76,13 +84,14 @@ local function busy_reply(ms)
   -- The first waiter listens for foreign clients.
   local shown = MULTI_HOLDER and position == 0 and find_foreign_holder(found) or 1
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
-  return {'busy', ms or next_expiry_ms(), found[shown] or '', found[shown + 1] or 0, info, position, ticket}
+  local ttl = ms or next_expiry_ms()
+  local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
+  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again}
 end
 
 -- A lock that is held as another exclusive kind: the plain lock and the read-write lock under one name keep each other
 -- out. Its holder tells only the queue of its own kind, so the first waiter in this queue polls.
 local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
-local OTHER_KIND_POLL_INTERVAL = 1000  -- ms
 
 local function is_other_exclusive(kind)
   return kind ~= NAME and EXCLUSIVE[NAME] and EXCLUSIVE[kind]
@@ -98,7 +107,7 @@ local function busy_with_other_kind_reply()
       break
     end
   end
-  answer[8] = answer[6] == 0 and OTHER_KIND_POLL_INTERVAL or false
+  answer[8] = answer[6] == 0 and POLL_INTERVAL or false
   return answer
 end
 

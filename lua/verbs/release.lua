@@ -1,7 +1,8 @@
 -- release: release a lock that OWNER still holds and pass it on, or leave the queue.
 --
 --   ARGV[6]  hold, as it was acquired
---   ARGV[7]  how many subscribers of the lock's channel are rlock processes; -1: no message is sent and nothing is passed on
+--   ARGV[7]  how many subscribers of the lock's channel are rlock processes; -1: the attempt of a quorum is taken back, which is no
+--            news for rlock waiters: nothing is passed on
 --   ARGV[8]  milliseconds for which the lock stays taken though its job is over, once no hold is left; or 0 (--min-hold)
 --   ARGV[9]  milliseconds for which the job's success is remembered; or 0
 --
@@ -113,6 +114,11 @@ if left > 0 then
   return {'still_held', left}
 end
 forget_owner(OWNER)
+-- A JVM that waits for this server, as for one of several, may have been refused because of the attempt, and sleeps for its
+-- whole ttl. Redisson reads 00 as 0; rlock waiters ignore it.
+if OWN_SUBSCRIBERS < 0 and CHANNEL ~= '' then
+  publish_to_foreign('00')
+end
 local admitted = OWN_SUBSCRIBERS >= 0 and pass_on(OWN_SUBSCRIBERS) or 0
 log_pending_release()
 return {'released', admitted}

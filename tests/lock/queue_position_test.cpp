@@ -132,3 +132,16 @@ TEST_CASE("queue position: one connection gets the messages of several locks, ea
   CHECK(second[2].look_in == 0ms);
   CHECK(as_int(fixture.server.command({"PUBLISH", "redisson_lock__channel:{k:0}", "0"})) == 0);
 }
+
+TEST_CASE("queue position: a waiter ignores that an attempt of a quorum was taken back, which a JVM has to hear")
+{
+  WaitingFixture fixture;
+  fixture.ask("holder");
+  fixture.enqueue("a");
+  const auto listener = fixture.listener_of("a");
+  REQUIRE(listener->hear_releases(0, {.deadline = BootClock().now() + 10s, .stop = StopToken::never()}));
+  fixture.server.command({"PUBLISH", "redisson_lock__channel:{k}", "00"});
+  CHECK_FALSE(fixture.hints_for(*listener).at(0).look_in);
+  fixture.server.command({"PUBLISH", "redisson_lock__channel:{k}", "0"});
+  CHECK(fixture.hints_for(*listener).at(0).look_in == Millis{0});
+}

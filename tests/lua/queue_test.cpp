@@ -304,7 +304,7 @@ TEST_CASE("queue script: a read lock handed to an rlock reader is announced to f
   lock.write("w");
   lock.read("r"), lock.write("w2");
   lock.end_write("w");
-  CHECK(java.received() == Words{"1"});
+  CHECK(java.received() == Words{"1", "0"});
   lock.read("r");
   lock.end_read("r");  // to w2
   CHECK(java.received() == Words{});
@@ -338,9 +338,9 @@ TEST_CASE("queue script: every third hand-over is left to foreign clients that w
   struct Row {
     Mode mode;
     const char* channel;
-    const char* word;
+    Words words;
   };
-  for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", "1"}, Row{Permits{1}, "redisson_sc:{k}", "1"}}) {
+  for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", {"1", "0"}}, Row{Permits{1}, "redisson_sc:{k}", {"1"}}}) {
     CAPTURE(row.channel);
     const ScriptedLock lock(row.mode);
     ChannelListener java(lock.server, row.channel);
@@ -354,11 +354,58 @@ TEST_CASE("queue script: every third hand-over is left to foreign clients that w
     }
     waiters.received();
     CHECK(word(lock.release("o2")) == "released");
-    CHECK(java.received() == Words{row.word});
+    CHECK(java.received() == row.words);
     CHECK(has(waiters.received(), "look 10"));
     CHECK(lock.pttl(reserved) <= 10);
     wait_until([&] { return word(lock.wait("o3")) == "granted"; }, "nobody came for it");
   }
+}
+
+TEST_CASE("queue script: a JVM that waits for one of several servers hears that an attempt of a quorum was taken back")
+{
+  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{})}) {
+    const ScriptedLock lock(mode);
+    const LockKeys keys(*LockName::parse("k"), mode);
+    ChannelListener java(lock.server, keys.channel);
+    lock.acquire("a");
+    CHECK(word(lock.eval(scripts_of(mode).release, "a", {"a", "-1", "0", "0"})) == "released");
+    CHECK(java.received() == Words{"00"});
+    CHECK(lock.exists("k") == 0);
+  }
+}
+
+TEST_CASE("queue script: every third hand-over is left to the waiters of Redisson's fair lock")
+{
+  for (const bool is_alive : {true, false}) {
+    CAPTURE(is_alive);
+    const ScriptedLock lock;
+    lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "uuid:1"});
+    ChannelListener java(lock.server, is_alive ? "redisson_lock__channel:{k}:uuid:1" : "another");
+    const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
+    lock.acquire("o0");
+    lock.wait("o1"), lock.wait("o2"), lock.wait("o3");
+    for (const char* owner : {"o0", "o1", "o2"}) {
+      CHECK(lock.exists(reserved) == 0);
+      lock.release(owner);
+      lock.wait("o" + std::to_string(owner[1] - '0' + 1));
+    }
+    CHECK(lock.exists(reserved) == (is_alive ? 1 : 0));
+    CHECK(java.received() == (is_alive ? Words{"0"} : Words{}));
+  }
+}
+
+TEST_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
+{
+  const ScriptedLock lock;
+  lock.server.command({"HSET", "k", "uuid:1", "1"});
+  lock.server.command({"PEXPIRE", "k", "60000"});
+  CHECK(lock.wait("a").elements.at(7).integer == 1000);
+  CHECK(lock.wait("b").elements.at(7).kind == Reply::Kind::nil);
+  lock.server.command({"PEXPIRE", "k", "500"});
+  CHECK(lock.wait("a").elements.at(7).kind == Reply::Kind::nil);  // the ttl is over before that
+  lock.server.command({"DEL", "k"});
+  CHECK(word(lock.wait("a")) == "granted");
+  CHECK(lock.wait("b").elements.at(7).kind == Reply::Kind::nil);
 }
 
 TEST_CASE("queue script: what foreign clients take from an empty queue does not count against their turns")

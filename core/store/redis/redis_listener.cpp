@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
+constexpr std::string_view taken_back = "00";  // an attempt of a quorum, which is no news for other rlock processes
 
 // "look MS" means: not earlier.
 Millis delay_of(std::string_view text, std::string_view word)
@@ -27,7 +28,7 @@ Millis delay_of(std::string_view text, std::string_view word)
   return Millis{std::clamp<std::int64_t>(ms, 0, look_again_after.count())};
 }
 
-// Any other message makes the waiter ask at once: foreign clients announce releases in many ways.
+// Any unknown message makes the waiter ask at once: foreign clients announce releases in many ways.
 void add_message(Hint& hint, std::string_view text)
 {
   if (text == "next") {
@@ -35,7 +36,7 @@ void add_message(Hint& hint, std::string_view text)
     hint.confirm_within.reset();
   } else if (text.starts_with(claim)) {
     hint.confirm_within = delay_of(text, claim);
-  } else {
+  } else if (text != taken_back) {
     const Millis in = delay_of(text, look);
     hint.look_in = hint.look_in ? std::min(*hint.look_in, in) : in;
   }

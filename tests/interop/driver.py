@@ -22,6 +22,7 @@ class Driver:
         self._errors = open(errors, "a")
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                                          text=True, bufsize=1)
+        self._writing = threading.Lock()
         self._numbers = itertools.count(1)
         self._open = {0: concurrent.futures.Future()}
         ready = self._open[0]
@@ -30,10 +31,11 @@ class Driver:
 
     def start(self, thread, verb, kind, key, *args):
         """Asks, and returns the future Answer."""
-        number = next(self._numbers)
-        self._open[number] = concurrent.futures.Future()
-        future = self._open[number]
-        self._process.stdin.write(" ".join(map(str, (number, thread, verb, kind, key, *args))) + "\n")
+        future = concurrent.futures.Future()
+        with self._writing:
+            number = next(self._numbers)
+            self._open[number] = future
+            self._process.stdin.write(" ".join(map(str, (number, thread, verb, kind, key, *args))) + "\n")
         return future
 
     def ask(self, thread, verb, kind, key, *args):

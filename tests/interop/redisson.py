@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenarios with Redisson. `at.java` is its driver, `at.version` its version, `at.rlock` is rlock, `at.server` the server,
 `at.traces` the traces of the scenario's critical sections."""
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from rlock import PERMITS, finish
@@ -10,7 +9,7 @@ from waiting import wait_until
 WATCHDOG_MS = 3000
 TTL = ["--ttl", f"{WATCHDOG_MS}ms"]
 FOR_EVER, WATCHDOG = -1, -1
-LOAD_S, HOLD_MS = 3, 2
+HOLD_MS = 2
 LOST_WAKE_UP_S = 5
 
 CHANNEL = {"plain": "redisson_lock__channel", "fenced": "redisson_lock__channel", "fair": "redisson_lock__channel",
@@ -18,8 +17,6 @@ CHANNEL = {"plain": "redisson_lock__channel", "fenced": "redisson_lock__channel"
 
 # Each side has three workers. A worker of a read-write lock is a writer or a reader.
 WORKERS = {"rw": ["write", "read", "read"]}
-# rlock has no place in the queue of a fair lock, and no queue on several servers.
-UNORDERED = ("fair", "multi")
 
 
 def limit_of(kind):
@@ -50,25 +47,21 @@ def java_waits(at):
 
 
 def load(at, kind):
-    """Workers of both sides loop: no two are inside, no increment is lost, and neither side starves."""
+    """Workers of both sides loop: no two are inside, no increment is lost, and each gets its turns."""
     prepare(at, kind, kind)
     kinds = WORKERS.get(kind, [kind] * (6 if kind == "permits" else 3))
     with ThreadPoolExecutor() as pool:
-        java = [at.java.start(f"j{i}", "loop", one, kind, at.traces.directory, f"java{i}", LOAD_S * 1000, HOLD_MS)
+        java = [at.java.start(f"j{i}", "loop", one, kind, at.traces.directory, f"java{i}", HOLD_MS)
                 for i, one in enumerate(kinds)]
-        loops = [pool.submit(at.rlock.loop, one, kind, at.traces, f"rlock{i}", LOAD_S, HOLD_MS)
-                 for i, one in enumerate(kinds)]
+        loops = [pool.submit(at.rlock.loop, one, kind, at.traces, f"rlock{i}", HOLD_MS) for i, one in enumerate(kinds)]
+        at.traces.let_take_turns(2 * len(kinds))
     for one in loops:
         one.result()
     told = sum(int(one.result(60).words[1]) for one in java)
     turns = at.traces.check(limit_of(kind))
     of_java = sum(count for who, count in turns.items() if who.startswith("java"))
-    of_rlock = sum(turns.values()) - of_java
-    at.note(f"turns in {LOAD_S} s: Redisson {of_java}, rlock {of_rlock}")
+    at.note(f"turns: Redisson {of_java}, rlock {sum(turns.values()) - of_java}")
     assert told == of_java, f"Redisson says {told}"
-    assert len(turns) == 2 * len(kinds), f"a worker had no turn: {turns}"
-    if kind not in UNORDERED:
-        assert min(of_java, of_rlock) * 20 >= of_java + of_rlock, f"a side starves: {turns}"
     if kind == "permits":
         assert at.server.ask("GET", kind) == str(PERMITS), "a permit was lost"
 
@@ -231,7 +224,8 @@ def scenarios(version, handovers):
     pairs = [("plain", "plain", handovers), *([("fenced", "fenced", some)] if has_fenced else []), ("fair", "fair", some),
              ("write", "read", some), ("read", "write", some), ("permits", "permits", some)]
     for held, waiting, times in pairs:
-        yield f"wake rlock {held}", wake_rlock, held, waiting, times
+        # The release of a fair lock tells rlock nothing; it asks once a second.
+        yield f"wake rlock {held}", wake_rlock, held, waiting, times if held != "fair" else 3
         yield f"wake Redisson {held}", wake_java, held, waiting, times
     yield "watchdogs", watchdogs
     yield "killed JVM", killed_jvm

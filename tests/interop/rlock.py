@@ -2,7 +2,6 @@
 """rlock: how it is told to take each kind of lock, and its processes."""
 import os
 import subprocess
-import time
 
 # The number of permits of every semaphore.
 PERMITS = 3
@@ -42,10 +41,9 @@ class Rlock:
         """Starts a section; with the hold "-" it lasts until finish()."""
         return self.run(kind, key, *options, job=[self.job, traces.directory, who, kind, str(hold)])
 
-    def loop(self, kind, key, traces, who, seconds, hold):
-        """One section after the other, as a thread of a service does."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def loop(self, kind, key, traces, who, hold):
+        """One section after the other until the traces say stop."""
+        while not traces.has_stopped():
             finish(self.start(kind, key, traces, "-w", "60s", who=who, hold=hold))
 
 

@@ -8,7 +8,10 @@ import collections
 import os
 import time
 
+from waiting import wait_until
+
 SHARED = ("read", "permits")
+LOAD_S, LEAST_TURNS = 3, 2
 
 
 class Traces:
@@ -27,6 +30,21 @@ class Traces:
     def times(self, sign):
         """The times of all begins ("+") or ends ("-"), in their order."""
         return [int(line[0]) for line in self.lines() if line[1] == sign]
+
+    def let_take_turns(self, workers):
+        """Lets loops of sections go on until each worker had some turns; then they stop."""
+        def all_had_turns():
+            turns = collections.Counter(line[2] for line in self.lines() if line[1] == "+")
+            return len(turns) == workers and min(turns.values()) >= LEAST_TURNS
+
+        try:
+            time.sleep(LOAD_S)
+            wait_until(f"each of {workers} workers had {LEAST_TURNS} turns, see {self._path('log')}", all_had_turns)
+        finally:
+            open(self._path("stop"), "w").close()
+
+    def has_stopped(self):
+        return os.path.exists(self._path("stop"))
 
     def run(self, who, hold_ms):
         """A critical section of this process."""

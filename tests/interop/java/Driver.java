@@ -7,10 +7,12 @@
 //   unlock KIND KEY                      released TIME_BEFORE_THE_CALL
 //   force KIND KEY                       forceUnlock: true | false
 //   permits KIND KEY N                   trySetPermits
-//   loop KIND KEY WORK_DIR WHO MS HOLD   critical sections for MS, see Section: done TURNS
+//   loop KIND KEY DIR WHO HOLD_MS        one Section after the other until DIR/stop exists: done TURNS
 // An exception is answered by: error CLASS MESSAGE.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -74,16 +76,15 @@ public final class Driver {
       case "permits":
         return "" + locks.setPermits(key, Integer.parseInt(args[0]));
       case "loop":
-        return "done " + loop(lock, new Section(args[0], args[1], kind), Long.parseLong(args[2]), Long.parseLong(args[3]));
+        return "done " + loop(lock, Path.of(args[0], "stop"), new Section(args[0], args[1], kind), Long.parseLong(args[2]));
       default:
         throw new IllegalArgumentException(verb);
     }
   }
 
-  private static int loop(Locks.Lock lock, Section section, long lasting, long hold) throws Exception {
-    long end = System.nanoTime() + lasting * 1_000_000;
+  private static int loop(Locks.Lock lock, Path stop, Section section, long hold) throws Exception {
     int turns = 0;
-    while (System.nanoTime() < end) {
+    while (!Files.exists(stop)) {
       if (!lock.lock(-1, -1)) {
         throw new IllegalStateException("not locked");
       }

@@ -16,6 +16,14 @@ import time
 import redis
 
 
+output = threading.Lock()
+
+
+def tell(*words):
+    with output:
+        print(*words, flush=True)
+
+
 class Worker(threading.Thread):
     def __init__(self, client):
         super().__init__(daemon=True)
@@ -28,7 +36,7 @@ class Worker(threading.Thread):
                 answer = getattr(self, verb)(key, *(int(arg) for arg in args))
             except Exception as problem:
                 answer = f"error {type(problem).__name__} {problem}"
-            print(number, time.monotonic_ns(), answer, flush=True)
+            tell(number, time.monotonic_ns(), answer)
 
     def lock(self, key, wait, lease):
         lock = self.locks[key] = self.client.lock(key, timeout=lease / 1000)
@@ -48,7 +56,7 @@ class Worker(threading.Thread):
 def main():
     client = redis.Redis.from_url(sys.argv[1])
     workers = {}
-    print(0, time.monotonic_ns(), "ready", flush=True)
+    tell(0, time.monotonic_ns(), "ready")
     for line in sys.stdin:
         number, thread, verb, _, key, *args = line.split()
         if thread not in workers:

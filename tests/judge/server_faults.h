@@ -42,7 +42,8 @@ class ServerFaults {
   enum class Phase { start, made, storm, settling, settled, over };
   void run();
   void storm();
-  void settle();
+  bool all_answer();
+  bool settle();
   void inject(const ServerFault& fault, Rng& rng);
   void set(Phase phase);
   bool await(Phase phase, Millis timeout);  // or a later one; false: not yet
@@ -52,7 +53,7 @@ class ServerFaults {
   mutable std::mutex m_mutex;
   std::condition_variable m_changed;
   Phase m_phase = Phase::start;        // guarded by m_mutex
-  bool m_settled = true;               // guarded by m_mutex
+  bool m_settled = false;              // written before Phase::settled
   std::vector<FaultRecord> m_records;  // guarded by m_mutex
   std::thread m_thread;
 };

@@ -16,42 +16,86 @@
 namespace rlock {
 namespace {
 
-// A limit, because the reader of hiredis buffers without one. Answers to a lock client are far smaller.
-constexpr std::size_t max_unfinished = std::size_t{64} << 20;
-
-struct FreeReply {
-  void operator()(redisReply* reply) const { freeReplyObject(reply); }
+// The reply that is being built, and what it cost so far.
+struct Unfinished {
+  enum class Refused { nothing, size, type };
+  std::size_t bytes = 0;
+  std::size_t values = 0;
+  Refused refused = Refused::nothing;
 };
 
-// nullopt for the types of RESP3, which newer versions of hiredis return and Reply does not have.
-std::optional<Reply> to_reply(const redisReply& from)
+int depth_of(const redisReadTask* task)
 {
-  Reply reply;
-  switch (from.type) {
-    case REDIS_REPLY_NIL: return reply;
-    case REDIS_REPLY_INTEGER:
-      reply.kind = Reply::Kind::integer;
-      reply.integer = from.integer;
-      return reply;
-    case REDIS_REPLY_STRING:
-    case REDIS_REPLY_STATUS:
-    case REDIS_REPLY_ERROR:
-      reply.kind = from.type == REDIS_REPLY_ERROR ? Reply::Kind::error : Reply::Kind::text;
-      reply.text.assign(from.str, static_cast<std::size_t>(from.len));
-      return reply;
-    case REDIS_REPLY_ARRAY: break;
-    default: return std::nullopt;
+  int depth = 0;
+  for (; task->parent != nullptr; task = task->parent) {
+    ++depth;
   }
-  reply.kind = Reply::Kind::array;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(from.elements); ++i) {
-    auto element = to_reply(*from.element[i]);
-    if (!element) {
-      return std::nullopt;
-    }
-    reply.elements.push_back(std::move(*element));
+  return depth;
+}
+
+// Adds a value to the array that it belongs to. nullptr, which hiredis reports as an error: refused. An array that is not
+// finished is the last element of its own, so no element moves that hiredis still refers to.
+Reply* add(const redisReadTask* task, Reply::Kind kind)
+{
+  auto& unfinished = *static_cast<Unfinished*>(task->privdata);
+  if (++unfinished.values > most_values || depth_of(task) > deepest_array) {
+    unfinished.refused = Unfinished::Refused::size;
+    return nullptr;
+  }
+  if (task->parent == nullptr) {
+    return new Reply{.kind = kind};
+  }
+  auto& elements = static_cast<Reply*>(task->parent->obj)->elements;
+  return &elements.emplace_back(Reply{.kind = kind});
+}
+
+// Newer versions of hiredis know the types of RESP3, which Reply does not have.
+Reply* refused_type(const redisReadTask* task)
+{
+  static_cast<Unfinished*>(task->privdata)->refused = Unfinished::Refused::type;
+  return nullptr;
+}
+
+Reply* add_text(const redisReadTask* task, std::string_view text)
+{
+  const bool is_error = task->type == REDIS_REPLY_ERROR;
+  if (!is_error && task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS) {
+    return refused_type(task);
+  }
+  Reply* const reply = add(task, is_error ? Reply::Kind::error : Reply::Kind::text);
+  if (reply != nullptr) {
+    reply->text = text;
   }
   return reply;
 }
+
+// How hiredis builds a reply. Its own functions reserve memory for as many elements as a server announces, and newer versions
+// nest arrays without a limit. The types of the functions differ between versions.
+template <typename Functions>
+constexpr Functions building_functions()
+{
+  Functions make{};
+  make.createString = [](auto* task, auto* text, auto size) -> void* { return add_text(task, {text, size}); };
+  make.createArray = [](auto* task, auto) -> void* {
+    return task->type == REDIS_REPLY_ARRAY ? add(task, Reply::Kind::array) : refused_type(task);
+  };
+  make.createInteger = [](auto* task, auto value) -> void* {
+    Reply* const reply = add(task, Reply::Kind::integer);
+    if (reply != nullptr) {
+      reply->integer = value;
+    }
+    return reply;
+  };
+  make.createNil = [](auto* task) -> void* { return add(task, Reply::Kind::nil); };
+  if constexpr (requires { make.createDouble; }) {
+    make.createDouble = [](auto* task, auto...) -> void* { return refused_type(task); };
+    make.createBool = [](auto* task, auto...) -> void* { return refused_type(task); };
+  }
+  make.freeObject = [](void* reply) { delete static_cast<Reply*>(reply); };
+  return make;
+}
+
+constinit redisReplyObjectFunctions building = building_functions<redisReplyObjectFunctions>();
 
 Error not_resp(std::string_view why)
 {
@@ -79,41 +123,49 @@ std::string encode(std::span<const std::string_view> argv)
   return out;
 }
 
-Decoder::Decoder() : m_reader(redisReaderCreate())
-{
-  if (!m_reader) {
-    throw std::bad_alloc();
+struct Decoder::State {
+  State() : reader(redisReaderCreateWithFunctions(&building))
+  {
+    if (reader == nullptr) {
+      throw std::bad_alloc();
+    }
+    reader->privdata = &unfinished;
   }
-}
+  ~State() { redisReaderFree(reader); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
-void Decoder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+  redisReader* reader;
+  Unfinished unfinished;
+};
+
+Decoder::Decoder() : m_state(new State) {}
+
+void Decoder::Free::operator()(State* state) const { delete state; }
 
 void Decoder::feed(std::string_view bytes)
 {
-  m_unfinished += bytes.size();
-  redisReaderFeed(m_reader.get(), bytes.data(),
-                  bytes.size());  // next() reports an error
+  m_state->unfinished.bytes += bytes.size();
+  redisReaderFeed(m_state->reader, bytes.data(), bytes.size());  // next() reports an error
 }
 
 Result<std::optional<Reply>> Decoder::next()
 {
+  Unfinished& unfinished = m_state->unfinished;
   void* parsed = nullptr;
-  if (redisReaderGetReply(m_reader.get(), &parsed) != REDIS_OK) {
-    return not_resp(m_reader->errstr);
+  const bool is_valid = redisReaderGetReply(m_state->reader, &parsed) == REDIS_OK;
+  const std::unique_ptr<Reply> reply(static_cast<Reply*>(parsed));
+  if (unfinished.refused == Unfinished::Refused::size || (!reply && unfinished.bytes > longest_reply)) {
+    return Error{ErrorCode::unreachable, "answered with more than 16 MiB or 131072 values"};
   }
-  if (parsed == nullptr) {
-    if (m_unfinished > max_unfinished) {
-      return Error{ErrorCode::unreachable, "answered with more than 64 MiB"};
-    }
+  if (!is_valid) {
+    return not_resp(unfinished.refused == Unfinished::Refused::type ? "a type of RESP3" : m_state->reader->errstr);
+  }
+  if (!reply) {
     return std::optional<Reply>{};
   }
-  m_unfinished = 0;
-  const std::unique_ptr<redisReply, FreeReply> owned(static_cast<redisReply*>(parsed));
-  auto reply = to_reply(*owned);
-  if (!reply) {
-    return not_resp("a type of RESP3");
-  }
-  return reply;
+  unfinished = {};
+  return std::optional(std::move(*reply));
 }
 
 }  // namespace rlock

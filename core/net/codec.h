@@ -12,11 +12,15 @@
 #include <string>
 #include <string_view>
 
-struct redisReader;
-
 namespace rlock {
 
 std::string encode(std::span<const std::string_view> argv);
+
+// What a server may make one reply cost: bytes, values (an array counts as one more) and arrays in arrays. Answers to a lock
+// client are far smaller.
+constexpr std::size_t longest_reply = std::size_t{16} << 20;
+constexpr std::size_t most_values = std::size_t{1} << 17;
+constexpr int deepest_array = 8;
 
 // Turns bytes into replies. Useless after an Error.
 class Decoder {
@@ -26,15 +30,15 @@ class Decoder {
   void feed(std::string_view bytes);
 
   // The next whole reply; nullopt: more bytes are needed. Errors are ErrorCode::unreachable, and their text lacks the
-  // subject: "answered with more than 64 MiB".
+  // subject: "answered with more than 16 MiB or 131072 values".
   Result<std::optional<Reply>> next();
 
  private:
+  struct State;
   struct Free {
-    void operator()(redisReader* reader) const;
+    void operator()(State* state) const;
   };
-  std::unique_ptr<redisReader, Free> m_reader;
-  std::size_t m_unfinished = 0;  // bytes fed since the last whole reply
+  std::unique_ptr<State, Free> m_state;
 };
 
 }  // namespace rlock

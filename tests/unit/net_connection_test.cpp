@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/connection.h"
 
+#include "net/codec.h"
+
 #include "support/scripted_server.h"
 
 #include <doctest/doctest.h>
@@ -200,7 +202,30 @@ TEST_CASE("connection: a reply without end")
     }
   });
   auto connection = server.connect();
-  CHECK(has(ask(connection, within(60s)), " answered with more than 64 MiB"));
+  CHECK(has(ask(connection, within(60s)), " answered with more than 16 MiB or 131072 values"));
+}
+
+TEST_CASE("connection: arrays that cost more than they send")
+{
+  const std::string many = "*2147483647\r\n";
+  std::string values;
+  while (values.size() < 4 * most_values + 4) {
+    values += ":1\r\n";
+  }
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) {
+    nested += "*1\r\n";
+  }
+  for (const std::string& bytes : {many + values, "*9\r\n" + many + values, nested}) {
+    const auto server = server_that_says(bytes);
+    auto connection = server.connect();
+    const std::string answer = ask(connection, within(60s));
+    CHECK_MESSAGE((has(answer, " answered with more than ") || has(answer, " does not answer like a redis server")),
+                  answer);
+  }
+  const auto announces = server_that_says(many);
+  auto connection = announces.connect();
+  CHECK(has(ask(connection, within(50ms)), "no answer from"));
 }
 
 TEST_CASE("connection: a stop ends a wait and keeps a request from being sent")

@@ -98,7 +98,7 @@ std::string ttl_bar(const LockState& state)
     return "never ends";
   }
   const auto& info = state.holders.front().info;
-  const auto lease = info && info->lease.count() > 0 ? info->lease : *state.ttl;
+  const Millis lease = std::max(info && info->lease > Millis{0} ? info->lease : *state.ttl, Millis{1});
   const auto filled = std::min<std::int64_t>(
       bar_width, (state.ttl->count() * static_cast<std::int64_t>(bar_width) + lease.count() / 2) / lease.count());
   return "[" + std::string(static_cast<std::size_t>(filled), '#') +

@@ -16,6 +16,8 @@ Error unreadable(const std::string& path, const std::string& why)
   return {ErrorCode::config, "--password-file: cannot read a password from " + printable(path) + ": " + why};
 }
 
+constexpr std::size_t longest_password = 65'536;  // bytes; a device may have no end
+
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 }  // namespace
@@ -27,11 +29,15 @@ Result<std::string> read_password_file(const std::string& path)
     return unreadable(path, std::generic_category().message(errno));
   }
   std::string line;
-  for (int c = std::fgetc(file.get()); c != EOF && c != '\n'; c = std::fgetc(file.get())) {
+  for (int c = std::fgetc(file.get()); c != EOF && c != '\n' && line.size() <= longest_password;
+       c = std::fgetc(file.get())) {
     line += static_cast<char>(c);
   }
   if (std::ferror(file.get()) != 0) {
     return unreadable(path, std::generic_category().message(errno));
+  }
+  if (line.size() > longest_password) {
+    return unreadable(path, "its first line is too long");
   }
   if (line.ends_with('\r')) {
     line.pop_back();

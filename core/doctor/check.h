@@ -3,6 +3,7 @@
 // which is a pure function of the facts. Private to doctor.
 #pragma once
 
+#include "base/text.h"
 #include "doctor/facts.h"
 #include "doctor/finding.h"
 
@@ -36,9 +37,10 @@ inline Diagnosis not_permitted(std::string_view what)
 }
 inline Diagnosis not_told() { return unknown("the server does not tell"); }
 
-inline Finding finding_of(std::string_view check, Diagnosis diagnosis)
+// Rules quote what the server tells, so the texts are made safe to print here.
+inline Finding finding_of(std::string_view check, const Diagnosis& diagnosis)
 {
-  return {check, diagnosis.status, std::move(diagnosis.found), std::move(diagnosis.advice)};
+  return {check, diagnosis.status, without_controls(diagnosis.found), without_controls(diagnosis.advice)};
 }
 
 // What a rule may rely on. Without it the check is "not permitted", and the rule is not called.

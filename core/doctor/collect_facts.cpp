@@ -90,7 +90,8 @@ class ServerQueries {
       const std::string& digits = reply.elements[at].text;
       std::from_chars(digits.data(), digits.data() + digits.size(), value);
     }
-    return value;
+    constexpr std::int64_t most = std::int64_t{1} << 32;  // the year 2106 in seconds; later times could overflow
+    return std::clamp(value, -most, most);
   }
 
   Transport& m_transport;

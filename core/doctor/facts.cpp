@@ -38,7 +38,8 @@ std::optional<std::int64_t> Fields::number(std::string_view name) const
   std::int64_t value = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool whole = read.ec == std::errc{} && read.ptr == digits.data() + digits.size();
-  return whole ? std::optional(value) : std::nullopt;
+  constexpr std::int64_t most = std::int64_t{1} << 53;  // rules multiply it, by 100 at most
+  return whole ? std::optional(std::clamp(value, -most, most)) : std::nullopt;
 }
 
 bool is_loopback(std::string_view host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
@@ -49,6 +50,10 @@ int number_of_version(std::string_view text)
   for (int& part : parts) {
     const auto read = std::from_chars(text.data(), text.data() + text.size(), part);
     text.remove_prefix(std::min(text.size(), static_cast<std::size_t>(read.ptr - text.data()) + 1));
+  }
+  constexpr int most = 999;  // no version has so many parts; the sum cannot overflow
+  for (int& part : parts) {
+    part = std::clamp(part, 0, most);
   }
   return parts[0] * 10'000 + parts[1] * 100 + parts[2];
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/group.h"
 
+#include "server/url_parts.h"
+
 #include <charconv>
 #include <utility>
 
@@ -14,7 +16,7 @@ std::optional<HostPort> master_address_in(const Reply& reply)
   HostPort at{.host = reply.elements[0].text, .port = 0};
   const std::string& port = reply.elements[1].text;
   std::from_chars(port.data(), port.data() + port.size(), at.port);
-  return at.port == 0 ? std::nullopt : std::optional(std::move(at));
+  return at.port != 0 && is_host(at.host) ? std::optional(std::move(at)) : std::nullopt;
 }
 
 Endpoint sentinel_at(const Endpoint& group, const HostPort& at)

@@ -9,7 +9,8 @@
 
 namespace rlock {
 
-// The address in the answer {host, port} of a sentinel; nullopt: the sentinel knows no master of that name.
+// The address in the answer {host, port} of a sentinel; nullopt: the sentinel knows no master of that name, or
+// names no valid host.
 std::optional<HostPort> master_address_in(const Reply& reply);
 
 // One sentinel of `group`, which is of Kind::sentinel, with the user, password and TLS of the sentinels.

@@ -2,6 +2,7 @@
 #include "server/slot_map.h"
 
 #include "server/slot.h"
+#include "server/url_parts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -18,11 +19,14 @@ std::optional<unsigned> number_in(std::string_view text, unsigned max)
   return whole && number <= max ? std::optional(number) : std::nullopt;
 }
 
-// A node whose host name is unknown to the cluster has "?".
-HostPort named(std::string_view host, unsigned port, const HostPort& asked)
+// A node whose host name is unknown to the cluster has "?". nullopt: the text is no host.
+std::optional<HostPort> named(std::string_view host, unsigned port, const HostPort& asked)
 {
-  const bool unknown = host.empty() || host == "?";
-  return {unknown ? asked.host : std::string(host), static_cast<std::uint16_t>(port)};
+  if (host.empty() || host == "?") {
+    return HostPort{.host = asked.host, .port = static_cast<std::uint16_t>(port)};
+  }
+  return is_host(host) ? std::optional(HostPort{.host = std::string(host), .port = static_cast<std::uint16_t>(port)})
+                       : std::nullopt;
 }
 
 // Removes the first word and the blank after it from the text.
@@ -43,9 +47,8 @@ bool is_number(const Reply& reply, std::int64_t max)
 std::optional<HostPort> node_in(const Reply& reply, const HostPort& asked)
 {
   const bool complete = reply.elements.size() >= 2 && is_number(reply.elements[1], 65535);
-  return complete
-             ? std::optional(named(reply.elements[0].text, static_cast<unsigned>(reply.elements[1].integer), asked))
-             : std::nullopt;
+  return complete ? named(reply.elements[0].text, static_cast<unsigned>(reply.elements[1].integer), asked)
+                  : std::nullopt;
 }
 
 }  // namespace
@@ -64,12 +67,12 @@ std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& as
   const std::string_view to = take_word(text);
   const auto colon = to.rfind(':');  // an IPv6 address has more of them, and no brackets
   const auto port = colon == std::string_view::npos ? std::nullopt : number_in(to.substr(colon + 1), 65535);
-  if (!slot || !port) {
+  const auto node = port ? named(to.substr(0, colon), *port, asked) : std::nullopt;
+  if (!slot || !node) {
     return std::nullopt;
   }
-  return Redirection{.kind = code == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved,
-                     .slot = *slot,
-                     .to = named(to.substr(0, colon), *port, asked)};
+  return Redirection{
+      .kind = code == "ASK" ? Redirection::Kind::ask : Redirection::Kind::moved, .slot = *slot, .to = *node};
 }
 
 SlotMap::SlotMap(const Reply& slots, const HostPort& asked)

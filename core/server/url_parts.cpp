@@ -61,6 +61,8 @@ bool is_host_name(std::string_view host)
   return !host.empty() && host.size() <= longest_host && std::all_of(host.begin(), host.end(), allowed);
 }
 
+bool is_host(std::string_view host) { return is_host_name(host) || is_ipv6(host); }
+
 Error bad_url(std::string_view url, std::string_view why)
 {
   return {ErrorCode::usage, "bad server URL '" + shortened(quotable(url), longest_quoted) + "': " + std::string(why)};

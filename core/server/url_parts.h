@@ -16,6 +16,7 @@ namespace rlock {
 constexpr std::string_view escape_percent = "a % in user or password must be written %25";
 
 bool is_host_name(std::string_view host);  // letters, digits and ".-_"
+bool is_host(std::string_view host);       // a host name or an address, as other servers may name one
 
 // Quotes the URL without its secrets.
 Error bad_url(std::string_view url, std::string_view why);

@@ -77,6 +77,14 @@ TEST_CASE("watch: fills the screen exactly, whatever its size")
   }
 }
 
+TEST_CASE("watch: the ttl of another client may be zero for a moment")
+{
+  LockState state = lock("a", 0ms, 0);
+  state.holders.front().info.reset();
+  View view;
+  CHECK(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]).find("[----------] 0s") != std::string::npos);
+}
+
 TEST_CASE("watch: shows each holder, and the time left")
 {
   View view;

@@ -2,11 +2,14 @@
 // The doctor's rules on facts that no server here shows.
 #include "doctor/rules.h"
 
+#include "support/clean_text.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 
 using namespace rlock;
+using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
@@ -51,6 +54,16 @@ TEST_CASE("doctor: versions")
   CHECK(status_of(told("redis_version:6.2.14\r\n"), "version") == "ok");
   CHECK(status_of(told("redis_version:8.0.2\r\n"), "version") == "ok");
   CHECK(status_of(told("# Server\r\n"), "version") == "unknown");
+}
+
+TEST_CASE("doctor: what a server tells is safe to print, and no number of it overflows")
+{
+  const Facts facts = told(
+      "redis_version:99999999999.\x1b[2J\r\nrole:slave\r\nmaster_host:\x1b]0;x\x07\r\nmaster_port:\xff\r\n"
+      "maxmemory_policy:\x1b[31m\r\nmaxmemory:1\r\nused_memory:9223372036854775807\r\n");
+  for (const Finding& finding : check_server(facts, 30s)) {
+    CHECK_MESSAGE(is_clean(finding.found + finding.advice), finding.check);
+  }
 }
 
 TEST_CASE("doctor: what a round trip may cost depends on the ttl")

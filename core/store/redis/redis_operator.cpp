@@ -53,8 +53,8 @@ std::optional<OnceSuccess> once_in(const ScriptReply& answer)
     return std::nullopt;
   }
   const auto at = static_cast<std::int64_t>(answer.number(9)) / 1000;
-  const Millis ago{std::max<std::int64_t>(0, static_cast<std::int64_t>(answer.number(11)) / 1000 - at)};
-  return OnceSuccess{.at_ms = at, .remembered_for = ago + Millis{answer.integer(10)}, .ago = ago};
+  const Millis ago{plausible_ms(std::max<std::int64_t>(0, static_cast<std::int64_t>(answer.number(11)) / 1000 - at))};
+  return OnceSuccess{.at_ms = at, .remembered_for = ago + answer.millis(10), .ago = ago};
 }
 
 LockState state_of(const LockName& name, const Mode& asked, const ScriptReply& answer)

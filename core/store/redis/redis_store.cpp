@@ -9,6 +9,7 @@
 #include "store/redis/lock_keys.h"
 #include "store/redis/script_reply.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -27,7 +28,10 @@ std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at
 
 std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
 {
-  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(answer.number(at))}} : std::nullopt;
+  constexpr std::uint64_t year_2112 = std::uint64_t{1}
+                                      << 52;  // microseconds; differences of later times could overflow
+  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(answer.number(at), year_2112))}}
+                        : std::nullopt;
 }
 
 // {'granted', fence, count, agreed}
@@ -141,7 +145,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
     return Attempt{granted_in(answer)};
   }
   if (answer.is("done")) {
-    return Attempt{AlreadyDone{Millis{answer.integer(1)}}};
+    return Attempt{AlreadyDone{answer.millis(1)}};
   }
   if (!answer.is("busy")) {
     return answer.unexpected(script, spec.name);
@@ -152,7 +156,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
                       .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
-                      .again_in = answer.integer(7) > 0 ? std::optional{Millis{answer.integer(7)}} : std::nullopt}};
+                      .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt}};
 }
 
 Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
@@ -169,7 +173,7 @@ Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold
     return ReentryResult{granted_in(answer)};
   }
   if (answer.is("done")) {
-    return ReentryResult{AlreadyDone{Millis{answer.integer(1)}}};
+    return ReentryResult{AlreadyDone{answer.millis(1)}};
   }
   if (answer.is("lost")) {
     return ReentryResult{not_held(answer)};
@@ -190,8 +194,9 @@ Result<DataAge> RedisStore::marker(const MarkerNews& news, const CallLimits& lim
   if (reply->elements.size() != 4) {
     return Error{ErrorCode::internal, "the marker of a server of the quorum cannot be read"};
   }
-  return DataAge{.age = Millis{reply->elements[0].integer},
-                 .longest_ttl = Millis{reply->elements[1].integer},
+  const ScriptReply answer(*reply);
+  return DataAge{.age = answer.millis(0),
+                 .longest_ttl = answer.millis(1),
                  .since = reply->elements[2].integer,
                  .sure = reply->elements[3].integer == 1};
 }

@@ -33,7 +33,7 @@ Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_v
     if (!page) {
       return page.error();
     }
-    if (page->elements.size() != 2) {
+    if (page->elements.size() != 2 || page->elements[0].text.empty()) {
       return Error{ErrorCode::internal, "the answer to SCAN is invalid"};
     }
     cursor = page->elements[0].text;

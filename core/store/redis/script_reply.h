@@ -6,6 +6,7 @@
 #include "net/reply.h"
 #include "server/script.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,13 @@ namespace rlock {
 
 // What a key holds, for a sentence: "a lock", "permits", "a zset". `word` as the scripts call it.
 std::string content_of_key(const std::string& word);
+
+// A time that a server tells, within limits in which sums of times do not overflow: about a century.
+constexpr std::int64_t plausible_ms(std::int64_t ms)
+{
+  constexpr std::int64_t most = std::int64_t{1} << 42;
+  return std::clamp(ms, -most, most);
+}
 
 class ScriptReply {
  public:
@@ -43,10 +51,11 @@ class ScriptReply {
   {
     return {.owner = Owner::of(text(at)), .count = integer(at + 1), .info = info(at + 2)};
   }
+  [[nodiscard]] Millis millis(std::size_t at) const { return Millis{plausible_ms(integer(at))}; }
   // As PTTL replies; missing: no expiry
   [[nodiscard]] std::optional<Millis> ttl(std::size_t at) const
   {
-    return integer(at) < 0 ? std::nullopt : std::optional{Millis{integer(at)}};
+    return integer(at) < 0 ? std::nullopt : std::optional{millis(at)};
   }
 
   [[nodiscard]] const Reply& part(std::size_t at) const { return m_reply.elements[at]; }

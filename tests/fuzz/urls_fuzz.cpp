@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// URLs of servers.
+#include "fuzz/fuzzer.h"
+#include "fuzz/shown.h"
+#include "store/open.h"
+
+#include <algorithm>
+
+namespace rlock::test {
+namespace {
+
+// A text that is long enough not to stand in a URL by chance as well.
+bool hides(std::string_view shown, const std::string& secret, std::string_view elsewhere)
+{
+  return secret.size() < 6 || elsewhere.find(secret) != std::string_view::npos ||
+         shown.find(secret) == std::string_view::npos;
+}
+
+void promise_without_passwords(const Endpoint& endpoint, const std::string& shown)
+{
+  const std::string known = endpoint.host + endpoint.path + endpoint.sentinels.master;
+  promise(hides(shown, endpoint.password, known) && hides(shown, endpoint.sentinels.password, known),
+          "a URL that is shown has no password", shown);
+}
+
+// A URL with a password that no text has by chance: whatever is wrong with the URL, no error quotes the password.
+void promise_error_without_password(std::string_view rest)
+{
+  const std::string secret = "S3cretValue";
+  if (rest.find(secret) != std::string_view::npos) {
+    return;
+  }
+  for (const std::string& url : {"redis://u:" + secret + "@" + std::string(rest),
+                                 "redis+sentinel://h/m?sentinel_password=" + secret + std::string(rest)}) {
+    const auto endpoint = parse_server(url);
+    const std::string shown = endpoint ? endpoint->shown() : endpoint.error().text;
+    promise(shown.find(secret) == std::string::npos, "neither a URL that is shown nor an error has the password",
+            shown);
+  }
+}
+
+}  // namespace
+
+void fuzz_urls(std::string_view bytes)
+{
+  promise_error_without_password(bytes);
+  const auto endpoint = parse_server(bytes);
+  if (!endpoint) {
+    promise_error(endpoint.error());
+    return;
+  }
+  const std::string shown = endpoint->shown();
+  promise_one_line(shown);
+  promise_without_passwords(*endpoint, shown);
+  const auto again = parse_server(shown);
+  promise(again && again->shown() == shown, "a URL that is shown can be read again", shown);
+  promise(again->is_same_server(*endpoint), "and means the same server", shown);
+}
+
+}  // namespace rlock::test

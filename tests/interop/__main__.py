@@ -66,6 +66,9 @@ class Bench:
         driver.stop()
 
     def _run(self, name, function, arguments, driver, new_driver, version):
+        if time.time() > self.options.until:
+            print(f"not run: {name}, because the time is over", flush=True)
+            return True
         for server in self.servers:
             server.ask("FLUSHALL")
         begin = time.monotonic()
@@ -93,23 +96,30 @@ class Bench:
         return 1
 
 
+def run_redisson(bench, out, version):
+    jars = os.path.join(out, f"redisson-{version}")
+    if not os.path.exists(f"{jars}.ready"):
+        return
+    java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/classes:{jars}/*", "Driver",
+            str(redisson.WATCHDOG_MS)]
+    number = tuple(int(part) for part in version.split("."))
+    bench.library(f"Redisson {version}", java, redisson.scenarios(number, HANDOVERS), number)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rlock", required=True)
     parser.add_argument("--out", required=True, help="where run.sh put the libraries")
+    parser.add_argument("--until", type=float, default=float("inf"), help="time(2) from which on no scenario begins")
     parser.add_argument("pattern", nargs="?", default="", help="only the scenarios that match")
     options = parser.parse_args()
     bench = Bench(options)
     try:
-        for version in REDISSON:
-            classes = os.path.join(options.out, f"redisson-{version}")
-            if os.path.exists(os.path.join(classes, "classes")):
-                java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp",
-                        f"{classes}/classes:{classes}/*", "Driver", str(redisson.WATCHDOG_MS)]
-                number = tuple(int(part) for part in version.split("."))
-                bench.library(f"Redisson {version}", java, redisson.scenarios(number, HANDOVERS), number)
+        run_redisson(bench, options.out, REDISSON[0])
         for name, argv, kinds in string_locks.drivers(options.out):
             bench.library(name, argv, string_locks.scenarios(kinds))
+        for version in REDISSON[1:]:
+            run_redisson(bench, options.out, version)
     finally:
         code = bench.end()
     return code

@@ -3,51 +3,72 @@
 # run.sh [PATTERN]: rlock beside the real libraries that share its locks: Redisson, redis-py, redsync, node-redlock. Downloads
 # them to build/interop, and runs the scenarios whose names match PATTERN. A library whose tools or registry are missing is
 # skipped with a line. RLOCK is the rlock that is tested (build/dev/rlock), RLOCK_TEST_SERVER the server (redis-server).
+# RLOCK_INTEROP_SECONDS: no scenario begins after that time.
 set -eu
+until=$(($(date +%s) + ${RLOCK_INTEROP_SECONDS:-3600}))
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(cd "$here/../.." && pwd)/build/interop
 rlock=${RLOCK:-$here/../../build/dev/rlock}
 mkdir -p "$out"
 
-# download NAME TOOL COMMAND...: makes $out/NAME.ok, or prints why the library is skipped and fails.
+# What is not downloaded and built by then is skipped.
+ready_by=$(($(date +%s) + 100))
+
+in_time() {
+  left=$((ready_by - $(date +%s)))
+  timeout -k 5 "$((left > 1 ? left : 1))" "$@"
+}
+
+skip() {
+  echo "interop: $1 is skipped: $2"
+  return 1
+}
+
+# download NAME TOOL COMMAND...: fetches a library, once; fails when it must be skipped.
 download() {
   name=$1 tool=$2
   shift 2
+  rm -f "$out/$name.ready"
+  command -v "$tool" >/dev/null || skip "$name" "there is no $tool" || return 1
   [ ! -e "$out/$name.ok" ] || return 0
-  if ! command -v "$tool" >/dev/null; then
-    echo "interop: $name is skipped: there is no $tool"
-    return 1
-  fi
-  if ! timeout 75 "$@" >"$out/$name.log" 2>&1; then
-    echo "interop: $name is skipped: cannot download it, see build/interop/$name.log"
-    return 1
-  fi
+  in_time "$@" >"$out/$name.log" 2>&1 || skip "$name" "cannot download it, see build/interop/$name.log" || return 1
   touch "$out/$name.ok"
 }
 
-# Each function downloads a library and builds its driver; a driver that does not compile is an error.
+# build NAME COMMAND...: builds its driver. A driver that does not compile is an error.
+build() {
+  name=$1 result=0
+  shift
+  in_time "$@" || result=$?
+  [ "$result" -lt 124 ] || skip "$name" "no time to build its driver" || return 0
+  [ "$result" = 0 ] || return "$result"
+  touch "$out/$name.ready"
+}
+
 redisson() {
   download "redisson-$1" mvn mvn -B -q -f "$here/java/pom.xml" -P "redisson-$1" -Dmaven.repo.local="$out/m2" \
     -DoutputDirectory="$out/redisson-$1" -DincludeScope=runtime dependency:copy-dependencies || return 0
-  javac -nowarn -d "$out/redisson-$1/classes" -cp "$out/redisson-$1/*" "$here"/java/*.java
+  build "redisson-$1" javac -nowarn -d "$out/redisson-$1/classes" -cp "$out/redisson-$1/*" "$here"/java/*.java
 }
 
 redsync() {
   export GOMODCACHE="$out/go" GOCACHE="$out/go-build" GOFLAGS=-modcacherw
   cd "$here/strings/redsync"
   download redsync go go mod download || return 0
-  go build -o "$out/redsync" .
+  build redsync go build -o "$out/redsync" .
 }
 
 node_redlock() {
   mkdir -p "$out/node-redlock"
   cd "$out/node-redlock"
-  cp "$here/strings/package.json" "$here/strings/package-lock.json" "$here/strings/node_redlock.mjs" .
+  cp "$here/strings/package.json" "$here/strings/package-lock.json" .
   download node-redlock npm npm ci --no-audit --no-fund || return 0
+  build node-redlock cp "$here/strings/node_redlock.mjs" .
 }
 
 redis_py() {
   download redis-py pip pip install -q --target "$out/redis-py" -r "$here/strings/requirements.txt" || return 0
+  build redis-py true
 }
 
 if ! command -v python3 >/dev/null; then
@@ -63,4 +84,4 @@ pids=''
 for pid in $pids; do
   wait "$pid"
 done
-exec python3 -B "$here" --rlock "$rlock" --out "$out" "$@"
+exec python3 -B "$here" --rlock "$rlock" --out "$out" --until "$until" "$@"

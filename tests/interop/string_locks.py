@@ -20,7 +20,7 @@ def drivers(out):
     known = [("redis-py", ["env", f"PYTHONPATH={out}/redis-py", "python3", "-B", f"{here}/strings/redis_py.py"], ["one"]),
              ("redsync", [f"{out}/redsync"], ["one", "quorum"]),
              ("node-redlock", ["node", f"{out}/node-redlock/node_redlock.mjs"], ["one", "quorum"])]
-    return [one for one in known if os.path.exists(f"{out}/{one[0]}.ok")]
+    return [one for one in known if os.path.exists(f"{out}/{one[0]}.ready")]
 
 
 def exclusion(at, kind):

@@ -31,6 +31,9 @@ struct Holder {
 std::map<std::string, std::vector<Holder>> holders_by_key(const Records& records);  // each sorted by begin
 bool is_shared(const RunRecord& run);  // a reader, or one of several permits
 
+// How long before its first sign of life a job may have got its lock: the time for a hand-over and its confirmation.
+inline constexpr Millis grant_to_begin{2000};
+
 // No job runs beside another under an exclusive lock, and no more than there are permits. An overlap is excused when a fault
 // that removes locks came between the begins, and rlock then did all that it promises: a greater fence, a job that was
 // stopped soon, and a loss that was told.

@@ -149,8 +149,8 @@ std::span<const Recipe> state_recipes()
   static const std::vector<Recipe> all{
       {.name = "script-flush", .begin = saying({"SCRIPT", "FLUSH"})},
       {.name = "del-lock", .excuse = Excuse::data_loss, .begin = remove_lock, .removes_key = true},
-      {.name = "del-bookkeeping", .begin = remove_bookkeeping},
-      {.name = "del-fence", .begin = remove_fence},
+      {.name = "del-bookkeeping", .excuse = Excuse::lost_count, .begin = remove_bookkeeping},
+      {.name = "del-fence", .excuse = Excuse::lost_count, .begin = remove_fence},
       {.name = "flushall", .excuse = Excuse::data_loss, .begin = saying({"FLUSHALL"})},
       {.name = "persist", .begin = remove_ttl, .end = restore_ttl},
       {.name = "client-kill", .begin = cut_clients},

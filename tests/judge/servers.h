@@ -24,10 +24,11 @@ using Words = std::vector<std::string>;
 
 // What a fault may excuse: an overlap of two holders where the fault was between their begins.
 enum class Excuse {
-  none,       // partitions, restarts with data, script flush: rlock must bear them
-  data_loss,  // a third party removed keys: DEL, FLUSHALL, a single server restarted empty
-  fail_over,  // acknowledged writes may be lost: a replica was promoted
-  clock,      // the clock of a server jumped
+  none,        // partitions, restarts with data, script flush: rlock must bear them
+  lost_count,  // the last fencing number: excuses no overlap, but a lower fence where a clock went back
+  data_loss,   // a third party removed keys: DEL, FLUSHALL, a single server restarted empty
+  fail_over,   // acknowledged writes may be lost: a replica was promoted
+  clock,       // the clock of a server jumped
 };
 
 struct Hit {

@@ -129,6 +129,7 @@ TEST_CASE("judge: an excused overlap must be short, told and caught by the fence
   CHECK(overlaps(records({lost(1, 0, 1260, 5), winner}, removed)) == 1);
   CHECK(overlaps(records({lost(1, 0, 1260, 5), winner}, removed, {{at(300), at(400)}})) == 0);  // the machine stalled
   CHECK(overlaps(records({lost(1, 0, 400, 6), winner}, removed)) == 1);
+  CHECK(overlaps(records({lost(1, 0, 400, 5), winner}, {fault(Excuse::lost_count, 100, 101)})) == 1);
   CHECK(overlaps(records({ran(1, 0, 400, 5), winner}, removed)) == 1);
 }
 
@@ -141,6 +142,20 @@ TEST_CASE("judge: after a fail-over a job may end before its rlock learns of the
         1);  // it was stopped, and says that it was not
   CHECK(overlaps(records({ran(1, 0, 1700, 5), winner}, promoted)) == 1);
   CHECK(overlaps(records({ran(1, 0, 400, 6), winner}, promoted)) == 1);
+}
+
+TEST_CASE("judge: after a fail-over the later holder may be the loser, because an old master granted the lock")
+{
+  const std::vector<FaultRecord> promoted{fault(Excuse::fail_over, 100, 101)};
+  const RunRecord winner = ran(1, 0, 3000, 5);
+  CHECK(overlaps(records({winner, lost(2, 200, 400, 6)}, promoted)) == 0);
+  CHECK(overlaps(records({winner, lost(2, 200, 400, 6)}, {fault(Excuse::data_loss, 100, 101)})) == 1);
+  CHECK(overlaps(records({winner, lost(2, 200, 400, 5)}, promoted)) == 1);
+  CHECK(overlaps(records({winner, ran(2, 200, 2000, 6)}, promoted)) == 1);
+  const std::vector<RunRecord> swapped{ran(1, 0, 3000, 6), lost(2, 200, 400, 5)};
+  CHECK(overlaps(records(swapped, promoted)) == 0);
+  CHECK(check_fences(records(swapped, promoted)).empty());
+  CHECK(check_fences(records(swapped, {fault(Excuse::fail_over, 300, 301)})).size() == 1);
 }
 
 TEST_CASE("judge: a fixed lease may tell its loss with 124")
@@ -176,6 +191,8 @@ TEST_CASE("judge: a clock that went back excuses a fence only with a lost counte
   const std::vector<RunRecord> runs{ran(1, 0, 100, 6), ran(2, 200, 300, 5)};
   CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120)})).size() == 1);
   CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120), fault(Excuse::data_loss, 130, 140)})).empty());
+  CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120), fault(Excuse::lost_count, 130, 140)})).empty());
+  CHECK(check_fences(records(runs, {fault(Excuse::lost_count, 130, 140)})).size() == 1);
 }
 
 TEST_CASE("judge: the queue is first come, first served")

@@ -64,19 +64,18 @@ bool remove_fence(const ServerTarget& target, const std::string& key, Rng&)
   return removes(tell(target, {"DEL", "redisson_lock_token:{" + key + "}"}));
 }
 
-bool remove_ttl(const ServerTarget& target, const std::string& key, Rng&)
+// The holder repairs it, or releases the lock; otherwise the operator sees to it. The number of permits has no ttl.
+bool remove_ttl(const ServerTarget& target, const std::string& key, Rng& rng)
 {
-  return removes(tell(target, {"PERSIST", key}));
-}
-
-// The holder has repaired it, or released the lock; otherwise the operator sees to it.
-bool restore_ttl(const ServerTarget& target, const std::string& key)
-{
+  if (!removes(tell(target, {"PERSIST", key}))) {
+    return false;
+  }
+  std::this_thread::sleep_for(some_time(rng));
   const auto ttl = tell(target, {"PTTL", key});
   if (ttl && ttl->integer == -1) {
     is_ok(tell(target, {"PEXPIRE", key, "1000"}));
   }
-  return false;
+  return true;
 }
 
 bool cut_clients(const ServerTarget& target, const std::string&, Rng&)
@@ -152,7 +151,7 @@ std::span<const Recipe> state_recipes()
       {.name = "del-bookkeeping", .excuse = Excuse::lost_count, .begin = remove_bookkeeping},
       {.name = "del-fence", .excuse = Excuse::lost_count, .begin = remove_fence},
       {.name = "flushall", .excuse = Excuse::data_loss, .begin = saying({"FLUSHALL"})},
-      {.name = "persist", .begin = remove_ttl, .end = restore_ttl},
+      {.name = "persist", .begin = remove_ttl},
       {.name = "client-kill", .begin = cut_clients},
       {.name = "client-pause", .begin = pause_clients},
       {.name = "slow-script", .begin = run_slow_script},

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("--until", type=float, default=float("inf"), help="time(2) from which on no scenario begins")
     parser.add_argument("pattern", nargs="?", default="", help="only the scenarios that match")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are stopped
     bench = Bench(options)
     try:
         run_redisson(bench, options.out, REDISSON[0])

@@ -46,6 +46,7 @@ build() {
 }
 
 redisson() {
+  export MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half the start time
   download "redisson-$1" mvn mvn -B -q -f "$here/java/pom.xml" -P "redisson-$1" -Dmaven.repo.local="$out/m2" \
     -DoutputDirectory="$out/redisson-$1" -DincludeScope=runtime dependency:copy-dependencies || return 0
   build "redisson-$1" javac -nowarn -d "$out/redisson-$1/classes" -cp "$out/redisson-$1/*" "$here"/java/*.java

@@ -56,6 +56,7 @@ void LockCandidates::ask_all_at(Instant when)
 {
   for (LockCandidate& candidate : m_candidates) {
     candidate.ask_at = when;
+    candidate.confirmed_by.reset();  // else a server that is away would be asked without a pause once that is over
   }
 }
 

@@ -35,6 +35,7 @@ struct WaitFixture {
   Words calls;                      // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
   std::function<void()> with_call;  // runs at the same time as the last of these calls
   int fail_at = 0;                  // the call that fails, from 1; 0: none
+  int fails_from = 0;               // this call and all that follow fail; 0: none
   bool takes_effect = false;        // a failed call takes effect on the server
   bool had_spoken = false;          // the server has answered before the failed call
   bool drops_listener = false;
@@ -175,7 +176,9 @@ class ScriptedStore final : public LockStore {
       return Error{ErrorCode::interrupted, "stopped"};
     }
     m_fixture.calls.push_back(what + " " + std::to_string(which));
-    const bool fails = static_cast<int>(m_fixture.calls.size()) == m_fixture.fail_at;
+    const auto number_of_call = static_cast<int>(m_fixture.calls.size());
+    const bool fails =
+        number_of_call == m_fixture.fail_at || (m_fixture.fails_from != 0 && number_of_call >= m_fixture.fails_from);
     std::optional<T> answer;
     if (!fails || m_fixture.takes_effect) {
       answer.emplace(effect());
@@ -263,6 +266,15 @@ TEST_CASE("waiting for one: in the queue at once, one listener, one check, and t
   WaitFixture fixture(1);
   CHECK(outcome_of(fixture, for_ever, [&] { fixture.hand_over(0); }) == "took 0, listening; taken: 0; queues:");
   CHECK(fixture.requests() == "stand 0, listen 1, check 0, stand 0");
+}
+
+TEST_CASE("waiting for one: a server that goes away while another waiter has to confirm is asked with pauses")
+{
+  WaitFixture fixture(1);
+  fixture.fails_from = 4;
+  const WaitPolicy policy{.until = BootClock().now() + 300ms, .waits = true, .server_timeout = 5s};
+  outcome_of(fixture, policy, [&] { fixture.say(0, {.confirm_within = 0ms}); });
+  CHECK(fixture.count("stand") < 20);
 }
 
 TEST_CASE("waiting for any: a free one is taken without joining a queue")

@@ -16,7 +16,7 @@ namespace rlock {
 struct Hint {
   std::optional<Millis> look_in;         // ask the store then
   bool next = false;                     // the owner is first in the queue
-  std::optional<Millis> confirm_within;  // another waiter must confirm its hand-over within that time; `next`: it has
+  std::optional<Millis> confirm_within;  // ask then: by then a hand-over is confirmed or (`next`) the lock is renewed
 };
 using Hints = std::vector<Hint>;  // one for each lock, in the order of the specs given to LockStore::listen
 

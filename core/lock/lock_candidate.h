@@ -20,7 +20,7 @@ struct LockCandidate {
   std::size_t which;  // index in the list of specs that the caller gave
 
   Instant ask_at{};                     // when to ask the store; in the past: now
-  std::optional<Instant> confirmed_by;  // another waiter must confirm its hand-over until then; else ask the store
+  std::optional<Instant> confirmed_by;  // the hand-over must be confirmed, or the lock renewed, until then; else ask
   std::optional<Busy> last;             // the last answer
   std::uint64_t ticket = 0;             // the waiter's arrival in this queue; 0: not queued yet
   bool queued = false;                  // by the last answer

@@ -30,12 +30,23 @@ local function notify_first(message)
   return false
 end
 
--- Tells the first waiter that it is first. If the message is lost the waiter prepares its job later, nothing else.
-local function announce_next()
-  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-  if first then
-    notify(first, 'next')
+-- Sends a message to the first waiter that is alive, and removes dead ones: the waiters behind them would hear nothing. A
+-- waiter that has just arrived stays, because it may not have subscribed yet.
+local function notify_first_alive(message)
+  for _ = 1, 50 do
+    local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
+    if not first or notify(first, message) > 0 or now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
+      return
+    end
+    redis.call('ZREM', QUEUE, first)
+    remove_waiter_record(first)
   end
+end
+
+-- Tells the first waiter that it is first, and in how many ms the lock ends unless it is renewed: a waiter that came when
+-- many others waited does not know that. -1: never. If the message is lost the waiter prepares its job and looks later.
+local function announce_next(ms)
+  notify_first_alive(tonumber(ms) > 0 and 'next ' .. ms or 'next')
 end
 
 -- Whether a waiter is alive. One that has just arrived may not have subscribed yet.
@@ -63,12 +74,15 @@ local function pop_admissible_waiter()
   return unpack(redis.call('ZPOPMIN', QUEUE))
 end
 
+-- ms in which a waiter that is handed the lock must confirm: no longer than its lease, because it may be dead.
+local function time_to_confirm(info)
+  local lease = tonumber(string.match(info, '\nlease=(%d+)')) or 0
+  return lease > 0 and math.min(lease, HANDOVER_CONFIRMATION) or HANDOVER_CONFIRMATION
+end
+
 -- Tells the first remaining waiter to check whether the admitted one confirms.
-local function have_hand_over_watched()
-  local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-  if first then
-    notify(first, 'claim ' .. HANDOVER_CONFIRMATION)
-  end
+local function have_hand_over_watched(ms)
+  notify_first_alive('claim ' .. ms)
 end
 
 -- Grants the lock to the first live waiter, or to as many as it has room for. The grant lasts until the waiter
@@ -87,18 +101,18 @@ local function admit_waiters(caller, caller_info, caller_ttl)
     if not waiter then
       return admitted, caller_fence
     end
+    local info = redis.call('HGET', WAITERS, waiter) or ''
     if not MULTI_HOLDER and waiter ~= caller then
-      have_hand_over_watched()
+      have_hand_over_watched(time_to_confirm(info))
     end
     local heard = waiter == caller or notify(waiter, 'yours') > 0
-    local info = redis.call('HGET', WAITERS, waiter) or ''
     local requested = remove_waiter_record(waiter)
     if waiter == caller then
       caller_fence = grant(caller, caller_info, caller_ttl, requested)
-      announce_next()
+      announce_next(caller_ttl)
       admitted = admitted + 1
     elseif heard or now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
-      grant(waiter, info, HANDOVER_CONFIRMATION, requested)
+      grant(waiter, info, time_to_confirm(info), requested)
       admitted = admitted + 1
     end
     if admitted > 0 and not MULTI_HOLDER then
@@ -117,7 +131,7 @@ local function hand_over(caller, caller_info, caller_ttl)
   local admitted, caller_fence = admit_waiters(caller, caller_info, caller_ttl)
   if admitted > 0 and not caller_fence then
     if MULTI_HOLDER then
-      have_hand_over_watched()
+      have_hand_over_watched(HANDOVER_CONFIRMATION)
     end
     if caller then
       notify(caller, 'claim ' .. HANDOVER_CONFIRMATION)
@@ -236,7 +250,7 @@ local function notify_new_first()
   local change = next_expiry_ms()
   local may_rest = not MULTI_HOLDER and change > 0 and not find_foreign_holder(holders())
   notify_first('look ' .. (may_rest and change or 0))
-  announce_next()
+  announce_next(change)
 end
 
 -- For any caller that finds the lock possibly free. Returns how many waiters were admitted.

@@ -38,7 +38,7 @@ local function reenter(held)
   end
   if extend(OWNER, TTL) then
     extend_records(TTL)
-    announce_next()  -- last: the next waiter prepares its job, which takes processor time from this one
+    announce_next(TTL)  -- last: the next waiter prepares its job, which takes processor time from this one
   elseif redis.call('PTTL', HOLDER) < 0 then
     extend_records(TTL)  -- the record was lost, and this request has made it anew
   end
@@ -90,7 +90,8 @@ local function busy_reply(ms)
 end
 
 -- A lock that is held as another exclusive kind: the plain lock and the read-write lock under one name keep each other
--- out. Its holder tells only the queue of its own kind, so the first waiter in this queue polls.
+-- out. Its holder tells only the queue of its own kind, so the waiters in this queue poll: the first one most often, the
+-- others in case those before them are dead.
 local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
 
 local function is_other_exclusive(kind)
@@ -107,7 +108,7 @@ local function busy_with_other_kind_reply()
       break
     end
   end
-  answer[8] = answer[6] == 0 and POLL_INTERVAL or false
+  answer[8] = (answer[6] + 1) * POLL_INTERVAL
   return answer
 end
 

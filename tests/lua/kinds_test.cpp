@@ -93,6 +93,16 @@ TEST_CASE(
   }
 }
 
+// Its queue gets no message when the lock becomes free, so a dead waiter in front of it must not stop it from looking.
+TEST_CASE("kinds: a waiter behind a dead one looks by itself while the lock is held as another kind")
+{
+  const ScriptedLock lock(Writer{});
+  REQUIRE(word(lock.acquire_as(Plain{}, "a")) == "granted");
+  lock.wait("dead");
+  CHECK(lock.wait("b").elements.at(7).integer == 2000);
+  CHECK(lock.wait("c").elements.at(7).integer == 3000);
+}
+
 TEST_CASE("kinds: a waiter for one kind is never handed another")
 {
   for (const Kind& first : kinds) {

@@ -78,10 +78,40 @@ TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it
   CHECK(has(writer.received(), "yours"));
   CHECK(word(lock.write("w")) == "granted");
   CHECK(lock.pttl("k") > 29'000);
-  CHECK(has(reader.received(), "next"));
+  CHECK(has(reader.received(), "next 30000"));
   lock.end_write("w");
   CHECK(reader.received() == Words{"yours"});
   CHECK(word(lock.read("b")) == "granted");
+}
+
+TEST_CASE("queue script: a hand-over lasts no longer than the lease of the waiter, which may be dead")
+{
+  const ScriptedLock lock;
+  ChannelListener waiter = subscribe_as(lock, "w");
+  ChannelListener next = subscribe_as(lock, "n");
+  CHECK(word(lock.acquire("a")) == "granted");
+  const Script& acquire = scripts_of(Plain{}).acquire;
+  lock.eval(acquire, "w", {"w", "300", "host=h\npid=1\nlease=300\nauto=1", "wait", "0", "0"});
+  lock.wait("n");
+  lock.release("a");
+  CHECK(has(waiter.received(), "yours"));
+  CHECK(lock.pttl("k") <= 300);
+  CHECK(has(next.received(), "claim 300"));
+}
+
+// A waiter that came when many waited rests for long, and learns only by this message that it is first.
+TEST_CASE("queue script: the first waiter learns when the lock ends, also past a dead one")
+{
+  const ScriptedLock lock;
+  ChannelListener holder = subscribe_as(lock, "w");
+  ChannelListener behind = subscribe_as(lock, "b");
+  lock.acquire("a");
+  lock.wait("w", long_ago), lock.wait("dead", "2"), lock.wait("b");
+  lock.release("a");
+  CHECK(behind.received() == Words{"claim 2000"});
+  CHECK(word(lock.acquire("w", "w", 3000)) == "granted");
+  CHECK(behind.received() == Words{"next 3000"});
+  CHECK(in_line(lock, "rlock:queue:{k}") == Words{"b"});
 }
 
 TEST_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
@@ -217,7 +247,7 @@ TEST_CASE("queue script: permits go in order, past the dead")
   CHECK(word(lock.wait("new")) == "busy");
   CHECK(in_line(lock, line_for_permits) == Words{"w3", "new"});
   CHECK(word(lock.wait("w2")) == "granted");
-  CHECK(third.received() == Words{"next"});
+  CHECK(third.received() == Words{"next 30000"});
   lock.release("b");
   CHECK(third.received() == Words{"yours"});
   CHECK(as_int(lock.server.command({"ZCARD", "{k}:timeout"})) == 2);
@@ -497,7 +527,7 @@ TEST_CASE("queue script: a caller that admits a waiter watches its confirmation,
   CHECK(next.received() == Words{"claim 2000"});
   CHECK(caller.received() == Words{"claim 2000"});
   CHECK(word(lock.wait("w1")) == "granted");
-  CHECK(next.received() == Words{"next"});
+  CHECK(next.received() == Words{"next 30000"});
 }
 
 TEST_CASE("queue script: a lost lock is reported as lost, whatever blocks the next waiter")

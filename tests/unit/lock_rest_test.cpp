@@ -52,6 +52,9 @@ TEST_CASE(
   CHECK((candidate.due_at() == now + 2001ms));
   candidate.notified({.look_in = {}, .next = true}, now);
   CHECK((candidate.due_at() == now + 10s));
+  candidate.notified({.look_in = {}, .next = true, .confirm_within = 5s},
+                     now);  // when the lock ends unless it is renewed
+  CHECK((candidate.due_at() == now + 5001ms));
 
   candidate.notified({.look_in = {}, .next = false, .confirm_within = 2s}, now);
   SystemRng rng;

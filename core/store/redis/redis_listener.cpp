@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
+constexpr std::string_view next = "next ";
 constexpr std::string_view taken_back = "00";  // an attempt of a quorum, which is no news for other rlock processes
 
 // "look MS" means: not earlier.
@@ -31,9 +32,9 @@ Millis delay_of(std::string_view text, std::string_view word)
 // Any unknown message makes the waiter ask at once: foreign clients announce releases in many ways.
 void add_message(Hint& hint, std::string_view text)
 {
-  if (text == "next") {
+  if (text == "next" || text.starts_with(next)) {
     hint.next = true;
-    hint.confirm_within.reset();
+    hint.confirm_within = text.starts_with(next) ? std::optional(delay_of(text, next)) : std::nullopt;
   } else if (text.starts_with(claim)) {
     hint.confirm_within = delay_of(text, claim);
   } else if (text != taken_back) {

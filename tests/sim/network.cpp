@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/network.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace rlock::sim {
+namespace {
+
+// The words of the first whole request, which is taken off the bytes. Empty: it is incomplete.
+Words take_request(std::string& bytes)
+{
+  std::size_t at = 0;
+  const auto number = [&]() -> long {
+    const std::size_t end = bytes.find("\r\n", at);
+    if (end == std::string::npos) {
+      return -1;
+    }
+    const long value = std::stol(bytes.substr(at + 1, end - at - 1));
+    at = end + 2;
+    return value;
+  };
+  Words words;
+  const long count = number();
+  for (long i = 0; i < count; ++i) {
+    const long size = number();
+    if (size < 0 || at + static_cast<std::size_t>(size) + 2 > bytes.size()) {
+      return {};
+    }
+    words.push_back(bytes.substr(at, static_cast<std::size_t>(size)));
+    at += static_cast<std::size_t>(size) + 2;
+  }
+  if (count > 0) {
+    bytes.erase(0, at);
+  }
+  return words;
+}
+
+std::string encoded(const Value& value)
+{
+  switch (value.kind) {
+    case Value::Kind::nil: return "$-1\r\n";
+    case Value::Kind::integer: return ":" + std::to_string(value.integer) + "\r\n";
+    case Value::Kind::text: return "$" + std::to_string(value.text.size()) + "\r\n" + value.text + "\r\n";
+    case Value::Kind::status: return "+" + value.text + "\r\n";
+    case Value::Kind::error: return "-" + value.text + "\r\n";
+    case Value::Kind::array: break;
+  }
+  std::string all = "*" + std::to_string(value.elements.size()) + "\r\n";
+  for (const Value& element : value.elements) {
+    all += encoded(element);
+  }
+  return all;
+}
+
+}  // namespace
+
+Network::Network(World& world, Server& server, std::filesystem::path path, std::size_t clients, std::uint64_t seed)
+    : m_world(world), m_server(server), m_path(std::move(path)), m_links(clients)
+{
+  for (std::size_t i = 0; i < clients; ++i) {
+    m_rngs.emplace_back(seed * 31 + i);
+  }
+  m_server.redis().on_publish = [this](const auto& channel, const auto& text) { return publish(channel, text); };
+  m_server.redis().count_subscribers = [this](const std::string& channel) {
+    return std::count_if(m_connections.begin(), m_connections.end(),
+                         [&](const auto& each) { return each.second.channels.contains(channel); });
+  };
+  start_server();
+}
+
+Network::~Network() { std::filesystem::remove(m_path); }
+
+void Network::start_server()
+{
+  std::filesystem::remove(m_path);
+  m_listener = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  m_path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  if (::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(m_listener.get(), 1000) != 0) {
+    throw std::runtime_error("cannot listen on " + m_path.string());
+  }
+}
+
+void Network::stop_server()
+{
+  m_listener.reset();
+  m_connections.clear();
+}
+
+Nanos Network::latency(int client)
+{
+  SeededRng& rng = m_rngs[static_cast<std::size_t>(client)];
+  const Link& way = link(client);
+  const Nanos now = m_world.now();
+  Nanos time = 20'000 + rng.up_to(longest_latency);
+  if (rng.one_in(50)) {
+    time += rng.up_to(20 * longest_latency);
+  }
+  if (now < way.slow_until) {
+    time += rng.up_to(way.slow_by);
+  }
+  return std::max(now, way.cut_off_until) - now + time;
+}
+
+void Network::accept_all(Process& process)
+{
+  while (m_listener.get() >= 0) {
+    Fd socket(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+      return;
+    }
+    m_connections.emplace(m_next++,
+                          Connection{.socket = std::move(socket), .owner = &process, .client = process.client});
+  }
+}
+
+void Network::read_from(Process& process)
+{
+  accept_all(process);
+  for (auto& [id, connection] : m_connections) {
+    if (connection.owner == &process && !connection.end_is_read) {
+      read(id, connection);
+    }
+  }
+}
+
+void Network::read(Id id, Connection& connection)
+{
+  std::array<char, 65536> bytes;  // NOLINT(*-member-init): recv fills it
+  for (;;) {
+    const ssize_t count = ::recv(connection.socket.get(), bytes.data(), bytes.size(), 0);
+    if (count < 0) {
+      return;
+    }
+    if (count == 0) {
+      connection.end_is_read = true;
+      return close_later(id);
+    }
+    connection.unread.append(bytes.data(), static_cast<std::size_t>(count));
+    for (Words words = take_request(connection.unread); !words.empty(); words = take_request(connection.unread)) {
+      connection.requests_lost =
+          connection.requests_lost || m_world.now() < link(connection.client).loses_requests_until;
+      if (!connection.requests_lost) {
+        connection.last_arrival = std::max(connection.last_arrival + 1, m_world.now() + latency(connection.client));
+        m_world.at(connection.last_arrival, [this, id, words] { arrive(id, words); });
+      }
+    }
+  }
+}
+
+// The server learns of the end in the order of the requests. The end of a connection that lost something is found by
+// keep-alive.
+void Network::close_later(Id id)
+{
+  constexpr Nanos keep_alive = 5'000'000'000;
+  Connection& connection = m_connections.at(id);
+  connection.last_arrival = std::max(connection.last_arrival + 1, m_world.now() + latency(connection.client));
+  m_world.at(connection.last_arrival + (connection.requests_lost ? keep_alive : 0),
+             [this, id] { m_connections.erase(id); });
+}
+
+void Network::process_died(const Process& process)
+{
+  for (auto& [id, connection] : m_connections) {
+    if (connection.owner == &process && !connection.end_is_read) {
+      connection.end_is_read = true;
+      close_later(id);
+    }
+  }
+}
+
+void Network::cut_connections(int client)
+{
+  std::erase_if(m_connections, [&](const auto& each) { return each.second.client == client; });
+}
+
+void Network::arrive(Id id, const Words& request)
+{
+  const auto found = m_connections.find(id);
+  if (found == m_connections.end()) {
+    return;
+  }
+  Connection& connection = found->second;
+  if (request[0] == "SUBSCRIBE") {
+    return deliver(id, subscribe(connection, request));
+  }
+  if (before_request) {
+    before_request(request);
+  }
+  const int client = connection.client;
+  const Value answer = m_server.execute(request);
+  deliver(id, encoded(answer));
+  if (after_request) {
+    after_request(client, request, answer);
+  }
+}
+
+void Network::deliver(Id id, const std::string& bytes)
+{
+  Connection& connection = m_connections.at(id);
+  connection.answers_lost = connection.answers_lost || m_world.now() < link(connection.client).loses_answers_until;
+  if (connection.answers_lost) {
+    return;
+  }
+  connection.last_delivery = std::max(connection.last_delivery + 1, m_world.now() + latency(connection.client));
+  m_world.at(connection.last_delivery, [this, id, bytes] {
+    if (const auto found = m_connections.find(id); found != m_connections.end()) {
+      ::send(found->second.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+  });
+}
+
+std::string Network::subscribe(Connection& connection, const Words& request)
+{
+  std::string answer;
+  for (std::size_t i = 1; i < request.size(); ++i) {
+    connection.channels.insert(request[i]);
+    answer += encoded(Value::array({Value::of(std::string("subscribe")), Value::of(request[i]),
+                                    Value::of(static_cast<std::int64_t>(connection.channels.size()))}));
+  }
+  return answer;
+}
+
+std::int64_t Network::publish(const std::string& channel, const std::string& text)
+{
+  const std::string message = encoded(Value::list({"message", channel, text}));
+  std::int64_t heard = 0;
+  for (const auto& [id, connection] : m_connections) {
+    if (connection.channels.contains(channel)) {
+      deliver(id, message);
+      ++heard;
+    }
+  }
+  return heard;
+}
+
+}  // namespace rlock::sim

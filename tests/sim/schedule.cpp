@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/schedule.h"
+
+#include "sim/world.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rlock::sim {
+namespace {
+
+using Kinds = std::vector<FaultKind>;
+
+const Kinds crashes{FaultKind::kill_runner, FaultKind::kill_guardian, FaultKind::kill_both};
+const Kinds pauses{FaultKind::stop_runner, FaultKind::stop_guardian, FaultKind::stop_both};
+const Kinds network{FaultKind::cut_off, FaultKind::lose_requests, FaultKind::lose_answers, FaultKind::slow_down,
+                    FaultKind::reset};
+const Kinds harmless{FaultKind::restart_server, FaultKind::forget_scripts};
+const Kinds losses{FaultKind::lose_all_data, FaultKind::fail_over, FaultKind::step_clock, FaultKind::delete_lock};
+
+constexpr std::array<const char*, 17> names{"stop the runner", "stop the guardian", "stop runner and guardian",
+                                            "kill the runner", "kill the guardian", "kill runner and guardian",
+                                            "cut off",         "lose requests",     "lose answers",
+                                            "slow down",       "reset connections", "restart the server",
+                                            "lose all data",   "fail over",         "step the server's clock",
+                                            "delete the lock", "forget scripts"};
+
+class Maker {
+ public:
+  explicit Maker(std::uint64_t seed) : m_seed(seed), m_rng(seed * 7919 + 1) {}
+
+  Schedule make()
+  {
+    Schedule schedule{.seed = m_seed,
+                      .ttl = one_of<Millis>({Millis{600}, Millis{1000}, Millis{3000}, Millis{10'000}}),
+                      .server_timeout = one_of<Millis>({Millis{300}, Millis{1000}, Millis{5000}}),
+                      .latency = one_of<Millis>({Millis{1}, Millis{1}, Millis{3}}),
+                      .clients = {},
+                      .faults = {}};
+    const int kind = number(0, 9);
+    const int clients = number(2, 8);
+    for (int i = 0; i < clients; ++i) {
+      schedule.clients.push_back(client(i, mode(kind), schedule.ttl));
+    }
+    const Kinds kinds = kinds_of_faults();
+    const int faults = kinds.empty() ? 0 : number(1, 12);
+    const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
+    for (int i = 0; i < faults; ++i) {
+      schedule.faults.push_back(fault(one_of(kinds), clients, during, schedule.ttl));
+    }
+    std::sort(schedule.faults.begin(), schedule.faults.end(),
+              [](const Fault& a, const Fault& b) { return a.at < b.at; });
+    return schedule;
+  }
+
+ private:
+  int number(int least, int most)
+  {
+    return least + static_cast<int>(below(m_rng, static_cast<std::uint64_t>(most - least + 1)));
+  }
+  Millis time(Millis least, Millis most) { return least + Millis{m_rng.up_to((most - least).count())}; }
+  template <typename Value>
+  Value one_of(const std::vector<Value>& values)
+  {
+    return values[below(m_rng, values.size())];
+  }
+
+  Mode mode(int kind)
+  {
+    switch (kind) {
+      case 0:
+      case 1:
+      case 2:
+      case 3: return Plain{};
+      case 4:
+      case 5: return number(0, 2) == 0 ? Mode(Writer{}) : Mode(Reader{});
+      case 6:
+      case 7: return Permits{2};
+      case 8: return StringLock{};
+      default: return number(0, 1) == 0 ? Mode(Plain{}) : Mode(Writer{});
+    }
+  }
+
+  ClientPlan client(int which, const Mode& mode, Millis ttl)
+  {
+    const bool waits_for_ever = number(0, 3) != 0;
+    return {.number = which,
+            .mode = mode,
+            .clock_rate = 1 + number(-100, 100) / 10'000.0,
+            .runs = number(1, 4),
+            .starts = time(Millis{0}, number(0, 1) == 0 ? Millis{5} : ttl),
+            .pause = time(Millis{0}, number(0, 1) == 0 ? Millis{20} : ttl),
+            .job_lasts = one_of<Millis>({Millis{1}, Millis{20}, ttl / 4, ttl / 2, ttl + ttl / 5, ttl * 2}),
+            .ignores_term = number(0, 4) == 0,
+            .wait = waits_for_ever ? std::nullopt : std::optional{time(Millis{0}, ttl * 2)},
+            .automatic = number(0, 4) != 0};
+  }
+
+  Kinds kinds_of_faults()
+  {
+    const std::vector<std::vector<Kinds>> mixes{{},
+                                                {crashes},
+                                                {crashes},
+                                                {pauses, crashes},
+                                                {network},
+                                                {network, harmless},
+                                                {pauses, crashes, network, harmless},
+                                                {pauses, crashes, network, harmless},
+                                                {losses},
+                                                {pauses, crashes, network, harmless, losses}};
+    Kinds all;
+    for (const Kinds& some : mixes[static_cast<std::size_t>(number(0, 9))]) {
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }
+
+  Fault fault(FaultKind kind, int clients, Millis during, Millis ttl)
+  {
+    const bool is_servers =
+        std::count(harmless.begin(), harmless.end(), kind) + std::count(losses.begin(), losses.end(), kind) > 0;
+    Fault one{.kind = kind,
+              .client = is_servers ? -1 : number(0, clients - 1),
+              .at = time(Millis{0}, during),
+              .lasts = time(Millis{1}, number(0, 1) == 0 ? ttl / 3 : ttl * 2),
+              .amount = time(Millis{1}, ttl / 2)};
+    if (kind == FaultKind::step_clock) {
+      one.amount = time(-2 * ttl, 2 * ttl);
+    }
+    return one;
+  }
+
+  std::uint64_t m_seed;
+  SeededRng m_rng;
+};
+
+std::string show_mode(const Mode& mode)
+{
+  constexpr std::array shown{"plain", "reader", "writer", "permits of 2", "string"};
+  return shown[mode.index()];
+}
+
+std::string ms(Millis time) { return std::to_string(time.count()) + " ms"; }
+
+bool lasts(FaultKind kind)
+{
+  switch (kind) {
+    case FaultKind::kill_runner:
+    case FaultKind::kill_guardian:
+    case FaultKind::kill_both:
+    case FaultKind::reset:
+    case FaultKind::step_clock:
+    case FaultKind::delete_lock:
+    case FaultKind::forget_scripts: return false;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+Schedule schedule_of(std::uint64_t seed) { return Maker(seed).make(); }
+
+bool loses_data(FaultKind kind) { return std::count(losses.begin(), losses.end(), kind) > 0; }
+
+Millis end_of(const Fault& fault) { return fault.at + (lasts(fault.kind) ? fault.lasts : Millis{0}); }
+
+Millis calm_from(const Schedule& schedule)
+{
+  Millis calm{0};
+  for (const Fault& fault : schedule.faults) {
+    calm = std::max(calm, end_of(fault));
+  }
+  return calm;
+}
+
+std::string show(const Fault& fault)
+{
+  std::string text = "at " + ms(fault.at) + ": " + names[static_cast<std::size_t>(fault.kind)];
+  text += fault.client >= 0 ? " of client " + std::to_string(fault.client) : "";
+  text += lasts(fault.kind) ? ", for " + ms(fault.lasts) : "";
+  const bool has_amount =
+      fault.kind == FaultKind::slow_down || fault.kind == FaultKind::fail_over || fault.kind == FaultKind::step_clock;
+  return text + (has_amount ? ", by " + ms(fault.amount) : "");
+}
+
+std::string show(const Schedule& schedule)
+{
+  std::string text = "seed " + std::to_string(schedule.seed) + ": ttl " + ms(schedule.ttl) + ", server timeout " +
+                     ms(schedule.server_timeout) + ", latency " + ms(schedule.latency) + "\n";
+  for (const ClientPlan& plan : schedule.clients) {
+    text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.mode) + ", " + std::to_string(plan.runs) +
+            " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
+            (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
+            (plan.automatic ? "" : ", fixed lease") + ", clock rate " + std::to_string(plan.clock_rate) + "\n";
+  }
+  for (const Fault& fault : schedule.faults) {
+    text += "  " + show(fault) + "\n";
+  }
+  return text;
+}
+
+}  // namespace rlock::sim

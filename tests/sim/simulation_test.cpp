@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many schedules, one for each seed. RLOCK_TEST_SIM_STEPS says for how many steps; RLOCK_TEST_SEED is the first seed.
+#include "sim/simulation.h"
+#include "sim/shrink.h"
+#include "support/seed.h"
+#include "support/temp_dir.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace rlock::sim {
+namespace {
+
+constexpr std::uint64_t steps_by_default = 40'000;
+constexpr std::uint64_t longest_search = 300'000;  // steps until a broken script must be found
+
+std::uint64_t wanted_steps()
+{
+  const char* const wanted = std::getenv("RLOCK_TEST_SIM_STEPS");
+  return wanted != nullptr ? std::stoull(wanted) : steps_by_default;
+}
+
+struct Found {
+  Schedule schedule;
+  std::string broken;
+};
+
+struct Tally {
+  std::uint64_t schedules = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t faults = 0;
+};
+
+// Runs one schedule after the other until a rule is broken, or for so many steps.
+std::optional<Found> search(std::uint64_t seed, std::uint64_t steps, Tally& tally,
+                            const std::vector<Replacement>& changed = {})
+{
+  const auto directory = test::make_temp_dir("sim");
+  for (; tally.steps < steps; ++seed) {
+    const Schedule schedule = schedule_of(seed);
+    const SimulationResult result = simulate(schedule, directory, changed);
+    ++tally.schedules;
+    tally.steps += result.steps;
+    tally.jobs += result.jobs;
+    tally.faults += result.faults;
+    if (result.broken) {
+      return Found{.schedule = schedule, .broken = *result.broken};
+    }
+  }
+  return std::nullopt;
+}
+
+void tell_shortest(const Schedule& found)
+{
+  const auto directory = test::make_temp_dir("sim");
+  const Schedule shortest =
+      shrink(found, [&](const Schedule& schedule) { return simulate(schedule, directory).broken.has_value(); });
+  std::cout << "the shortest schedule that breaks a rule, from " << show(shortest);
+  for (const std::string& line : simulate(shortest, directory).story) {
+    std::cout << line << '\n';
+  }
+}
+
+struct BrokenScripts {
+  std::uint64_t from;  // the seed to begin with, which saves time
+  std::string what;
+  std::vector<Replacement> changes;
+};
+
+// Each is a plausible mistake.
+const std::vector<BrokenScripts> mistakes{
+    {55,
+     "a renewal does not look at the owner",
+     {{"if not holds(OWNER) then\n  local reply", "if false then\n  local reply"}}},
+    {36,
+     "a renewal makes a lock that is gone anew",
+     {{"if not holds(OWNER) then\n  local reply",
+       "if redis.call('EXISTS', LOCK) == 0 and TTL > 0 then add_holder(OWNER, TTL, REQUESTED_MODE) end\n"
+       "if not holds(OWNER) then\n  local reply"}}},
+    {8,
+     "a release does not look at the owner",
+     {{"local held = holds(OWNER)\nif not held then\n  if leave_queue()",
+       "local held = 1\nif false then\n  if leave_queue()"},
+      {"local left = holds(owner) - 1", "local left = (holds(owner) or 1) - 1"}}},
+    {3,
+     "a hand-over does not skip a dead waiter",
+     {{"or notify(waiter, 'yours') > 0", "or notify(waiter, 'yours') >= 0"}}},
+    {8, "a release does not tell the queue", {{"  local admitted = hand_over()\n", "  local admitted = 0\n"}}},
+    {3,
+     "a lock has no ttl",
+     {{"redis.call('HSET', LOCK, owner, 1)\n  redis.call('PEXPIRE', LOCK, ttl)",
+       "redis.call('HSET', LOCK, owner, 1)"}}},
+    {36,
+     "the fence is a counter",
+     {{"math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now_us())",
+       "(tonumber(redis.call('GET', FENCE)) or 0) + 1"}}},
+    {48,
+     "a newcomer does not queue",
+     {{"if redis.call('EXISTS', QUEUE) == 1 then\n  local admitted", "if false then\n  local admitted"},
+      {"and redis.call('EXISTS', QUEUE) == 0 and admits", "and admits"}}},
+    {1,
+     "readers and a writer hold together",
+     {{"return requested == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or",
+       "return requested == 'read' or"}}},
+    {5,
+     "there is one permit too many",
+     {{"return free_permits(requested_limit(requested)) > 0", "return free_permits(requested_limit(requested)) >= 0"}}},
+    {11,
+     "a hand-over lasts for ever",
+     {{"grant(waiter, info, time_to_confirm(info), requested)", "grant(waiter, info, 100000, requested)"}}},
+};
+
+}  // namespace
+
+TEST_CASE("sim: no schedule of faults breaks a promise")
+{
+  Tally tally;
+  const auto found = search(test::seed(), wanted_steps(), tally);
+  MESSAGE(tally.schedules << " schedules, " << tally.steps << " steps, " << tally.jobs << " jobs, " << tally.faults
+                          << " faults");
+  if (found) {
+    tell_shortest(found->schedule);
+    FAIL("seed " << found->schedule.seed << ": " << found->broken << "; repeat: RLOCK_TEST_SEED="
+                 << found->schedule.seed << " RLOCK_TEST_SIM_STEPS=1 rlock_sim -tc='sim: no schedule*'");
+  }
+}
+
+TEST_CASE("sim: the rules notice broken scripts")
+{
+  for (const BrokenScripts& mistake : mistakes) {
+    Tally tally;
+    const auto found = search(mistake.from, longest_search, tally, mistake.changes);
+    CAPTURE(mistake.what);
+    REQUIRE(found);
+    CHECK_FALSE(simulate(found->schedule, test::make_temp_dir("sim")).broken);  // with the scripts as they are
+    MESSAGE(mistake.what << ": seed " << found->schedule.seed << ", after " << tally.steps
+                         << " steps: " << found->broken);
+  }
+}
+
+}  // namespace rlock::sim

@@ -26,6 +26,10 @@ class IndependentServers final : public Servers {
     for (const Proxy& proxy : m_proxies) {
       words.insert(words.end(), {"-S", proxy.url()});
     }
+    if (m_servers.size() > 1) {
+      // With the default, no waiter gets a lock while the machine takes as long for one round of all servers.
+      words.insert(words.end(), {"--server-timeout", "2s"});
+    }
     return words;
   }
 

@@ -23,7 +23,7 @@ namespace {
 using namespace rlock;
 using namespace rlock::judge;
 
-constexpr Millis longest_calm{90'000};      // until all rlocks have ended
+constexpr Millis longest_calm{180'000};     // until all rlocks have ended
 constexpr Millis longest_leftover{15'000};  // until the processes that they have left have ended
 constexpr Millis longest_lease{5'000};
 

@@ -111,7 +111,7 @@ ForceAnswer not_held_in(const Answers<ForceAnswer>& answers)
 
 // A holder counts when a quorum of servers has it, or may have it because some are silent. The other holders are
 // partial.
-Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> answers) const
+Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockState>& answers) const
 {
   const std::size_t answering = answered(answers);
   if (answering < majority()) {
@@ -121,7 +121,9 @@ Result<LockState> QuorumStore::merged(const LockName& name, Answers<LockState> a
   for (const auto& answer : answers) {
     if (answer && *answer) {
       all.mode = (*answer)->held() || all.holders.empty() ? (*answer)->mode : all.mode;
-      all.holders = (*answer)->held() ? (*answer)->holders : std::move(all.holders);
+      if ((*answer)->held()) {
+        all.holders = (*answer)->holders;
+      }
       all.once =
           !all.once || ((*answer)->once && (*answer)->once->at_ms > all.once->at_ms) ? (*answer)->once : all.once;
       all.proven = all.proven && (*answer)->proven;
@@ -150,7 +152,7 @@ Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& l
       Subject{"inspect " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) { return server.store->inspect(name, within); },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
-  return merged(name, std::move(answers));
+  return merged(name, answers);
 }
 
 // A lock that one server lists is free on the servers that answered and do not list it.
@@ -182,7 +184,7 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
             LockState{.name = name, .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}});
       }
     }
-    auto lock = merged(name, std::move(states));
+    auto lock = merged(name, states);
     if (lock && lock->held()) {
       locks.push_back(*std::move(lock));
     }

@@ -120,7 +120,7 @@ class QuorumStore final : public LockStore, public ForceUnlock, public LockListi
   using AskForRenewal = std::function<Result<Renewal>(QuorumServer&, const CallLimits&)>;
   Result<Renewal> renew_by(const AskForRenewal& request, const LockSpec& spec, const Hold& hold,
                            const CallLimits& limit);
-  Result<LockState> merged(const LockName& name, Answers<LockState> answers) const;
+  Result<LockState> merged(const LockName& name, const Answers<LockState>& answers) const;
 
   [[nodiscard]] std::size_t size() const { return m_workers.size(); }
   [[nodiscard]] std::size_t majority() const { return size() / 2 + 1; }

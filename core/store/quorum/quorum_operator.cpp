@@ -148,7 +148,7 @@ Result<LockState> QuorumStore::merged(const LockName& name, const Answers<LockSt
 
 Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& limit)
 {
-  auto answers = ask_all<LockState>(
+  const auto answers = ask_all<LockState>(
       Subject{"inspect " + name.text()}, limit,
       [name](QuorumServer& server, const CallLimits& within) { return server.store->inspect(name, within); },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [PRESET]: installs what the tests need, builds PRESET (dev, asan or tsan) and runs all tests. With RLOCK_TEST_PLACES=short
-# it also runs the quick cases on the other kinds of servers (support/topology.h).
+# it also runs the quick cases on the other kinds of servers (support/topology.h), and rlock beside the real libraries.
 set -eu
 cd "$(dirname "$0")/.."
 preset=${1:-dev}

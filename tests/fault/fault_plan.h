@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which request fails, and how. One plan may be shared by several relays; then it counts the requests of all of them.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace rlock::test {
+
+enum class Fault {
+  not_sent,        // the connection is cut before the server has the request
+  half_sent,       // the same after half of the request
+  answer_lost,     // the server has executed the request; the connection is cut instead of the answer
+  answer_cut,      // the same after half of the answer
+  answer_stuck,    // half of the answer, and then silence
+  answer_dripped,  // byte by byte, in time
+  answer_late,     // in time
+  answer_too_late,
+  request_late,  // the server executes the request after the client gave it up and has gone on
+  sent_twice,    // the client gets the second answer; both answers and the state after each must be the same
+};
+
+struct FaultName {
+  Fault fault;
+  const char* name;
+};
+inline constexpr std::array all_faults{
+    FaultName{Fault::not_sent, "not sent"},
+    FaultName{Fault::half_sent, "half sent"},
+    FaultName{Fault::answer_lost, "answer lost"},
+    FaultName{Fault::answer_cut, "answer cut in half"},
+    FaultName{Fault::answer_stuck, "answer stuck in the middle"},
+    FaultName{Fault::answer_dripped, "answer dripped"},
+    FaultName{Fault::answer_late, "answer late, in time"},
+    FaultName{Fault::answer_too_late, "answer after the deadline"},
+    FaultName{Fault::request_late, "request delivered after the deadline"},
+    FaultName{Fault::sent_twice, "sent twice"},
+};
+
+// Thread-safe.
+class FaultPlan {
+ public:
+  // The `at`th request, counted from 1, fails; `for_good`: all later ones as well.
+  FaultPlan(FaultName how, int at, bool for_good) : m_how(how), m_at(at), m_for_good(for_good) {}
+
+  // Called once for each request.
+  std::optional<Fault> next()
+  {
+    const int number = ++m_requests;
+    const bool fails = number == m_at || (m_for_good && number > m_at);
+    return fails ? std::optional(m_how.fault) : std::nullopt;
+  }
+
+  // Held while a server executes a request, and while a test looks at the consequences: so no other request changes them.
+  [[nodiscard]] std::mutex& executing() { return m_executing; }
+
+  [[nodiscard]] bool injected() const { return m_requests >= m_at; }
+  [[nodiscard]] bool for_good() const { return m_for_good; }
+  [[nodiscard]] Fault how() const { return m_how.fault; }
+  [[nodiscard]] std::string shown() const
+  {
+    return "request " + std::to_string(m_at) + (m_for_good ? " and all later ones: " : ": ") + m_how.name;
+  }
+
+ private:
+  const FaultName m_how;
+  const int m_at;
+  const bool m_for_good;
+  std::atomic<int> m_requests = 0;
+  std::mutex m_executing;
+};
+
+}  // namespace rlock::test

@@ -2,6 +2,7 @@
 #include "cli/options/config_file.h"
 
 #include "base/fd.h"
+#include "base/os_error.h"
 #include "base/text.h"
 
 #include <array>
@@ -19,6 +20,11 @@ constexpr std::size_t largest_file = 1 << 20;
 
 Error wrong(const std::string& where, const std::string& what) { return {ErrorCode::config, where + ": " + what}; }
 
+Error unreadable(const std::string& path, int error)
+{
+  return {is_shortage(error) ? ErrorCode::os : ErrorCode::config, path + ": " + std::generic_category().message(error)};
+}
+
 // nullopt: there is no such file.
 Result<std::optional<ConfigFile>> read_file(const std::string& path)
 {
@@ -29,14 +35,14 @@ Result<std::optional<ConfigFile>> read_file(const std::string& path)
   ConfigFile file{.path = printable(path), .text = {}};
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) {
-    return wrong(file.path, std::generic_category().message(errno));
+    return unreadable(file.path, errno);
   }
   file.is_public = (info.st_mode & S_IROTH) != 0;
   std::array<char, 4096> part{};
   for (ssize_t got = 1; got > 0;) {
     got = ::read(fd.get(), part.data(), part.size());
     if (got < 0) {
-      return wrong(file.path, std::generic_category().message(errno));
+      return unreadable(file.path, errno);
     }
     file.text.append(part.data(), static_cast<std::size_t>(got));
     if (file.text.size() > largest_file) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/password_file.h"
 
+#include "base/os_error.h"
 #include "base/text.h"
 
 #include <cerrno>
@@ -11,9 +12,15 @@
 namespace rlock {
 namespace {
 
-Error unreadable(const std::string& path, const std::string& why)
+Error unreadable(const std::string& path, const std::string& why, ErrorCode code = ErrorCode::config)
 {
-  return {ErrorCode::config, "--password-file: cannot read a password from " + printable(path) + ": " + why};
+  return {code, "--password-file: cannot read a password from " + printable(path) + ": " + why};
+}
+
+Error unreadable(const std::string& path, int error)
+{
+  return unreadable(path, std::generic_category().message(error),
+                    is_shortage(error) ? ErrorCode::os : ErrorCode::config);
 }
 
 constexpr std::size_t longest_password = 65'536;  // bytes; a device may have no end
@@ -26,7 +33,7 @@ Result<std::string> read_password_file(const std::string& path)
 {
   const File file(std::fopen(path.c_str(), "re"), std::fclose);
   if (!file) {
-    return unreadable(path, std::generic_category().message(errno));
+    return unreadable(path, errno);
   }
   std::string line;
   for (int c = std::fgetc(file.get()); c != EOF && c != '\n' && line.size() <= longest_password;
@@ -34,7 +41,7 @@ Result<std::string> read_password_file(const std::string& path)
     line += static_cast<char>(c);
   }
   if (std::ferror(file.get()) != 0) {
-    return unreadable(path, std::generic_category().message(errno));
+    return unreadable(path, errno);
   }
   if (line.size() > longest_password) {
     return unreadable(path, "its first line is too long");

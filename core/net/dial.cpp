@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/dial.h"
 
+#include "base/os_error.h"
 #include "net/resolve.h"
 #include "net/socket_path.h"
 #include "net/wait.h"
@@ -104,12 +105,11 @@ Attempt connect_to_any(const std::vector<Address>& addresses, const Clock& clock
 Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after)
 {
   const std::string text = "cannot reach " + endpoint.shown() + ": ";
+  if (is_shortage(error)) {
+    return {ErrorCode::os, text + os_text(error)};
+  }
   switch (error) {
     case ECANCELED: return interrupted();
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM: return {ErrorCode::os, text + os_text(error)};
     case ETIMEDOUT: return {ErrorCode::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
     case ENOENT:
     case ECONNREFUSED:

@@ -3,6 +3,7 @@
 // so a message is the bytes of its value.
 #pragma once
 
+#include "base/os_error.h"
 #include "process/job.h"
 #include "process/launch.h"
 #include "process/stopping.h"
@@ -74,19 +75,29 @@ std::optional<Message> unframed(const Frame<Message>& frame)
   return std::nullopt;
 }
 
-// Never blocks. A peer that does not read for hundreds of messages loses some.
+// The kernel may be short of memory for a moment.
+constexpr int message_tries = 3;
+
+// Never blocks. A peer that does not read for hundreds of messages loses some. False: this message is lost.
 template <typename Message>
-void send_message(int socket, const Message& message)
+bool send_message(int socket, const Message& message)
 {
   const Frame<Message> frame = framed(message);
-  ::send(socket, &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
+  bool sent = false;
+  for (int i = 0; i < message_tries && !sent; ++i) {
+    sent = ::send(socket, &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof frame;
+  }
+  return sent;
 }
 
 template <typename Message>
 Received<Message> receive_message(int socket)
 {
   Frame<Message> frame;
-  const ssize_t got = ::recv(socket, &frame, sizeof frame, MSG_DONTWAIT);
+  ssize_t got = -1;
+  for (int i = 0; i < message_tries && got < 0 && (i == 0 || is_shortage(errno)); ++i) {
+    got = ::recv(socket, &frame, sizeof frame, MSG_DONTWAIT);
+  }
   if (got == sizeof frame) {
     if (auto message = unframed(frame)) {
       return *std::move(message);

@@ -141,7 +141,11 @@ bool Job::is_ready()
   return m_socket && event && !*event;
 }
 
-void Job::go(std::string_view late_value) { send_message(m_socket.get(), Command(StartJob{LateValue(late_value)})); }
+Result<Done> Job::go(std::string_view late_value)
+{
+  const bool sent = send_message(m_socket.get(), Command(StartJob{LateValue(late_value)}));
+  return sent || errno == EPIPE ? Result(Done{}) : refused("send");
+}
 
 void Job::forward(int signal) { send_message(m_socket.get(), Command(ForwardSignal{signal})); }
 

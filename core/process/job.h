@@ -101,8 +101,8 @@ class Job {
   static Result<Job> prepare(const JobSpec& spec, const Signals& signals, SharedDeadline& shared_deadline);
 
   // Starts the job if the shared deadline allows it; otherwise NotStarted is next. `late_value`: of the late variable,
-  // 31 bytes at most.
-  void go(std::string_view late_value = {});
+  // 31 bytes at most. ErrorCode::os: the guardian cannot be told. A guardian that is gone is the next event.
+  Result<Done> go(std::string_view late_value = {});
 
   // False: the guardian or the prepared process was killed before go(). The runner calls take_over and prepares another
   // one.

@@ -83,7 +83,11 @@ int exec_job(void* shared)
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // When the parent died before prctl there is no signal.
   const bool orphan = ::getppid() != context.parent;
-  const auto value = !orphan && ::setpgid(0, context.group) == 0 ? context.gate.pass() : std::nullopt;
+  if (!orphan && ::setpgid(0, context.group) != 0) {
+    context.result = NotExecuted{errno};
+    ::_exit(1);
+  }
+  const auto value = orphan ? std::nullopt : context.gate.pass();
   if (!value) {
     context.result = NotStarted{};
     ::_exit(1);

@@ -55,7 +55,7 @@ void ProcessTree::reap()
     int status = 0;
     const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
     if (pid <= 0) {
-      m_childless = pid < 0;
+      m_childless = pid < 0 && errno == ECHILD;
       return;
     }
     if (pid != m_main) {

@@ -134,6 +134,13 @@ RunOutcome run_outcome(const JobOutcome& job)
   if (job.still_runs) {
     return not_stopped(job);
   }
+  // Although this process, the runner, lives.
+  const bool guardian_failed = job.job && job.job->why == Stopped::runner_gone;
+  if (guardian_failed) {
+    return with_code(ExitCode::os, "guardian_failed",
+                     "the guardian process lost its connection to rlock: the job was stopped and " +
+                         names_of(job.locks) + " released");
+  }
   if (!job.job) {
     return with_code(ExitCode::os, "guardian_killed",
                      "the guardian process was killed: the job was stopped and " + names_of(job.locks) + " released");

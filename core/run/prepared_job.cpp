@@ -95,8 +95,8 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
   }
   Job job = *std::move(m_job);
   m_job.reset();
-  job.go(std::to_string(fence));
-  return job;
+  const auto started = job.go(std::to_string(fence));
+  return started ? Result<Job>(std::move(job)) : started.error();
 }
 
 void PreparedJob::move_deadline(Instant valid_until)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_report.h"
 
+#include "base/os_error.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "process/process_tree.h"
@@ -14,14 +15,10 @@ namespace {
 
 ErrorCode error_code_of_exec(int error)
 {
-  switch (error) {
-    case ENOENT: return ErrorCode::not_found;
-    case EAGAIN:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE: return ErrorCode::os;
-    default: return ErrorCode::not_executable;
+  if (error == EAGAIN || is_shortage(error)) {
+    return ErrorCode::os;
   }
+  return error == ENOENT ? ErrorCode::not_found : ErrorCode::not_executable;
 }
 
 // 0: the job does not have this lock.

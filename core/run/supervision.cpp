@@ -122,7 +122,11 @@ class Supervision {
     }
     waits.push_back({.fd = m_pipe_is_open ? job.pipe_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_context.clock.now();
-    ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_leases.due(), guardian_deadline())));
+    const int ready =
+        ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_leases.due(), guardian_deadline())));
+    if (ready < 0) {  // out of memory: the job may have ended all the same
+      waits[0].revents = waits[1].revents = POLLIN;
+    }
 
     if (waits[1].revents != 0) {
       handle_job_event(job);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -120,7 +121,9 @@ JobFixture::JobFixture(Millis lease) : shared_deadline(BootClock().now() + lease
 Job JobFixture::start(const JobSpec& spec)
 {
   Job job = *Job::prepare(spec, signals, shared_deadline);
-  job.go();
+  if (!job.go()) {
+    throw std::runtime_error("the job cannot be started");
+  }
   return job;
 }
 

@@ -30,6 +30,18 @@ Ended job(int status, Stopped why = Stopped::none) { return {.wait_status = stat
 
 }  // namespace
 
+TEST_CASE("outcome: a job that the guardian stopped, because it could not hear the runner, did not die by itself")
+{
+  const RunOutcome outcome =
+      run_outcome({.job = Ended{.wait_status = SIGKILL, .why = Stopped::runner_gone, .killed = true},
+                   .locks = {{.lock = "k", .event = {}, .release = {}, .valid_until = {}, .trouble = {}}},
+                   .automatic = true,
+                   .compatibility = Compatibility::own,
+                   .still_runs = false});
+  REQUIRE(std::holds_alternative<ExitWith>(outcome.end));
+  CHECK(std::get<ExitWith>(outcome.end).code == static_cast<int>(ExitCode::os));
+}
+
 TEST_CASE("outcome: a process that may not be signalled is left")
 {
   struct Row {

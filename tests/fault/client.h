@@ -22,8 +22,8 @@
 namespace rlock::test {
 
 struct FaultTimes {
-  Millis ttl{600};
-  Millis server_timeout{150};
+  Millis ttl{1000};
+  Millis server_timeout{300};
 };
 
 // Signals as `rlock run` has them. The test case has its own mask again afterwards.
@@ -70,14 +70,20 @@ class Client {
     const WaitPolicy policy = wait_policy(m_request.wait, m_request.server.timeout, m_clock);
     auto result = acquire_all(m_request, m_context, policy, *m_locks);
     if (result && std::holds_alternative<AllAcquired>(*result)) {
-      m_claims.claim(m_name, valid_until());
-      m_leases = std::make_unique<LeaseGroup>(
-          LeaseGroupOptions{.watch = {.renews = true},
-                            .on_moved = [this](Instant end) { m_claims.renew(m_name, end); }},
-          m_clock, m_log);
-      for (LockSession& session : m_locks->sessions) {
-        m_leases->add(session.lease());
-      }
+      begin();
+    }
+    return result;
+  }
+
+  // The same for one lock, without the fork of the job that acquire_all prepares for the first waiter in line.
+  Result<LockSession::Outcome> wait_in_line()
+  {
+    m_locks = std::make_unique<LockSet>(m_request, m_context, "/bin/true");
+    const WaitPolicy policy = wait_policy(m_request.wait, m_request.server.timeout, m_clock);
+    Waiting waiting;
+    auto result = m_locks->sessions.front().acquire(policy, StopToken::never(), waiting);
+    if (result && std::holds_alternative<Done>(*result)) {
+      begin();
     }
     return result;
   }
@@ -91,12 +97,13 @@ class Client {
       }
       m_clock.sleep_until(std::min(end, m_clock.now() + Millis{5}), StopToken::never());
     }
-    m_claims.drop(m_name);  // its job is dead
     return m_leases->with_event() == nullptr;
   }
 
-  [[nodiscard]] const LeaseEvent* event() const
+  // Its job is dead. The reason why it had to die; nullptr: there is none.
+  const LeaseEvent* give_up()
   {
+    m_claims.drop(m_name);
     Lease* const lease = m_leases->with_event();
     return lease != nullptr ? &*lease->event() : nullptr;
   }
@@ -113,6 +120,25 @@ class Client {
   [[nodiscard]] const RunRequest& request() const { return m_request; }
 
  private:
+  class Waiting final : public WaitObserver {
+   public:
+    void refused(const Busy&) override {}
+    [[nodiscard]] Instant due() const override { return far_future; }
+    void tick() override {}
+    void next_in_line() override {}
+  };
+
+  void begin()
+  {
+    m_claims.claim(m_name, valid_until());
+    m_leases = std::make_unique<LeaseGroup>(
+        LeaseGroupOptions{.watch = {.renews = true}, .on_moved = [this](Instant end) { m_claims.renew(m_name, end); }},
+        m_clock, m_log);
+    for (LockSession& session : m_locks->sessions) {
+      m_leases->add(session.lease());
+    }
+  }
+
   static RunRequest request_of(const ClientOptions& options)
   {
     RunRequest request;

@@ -2,8 +2,8 @@
 // A whole cycle, acquire, hold, renew, release, while one request or all later ones fail in one of the ways of Fault.
 #include "fault/client.h"
 #include "fault/faulty_relay.h"
-#include "fault/many_runs.h"
 #include "fault/rival.h"
+#include "fault/scenario.h"
 
 #include <doctest/doctest.h>
 
@@ -15,9 +15,6 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr Millis time_to_release{2000};  // where it must succeed, though the machine may be busy
-constexpr unsigned at_a_time = 16;
-
 struct CycleRow {
   Mode mode = Plain{};
   Mode rival = Plain{};  // a mode that must never be held at the same time
@@ -27,8 +24,6 @@ struct CycleRow {
   bool all_fail = false;  // of a quorum; else only the first server
   FaultTimes times = {};
 };
-
-using Servers = std::vector<std::unique_ptr<RedisServer>>;
 
 class Cycle {
  public:
@@ -47,14 +42,15 @@ class Cycle {
     add_relays();
     std::optional<Client> outer;
     if (m_row.nested) {
-      outer.emplace(options("the outer client", urls_of_servers(), {}), m_claims_of_outer, m_signals);
+      outer.emplace(options("the outer client", direct_urls(m_servers), {}), m_claims_of_outer, m_signals);
       expect(acquired(outer->acquire()), "the outer client does not get the lock");
     }
     Client client(options("the client", urls(), environment(outer)), m_claims, m_signals);
     run_client(client);
     m_rival.look_at_keys();
     if (outer) {
-      const bool outer_keeps = outer->hold(m_clock.now());
+      outer->hold(m_clock.now());
+      const bool outer_keeps = outer->give_up() == nullptr;
       const ReleaseFindings findings = outer->release(time_to_release);
       const bool is_in_time = m_clock.now() < outer->valid_until();
       expect(!is_in_time || (outer_keeps && !findings.front()), "the outer client has lost its lock");
@@ -63,17 +59,6 @@ class Cycle {
   }
 
  private:
-  static std::vector<std::string> fresh_keys(int count)
-  {
-    static std::atomic<int> runs = 0;
-    const std::string prefix = "k" + std::to_string(++runs) + "-";
-    std::vector<std::string> keys;
-    for (int i = 0; i < count; ++i) {
-      keys.push_back(prefix + std::to_string(i));
-    }
-    return keys;
-  }
-
   void add_relays()
   {
     FaultyRelayOptions options{.late = m_row.times.server_timeout / 3,
@@ -90,17 +75,9 @@ class Cycle {
     }
   }
 
-  [[nodiscard]] std::vector<std::string> urls_of_servers() const
-  {
-    std::vector<std::string> urls;
-    for (const auto& server : m_servers) {
-      urls.push_back(server->direct_url());
-    }
-    return urls;
-  }
   [[nodiscard]] std::vector<std::string> urls() const
   {
-    std::vector<std::string> urls = urls_of_servers();
+    std::vector<std::string> urls = direct_urls(m_servers);
     for (std::size_t i = 0; i < m_relays.size(); ++i) {
       urls[i] = m_relays[i]->url();
     }
@@ -115,7 +92,7 @@ class Cycle {
             .urls = urls,
             .keys = m_keys,
             .mode = m_row.mode,
-            .wait = Millis{1500},
+            .wait = m_row.times.ttl * 2,
             .environment = environment};
   }
 
@@ -150,13 +127,14 @@ class Cycle {
     expect(is_held || m_clock.now() >= valid_until, "the client was granted a lock that it does not hold");
 
     // Two renewals.
-    const bool kept = client.hold(m_clock.now() + m_row.times.ttl * 3 / 4);
-    const bool is_lost = !kept && std::holds_alternative<Lost>(*client.event());
+    client.hold(m_clock.now() + m_row.times.ttl * 3 / 4);
+    const LeaseEvent* const event = client.give_up();
+    const bool is_lost = event != nullptr && std::holds_alternative<Lost>(*event);
     expect(!is_lost || !m_rival.sees_holder(owner), "a lock counts as lost and is held");
-    m_incomplete = kept ? ""
-                        : "the lock was not kept: " +
-                              std::visit([](const auto& event) { return text_of(event); }, *client.event());
-    release(client, owner, kept);
+    if (event != nullptr) {
+      m_incomplete = "the lock was not kept: " + std::visit([](const auto& why) { return text_of(why); }, *event);
+    }
+    release(client, owner, event == nullptr);
   }
 
   static std::string text_of(const ReleaseRequested& event) { return event.by; }
@@ -218,29 +196,12 @@ class Cycle {
   std::vector<std::string> m_wrong;
 };
 
-constexpr FaultTimes times_of_quorum{.ttl = Millis{1500}, .server_timeout = Millis{400}};
-
-// The ways that differ for the scripts of a kind. The others differ only for the connection.
-constexpr std::array faults_of_scripts{all_faults[0], all_faults[2], all_faults[8], all_faults[9]};
-
 void check_cycle(const CycleRow& row, std::span<const FaultName> faults, int least_runs)
 {
   SignalsOfRun run;
-  Servers servers;
-  for (std::size_t i = 0; i < row.servers; ++i) {
-    servers.push_back(std::make_unique<RedisServer>(RedisOptions{.alone = true}));
-  }
-  std::vector<Series> series;
-  for (const FaultName& fault : faults) {
-    for (const bool for_good : {false, true}) {
-      series.push_back({.name = std::string(fault.name) + (for_good ? ", for good" : ", once"),
-                        .run = [&, fault, for_good](int number) {
-                          FaultPlan plan(fault, number, for_good);
-                          return Cycle(row, servers, plan, run.signals).run();
-                        }});
-    }
-  }
-  expect_nothing_wrong(run_all(series, at_a_time), least_runs);
+  const Servers servers = start_servers(row.servers);
+  const auto series = series_of(faults, [&](FaultPlan& plan) { return Cycle(row, servers, plan, run.signals).run(); });
+  expect_nothing_wrong(run_all(series), least_runs);
 }
 
 }  // namespace

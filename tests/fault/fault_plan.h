@@ -40,6 +40,9 @@ inline constexpr std::array all_faults{
     FaultName{Fault::sent_twice, "sent twice"},
 };
 
+// The ways that differ for the scripts of a kind of lock. The others differ only for the connection.
+inline constexpr std::array faults_of_scripts{all_faults[0], all_faults[2], all_faults[8], all_faults[9]};
+
 // Thread-safe.
 class FaultPlan {
  public:

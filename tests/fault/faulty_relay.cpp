@@ -139,7 +139,7 @@ class FaultyRelay::Session {
     for (std::size_t size = request_size(m_unread); m_lasts && size > 0; size = request_size(m_unread)) {
       const std::string request = m_unread.substr(0, size);
       m_unread.erase(0, size);
-      m_lasts = handle(request, m_relay.m_plan.next());
+      m_lasts = handle(request, m_relay.m_options.fails ? m_relay.m_plan.next() : std::nullopt);
     }
   }
 

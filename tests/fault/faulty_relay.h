@@ -19,8 +19,9 @@
 namespace rlock::test {
 
 struct FaultyRelayOptions {
-  Millis late;      // what counts as late but in time
-  Millis too_late;  // longer than any client waits for an answer
+  Millis late;        // what counts as late but in time
+  Millis too_late;    // longer than any client waits for an answer
+  bool fails = true;  // false: its requests are not counted and do not fail
   // Called after the server has executed a request, or the request was lost, and before the client has the answer. May
   // be empty. Called while FaultPlan::executing is held.
   std::function<void()> after_request = {};

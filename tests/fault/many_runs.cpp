@@ -14,6 +14,7 @@
 namespace rlock::test {
 namespace {
 
+constexpr unsigned at_a_time = 16;
 constexpr int tries_for_complete_run = 5;  // on a machine that is too busy for the short times of these tests
 constexpr int most_calls = 400;            // a run that never ends without a fault is a defect of the test
 
@@ -102,7 +103,7 @@ std::vector<Series> selected(const std::vector<Series>& all)
 
 }  // namespace
 
-Summary run_all(const std::vector<Series>& series, unsigned at_a_time)
+Summary run_all(const std::vector<Series>& series)
 {
   const std::vector<Series> chosen = selected(series);
   Runs runs(chosen);

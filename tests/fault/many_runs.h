@@ -27,7 +27,7 @@ struct Summary {
   std::vector<std::string> wrong;  // with the name of the run
 };
 
-Summary run_all(const std::vector<Series>& series, unsigned at_a_time);
+Summary run_all(const std::vector<Series>& series);
 
 // Fails the test case for each wrong thing, and when fewer than `least_runs` had a fault.
 void expect_nothing_wrong(const Summary& summary, int least_runs);

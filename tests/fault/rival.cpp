@@ -86,24 +86,26 @@ Rival::Rival(const std::vector<std::unique_ptr<RedisServer>>& servers, std::vect
 void Rival::try_to_overlap()
 {
   if (m_claims.any()) {
-    try_once(m_keys.front());
+    try_for(m_keys.front(), [] {});
   }
 }
+
+bool Rival::try_once(const std::function<void()>& while_held) { return try_for(m_keys.front(), while_held); }
 
 bool Rival::gets_all()
 {
   const Instant end = m_clock.now() + longest_block(m_ttl) + plenty_of_time;
   return std::ranges::all_of(m_keys, [&](const std::string& key) {
-    bool granted = try_once(key);
+    bool granted = try_for(key, [] {});
     while (!granted && m_clock.now() < end) {
       m_clock.sleep_until(m_clock.now() + Millis{20}, StopToken::never());
-      granted = try_once(key);
+      granted = try_for(key, [] {});
     }
     return granted;
   });
 }
 
-bool Rival::try_once(const std::string& key)
+bool Rival::try_for(const std::string& key, const std::function<void()>& while_held)
 {
   const std::lock_guard guard(m_mutex);
   const LockSpec spec = spec_of(key);
@@ -113,6 +115,7 @@ bool Rival::try_once(const std::string& key)
   const bool granted = attempt && std::holds_alternative<Granted>(*attempt);
   if (granted) {
     m_claims.claim("the rival", valid_until(sent_at, spec.ttl));
+    while_held();
     [[maybe_unused]] const auto released = m_store->release(spec, owner, {}, soon());
     m_claims.drop("the rival");
   }
@@ -126,6 +129,13 @@ bool Rival::sees_holder(const Owner& owner)
     const auto state = m_store->inspect(*LockName::parse(key), soon());
     return state && std::ranges::any_of(state->holders, [&](const Holder& holder) { return holder.owner == owner; });
   });
+}
+
+std::size_t Rival::waiters()
+{
+  const std::lock_guard guard(m_mutex);
+  const auto state = m_store->inspect(*LockName::parse(m_keys.front()), soon());
+  return state ? state->waiting.size() : 0;
 }
 
 void Rival::look_at_keys()

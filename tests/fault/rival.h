@@ -8,6 +8,7 @@
 #include "net/connection.h"
 #include "support/redis_fixture.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -24,10 +25,14 @@ class Rival {
 
   // Tries once for the first lock, and gives it back at once. Does nothing while no client thinks that it holds a lock.
   void try_to_overlap();
+  // The same in any case. `while_held` is called while it has the lock. True: it had it.
+  bool try_once(const std::function<void()>& while_held);
   // Tries until each lock has been granted. False: not within the time for which a client that is gone may block it.
   bool gets_all();
 
   bool sees_holder(const Owner& owner);  // of all the locks
+
+  std::size_t waiters();  // of the first lock
 
   // Notes keys that have no ttl, and locks whose ttl is too long.
   void look_at_keys();
@@ -37,7 +42,7 @@ class Rival {
   [[nodiscard]] std::string state(std::size_t server);
 
  private:
-  bool try_once(const std::string& key);
+  bool try_for(const std::string& key, const std::function<void()>& while_held);
   Reply ask_server(std::size_t server, const std::vector<std::string_view>& words);
   [[nodiscard]] LockSpec spec_of(const std::string& key) const;
   [[nodiscard]] CallLimits soon() const;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of faulty requests have in common: servers, keys, and a series for each way in which requests fail.
+#pragma once
+
+#include "fault/client.h"
+#include "fault/fault_plan.h"
+#include "fault/many_runs.h"
+#include "support/redis_fixture.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rlock::test {
+
+using Servers = std::vector<std::unique_ptr<RedisServer>>;
+
+inline constexpr Millis time_to_release{2000};  // where it must succeed, though the machine may be busy
+// Three servers are asked at once, and each of them on a thread of its own.
+inline constexpr FaultTimes times_of_quorum{.ttl = Millis{1500}, .server_timeout = Millis{400}};
+
+inline Servers start_servers(std::size_t count)
+{
+  Servers servers;
+  for (std::size_t i = 0; i < count; ++i) {
+    servers.push_back(std::make_unique<RedisServer>(RedisOptions{.alone = true}));
+  }
+  return servers;
+}
+
+inline std::vector<std::string> direct_urls(const Servers& servers)
+{
+  std::vector<std::string> urls;
+  for (const auto& server : servers) {
+    urls.push_back(server->direct_url());
+  }
+  return urls;
+}
+
+// For one run. Their names have a prefix in common.
+inline std::vector<std::string> fresh_keys(int count)
+{
+  static std::atomic<int> runs = 0;
+  const std::string prefix = "k" + std::to_string(++runs) + "-";
+  std::vector<std::string> keys;
+  for (int i = 0; i < count; ++i) {
+    keys.push_back(prefix + std::to_string(i));
+  }
+  return keys;
+}
+
+// Each fault once and for good.
+inline std::vector<Series> series_of(std::span<const FaultName> faults, std::function<RunResult(FaultPlan&)> run)
+{
+  std::vector<Series> series;
+  for (const FaultName& fault : faults) {
+    for (const bool for_good : {false, true}) {
+      series.push_back({.name = std::string(fault.name) + (for_good ? ", for good" : ", once"),
+                        .run = [run, fault, for_good](int number) {
+                          FaultPlan plan(fault, number, for_good);
+                          return run(plan);
+                        }});
+    }
+  }
+  return series;
+}
+
+}  // namespace rlock::test

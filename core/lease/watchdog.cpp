@@ -16,6 +16,7 @@ namespace {
 
 constexpr Millis first_listen_pause{50};  // between two attempts to listen; each failure doubles it
 constexpr Millis longest_listen_pause{1000};
+constexpr Millis hear_pause{50};      // after messages were read: a flood of them must cause few renewals
 constexpr Millis notice_after{1000};  // shorter failures are logged as details only
 constexpr Millis details_every{1000};
 constexpr Millis renew_every_while_stopping{1000};
@@ -276,14 +277,16 @@ bool Watchdog::listen_until(Instant until)
 // Waits until then. Returns true, maybe earlier, when a message makes a renewal worthwhile.
 bool Watchdog::hint_before(Instant until)
 {
-  const Instant wake = m_listener ? until : std::min(until, m_listen_at);
+  const bool hears = m_listener && m_clock.now() >= m_hear_at;
+  const Instant wake = hears ? until : std::min(until, m_listener ? m_hear_at : m_listen_at);
   std::array<pollfd, 2> waits{pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
-                              pollfd{.fd = m_listener ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
+                              pollfd{.fd = hears ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
   ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), wake));
   if (waits[1].revents == 0) {
     return false;
   }
   const auto heard = m_listener->heard(m_clock);
+  m_hear_at = m_clock.now() + hear_pause;
   if (!heard) {
     m_listener.reset();
     m_listen_at = m_clock.now();  // at once, to hear the next grant

@@ -93,6 +93,7 @@ class Watchdog {
 
   RenewalState m_state;
   std::unique_ptr<Listener> m_listener;  // set once it is subscribed to all that concerns the lock
+  Instant m_hear_at{};                   // when messages are read again
   Instant m_listen_at;
   Millis m_listen_pause{0};                  // after the last failure to listen
   std::string m_trouble;                     // the reason of the renewals that fail

@@ -25,7 +25,7 @@ class Listener {
  public:
   virtual ~Listener() = default;
   [[nodiscard]] virtual int fd() const = 0;  // readable: heard() may return a hint
-  // Takes the messages that have arrived; does not block. After an Error the listener is useless.
+  // Takes the messages that have arrived, of a flood only some; does not block. After an Error the listener is useless.
   virtual Result<Hints> heard(const Clock& clock) = 0;
   // From its return on, releases and deletions of lock number `which` give a hint. Rlock hands a lock over to a waiter
   // directly, so only foreign clients and the end of a queue announce a release. May be called again.

@@ -3,11 +3,15 @@
 
 #include "net/errors.h"
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace rlock {
 namespace {
+
+constexpr std::size_t most_early =
+    10'000;  // messages before the answer to a request, which a flood would delay for ever
 
 bool is_array_of(const Reply& reply, std::string_view name)
 {
@@ -84,6 +88,9 @@ Result<bool> Receiver::handle_push(Reply reply)
     return Error{ErrorCode::unreachable, where() + " no longer has the slot of a channel that rlock listens to"};
   }
   if (is_message(reply)) {
+    if (m_early.size() >= most_early) {
+      return Error{ErrorCode::unreachable, where() + " sends messages without end instead of an answer"};
+    }
     m_early.push_back({std::move(reply.elements[1].text), std::move(reply.elements[2].text)});
     return true;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Secrets in command lines stay off the server and out of every output; text of servers, keys and labels is escaped.
+#include "support/clean_text.h"
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
@@ -66,16 +67,6 @@ Words secretive_job(const std::filesystem::path& go)
           "--api-key",
           secret,
           "redis://u:" + secret + "@h"};
-}
-
-bool is_clean(char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); }
-
-// No control character but the end of a line, no invalid UTF-8, no C1.
-bool is_clean(const std::string& text)
-{
-  const bool has_c1 = has(text, "\xc2\x9b");
-  return !has_c1 && !has(text, "\xff") && std::all_of(text.begin(), text.end(), [](char c) { return is_clean(c); }) &&
-         text.find("a\x9b") == std::string::npos;
 }
 
 }  // namespace

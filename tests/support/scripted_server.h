@@ -22,6 +22,9 @@ constexpr Millis plenty{10'000};  // for events that are expected at once
 
 CallLimits within(Millis time, StopToken stop = StopToken::never());
 
+// A listening socket: of Kind::tcp on a free port, else a unix socket in a directory of the test. `endpoint` gets its address.
+Fd listening_socket(Endpoint::Kind kind, Endpoint& endpoint);
+
 // One connection as the server's script sees it.
 class Peer {
  public:
@@ -29,6 +32,7 @@ class Peer {
 
   bool say(std::string_view text) const;      // false: the client hung up
   std::string hear(std::size_t count) const;  // so many bytes, fewer if the client hangs up
+  std::string hear_some() const;              // what has arrived, at least a byte; empty: the client hung up
   bool lasts(Millis time) const;              // false, and early, once the client is gone or the test over
 
  private:
@@ -48,8 +52,6 @@ class ScriptedServer {
   [[nodiscard]] Connection connect() const;
 
  private:
-  void bind_unix_socket();
-  void bind_free_port();
   [[nodiscard]] Fd accept_one() const;
 
   Endpoint m_endpoint;

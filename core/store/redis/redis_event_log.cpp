@@ -23,6 +23,9 @@ Result<std::vector<std::vector<EventLogEntry>>> RedisStore::read_logs(std::span<
       const Error& error = replies[i].error();
       return is_about_keys(error) ? naming(LockKeys(queries[i].name).events, error) : error;
     }
+    if (replies[i]->kind != Reply::Kind::array) {
+      return Error{ErrorCode::internal, "the answer to LRANGE is invalid"};
+    }
     std::vector<EventLogEntry> entries;
     const auto& all = replies[i]->elements;
     const auto seen =

@@ -17,6 +17,7 @@ constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
 constexpr std::string_view next = "next ";
 constexpr std::string_view taken_back = "00";  // an attempt of a quorum, which is no news for other rlock processes
+constexpr int most_at_once = 1'000;            // messages; a flood of them must not keep the caller from its renewals
 
 // "look MS" means: not earlier.
 Millis delay_of(std::string_view text, std::string_view word)
@@ -92,7 +93,7 @@ class SubscribedListener final : public Listener {
   Result<Hints> heard(const Clock& clock) override
   {
     Hints hints(m_locks.size());
-    for (;;) {
+    for (int messages = 0; messages < most_at_once; ++messages) {
       const auto message = m_subscription.next({.deadline = clock.now(), .stop = StopToken::never()});
       if (!message) {
         return message.error();
@@ -106,6 +107,7 @@ class SubscribedListener final : public Listener {
         add_message(hints[static_cast<std::size_t>(lock - m_locks.begin())], (*message)->text);
       }
     }
+    return hints;
   }
 
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override

@@ -78,7 +78,8 @@ class Guardian {
       return;
     }
     if (!may_start(m_spec, m_clock.now(), m_deadline.valid_until())) {
-      return send_message(m_socket.get(), JobEvent(NotStarted{}));
+      send_message(m_socket.get(), JobEvent(NotStarted{}));
+      return;
     }
     m_job.fence = std::stoull(fence->c_str());
     set_timer();
@@ -174,8 +175,9 @@ class Guardian {
         return advance(TreeEmpty{});
       case StopAction::finish:
         ++m_job.timer;
-        return send_message(m_socket.get(),
-                            JobEvent(Ended{.wait_status = m_job.status, .why = m_state.why, .killed = m_state.killed}));
+        send_message(m_socket.get(),
+                     JobEvent(Ended{.wait_status = m_job.status, .why = m_state.why, .killed = m_state.killed}));
+        return;
       default: return;
     }
   }
@@ -273,7 +275,11 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals&, SharedDeadline& sh
   return Job(Fd(ends[0]), number, shared_deadline, Terminal(), {}, InheritedPipe());
 }
 
-void Job::go(std::string_view late_value) { send_message(m_socket.get(), Command(StartJob{LateValue(late_value)})); }
+Result<Done> Job::go(std::string_view late_value)
+{
+  send_message(m_socket.get(), Command(StartJob{LateValue(late_value)}));
+  return Done{};
+}
 
 bool Job::is_ready()
 {

@@ -54,6 +54,9 @@ void ProcessTree::reap()
   for (;;) {
     int status = 0;
     const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED);
+    if (pid < 0 && errno == EINTR) {
+      continue;
+    }
     if (pid <= 0) {
       m_childless = pid < 0 && errno == ECHILD;
       return;

@@ -75,9 +75,13 @@ void check_all_faults(std::string_view topology)
 
 }  // namespace
 
+TEST_SUITE_BEGIN("judge-faults");
+
 TEST_CASE("judge: every fault of one server happens") { check_all_faults("unix"); }
 TEST_CASE("judge: every fault of a quorum happens") { check_all_faults("quorum3"); }
 TEST_CASE("judge: every fault of sentinels happens") { check_all_faults("sentinel"); }
 TEST_CASE("judge: every fault of a cluster happens") { check_all_faults("cluster"); }
+
+TEST_SUITE_END();
 
 }  // namespace rlock::judge

@@ -203,7 +203,7 @@ TEST_CASE("nested: the middle killed, what ran in it is dead at once, and the ou
 TEST_CASE("nested: the outer killed, its whole tree dies before the lease is over")
 {
   const ActivityLog activity;
-  ThreeDeep deep("1s", activity.stubborn_tree("third").back());
+  ThreeDeep deep("3s", activity.stubborn_tree("third").back());
   const NestedRunsFixture& fixture = deep.fixture;
   wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
   Process next = fixture.start({"-k", "k"}, {"sh", "-c", activity.short_job("next", 60).back()});

@@ -22,7 +22,8 @@ struct Redirection {
   HostPort to;
 };
 
-// nullopt for every other reply, also for one that names no valid host. Where the reply has no host, it means the host of `asked`, the node that sent it.
+// nullopt for every other reply, also for one that names no valid host. Where the reply has no host, it means the host
+// of `asked`, the node that sent it.
 std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked);
 
 // May be outdated at any time; a node without the slot redirects the request.

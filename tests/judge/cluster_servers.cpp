@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -59,10 +60,18 @@ class ClusterServers final : public Servers {
 
   void settle() override
   {
-    for (const ServerTarget& target : m_ways.targets()) {
-      mend(target);
+    try {
+      for (const ServerTarget& target : m_ways.targets()) {
+        mend(target);
+      }
+      m_cluster.mend_slots();
+      m_cluster.wait_until_served();
+      for (const test::RedisServer& node : m_cluster.nodes()) {
+        await_replica(node);
+      }
+    } catch (const std::exception& failed) {
+      throw std::runtime_error(failed.what() + ("\n" + m_cluster.describe()));
     }
-    m_cluster.wait_until_served();
   }
 
  private:
@@ -158,14 +167,15 @@ class ClusterServers final : public Servers {
     return *all.at(below(rng, all.size()));
   }
 
-  // Without it the next fail-over of its master would lose data.
+  // Without replicas the next fail-over would lose data.
   void await_replica(const test::RedisServer& node) const
   {
     const auto follows = [&] {
       const auto info = node.try_command({"INFO", "replication"});
-      return info && info->text.find("master_link_status:up") != std::string::npos;
+      return info && (info->text.find("master_link_status:up") != std::string::npos ||
+                      info->text.find("role:master") != std::string::npos);
     };
-    test::wait_until(follows, "the node that was restarted follows its master", 30s);
+    test::wait_until(follows, "the node follows its master or is one", 30s);
     m_cluster.wait_until_served();
   }
 

@@ -4,6 +4,7 @@
 #include "support/wait_until.h"
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -11,23 +12,27 @@
 namespace rlock::judge {
 namespace {
 
-// An exception (a fixture's assertion) means that it was not done. doctest throws a type that is no std::exception.
-bool succeeds(const std::function<bool()>& act)
+// An exception (a fixture gives up) means that it was not done.
+Hit attempt(const std::string& name, const std::function<bool()>& act)
 {
   try {
-    return act();
-  } catch (...) {
-    return false;
+    return {.done = act()};
+  } catch (const std::exception& failed) {
+    std::cerr << name + ": " + failed.what() + "\n";
+  } catch (...) {  // doctest throws a type that is no std::exception
+    std::cerr << name + ": an assertion failed\n";
   }
+  return {.gave_up = true};
 }
 
-bool each_of(const std::vector<ServerTarget>& targets, const std::function<bool(const ServerTarget&)>& act)
+void attempt_each(const Recipe& recipe, const std::vector<ServerTarget>& targets, Hit& hit,
+                  const std::function<bool(const ServerTarget&)>& act)
 {
-  bool done = false;
   for (const ServerTarget& target : targets) {
-    done = succeeds([&] { return act(target); }) || done;
+    const Hit one = attempt(recipe.name, [&] { return act(target); });
+    hit.done = hit.done || one.done;
+    hit.gave_up = hit.gave_up || one.gave_up;
   }
-  return done;
 }
 
 class FailOverWatch {
@@ -40,8 +45,8 @@ class FailOverWatch {
   {
     const Instant now = BootClock().now();
     std::string masters;
-    if (!succeeds([&] { return !(masters = m_masters()).empty(); })) {  // the servers do not agree now
-      return false;
+    if (!attempt("who is the master", [&] { return !(masters = m_masters()).empty(); }).done) {
+      return false;  // the servers do not agree now
     }
     m_since = now;
     return std::exchange(m_known, masters) != masters;
@@ -73,13 +78,15 @@ Millis some_time(Rng& rng)
   return range->from + Millis(below(rng, static_cast<std::uint64_t>((range->to - range->from).count())));
 }
 
-ServerFault guarded_fault(std::string name, Excuse excuse, std::function<bool(Rng&)> act)
+ServerFault guarded_fault(const std::string& name, Excuse excuse, std::function<bool(Rng&)> act)
 {
   // What the fault excuses may have happened before a condition was awaited in vain.
-  const auto guarded = [excuse, act = std::move(act)](Rng& rng) {
-    return Hit{.done = succeeds([&] { return act(rng); }) || excuse != Excuse::none};
+  const auto guarded = [name, excuse, act = std::move(act)](Rng& rng) {
+    Hit hit = attempt(name, [&] { return act(rng); });
+    hit.done = hit.done || excuse != Excuse::none;
+    return hit;
   };
-  return {.name = std::move(name), .excuse = excuse, .act = guarded};
+  return {.name = name, .excuse = excuse, .act = guarded};
 }
 
 ServerFault make_fault(const Recipe& recipe, const Choose& choose, const Words& keys)
@@ -87,13 +94,17 @@ ServerFault make_fault(const Recipe& recipe, const Choose& choose, const Words& 
   const auto act = [recipe, choose, keys](Rng& rng) {
     const std::string& key = keys[below(rng, keys.size())];
     std::vector<ServerTarget> targets;
-    succeeds([&] { return !(targets = choose(rng, key)).empty(); });
-    bool done = each_of(targets, [&](const ServerTarget& target) { return recipe.begin(target, key, rng); });
+    Hit hit = attempt(recipe.name, [&] {
+      targets = choose(rng, key);
+      return false;
+    });
+    hit.key = recipe.removes_key ? key : "";
+    attempt_each(recipe, targets, hit, [&](const ServerTarget& target) { return recipe.begin(target, key, rng); });
     if (recipe.end) {
       std::this_thread::sleep_for(some_time(rng));
-      done = each_of(targets, [&](const ServerTarget& target) { return recipe.end(target, key); }) || done;
+      attempt_each(recipe, targets, hit, [&](const ServerTarget& target) { return recipe.end(target, key); });
     }
-    return Hit{.done = done, .key = recipe.removes_key ? key : "", .failed_over_since = {}};
+    return hit;
   };
   return {.name = recipe.name, .excuse = recipe.excuse, .act = act};
 }
@@ -107,7 +118,7 @@ void watch_fail_overs(std::vector<ServerFault>& faults, std::function<std::strin
       const Instant since = watch->since();
       const bool before = watch->has_changed();
       Hit hit = act(rng);
-      const bool meanwhile = watch->has_changed() && !is_expected;
+      const bool meanwhile = watch->has_changed() && !(is_expected && hit.done);
       if (before || meanwhile) {
         hit.failed_over_since = since;
       }

@@ -44,11 +44,11 @@ void add_faults(std::vector<ServerFault>& faults, std::span<const Recipe> recipe
                 const Words& keys);
 
 // A fault of its own kind, for a topology. `act` may throw, as a fixture's assertion does.
-ServerFault guarded_fault(std::string name, Excuse excuse, std::function<bool(Rng&)> act);
+ServerFault guarded_fault(const std::string& name, Excuse excuse, std::function<bool(Rng&)> act);
 
 // A busy machine causes fail-overs that no fault is meant to cause: each fault tells of one that happened in its time or
-// since the last fault. `masters` names the servers that are masters now. `expected`: faults that change the masters
-// without a loss.
+// since the last fault. `masters` names the servers that are masters now. `expected`: faults that change the masters, and
+// when they are done say themselves what that excuses.
 void watch_fail_overs(std::vector<ServerFault>& faults, std::function<std::string()> masters, const Words& expected);
 
 // How long a fault lasts: mostly less than a lease of the storm, sometimes longer.

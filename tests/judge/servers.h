@@ -32,9 +32,11 @@ enum class Excuse {
 };
 
 struct Hit {
-  bool done = false;  // the server showed the fault; otherwise it did not happen, and excuses nothing
-  std::string key;    // the key that it removed; empty: it concerned all keys or none
-  std::optional<Instant> failed_over_since;  // a replica was promoted after that, which the fault is not meant to cause
+  bool done = false;     // the server showed the fault; otherwise it did not happen, and excuses nothing
+  bool gave_up = false;  // something that belongs to the fault failed, so the servers may not serve
+  std::string key = {};  // the key that it removed; empty: it concerned all keys or none
+  std::optional<Instant> failed_over_since =
+      {};  // a replica was promoted after that, which the fault is not meant to cause
 };
 
 struct ServerFault {
@@ -64,7 +66,8 @@ class Servers {
   // The faults of this topology. `keys`: the locks of the storm, for a fault that removes one.
   virtual std::vector<ServerFault> faults(const Words& keys) = 0;
 
-  // Returns when all servers serve again, also those that a fault has left stopped, cut off or slow.
+  // Returns when all servers serve again, also those that a fault has left stopped, cut off, slow or disagreeing. Throws
+  // when they do not.
   virtual void settle() = 0;
 };
 

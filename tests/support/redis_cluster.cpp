@@ -2,6 +2,8 @@
 #include "support/redis_cluster.h"
 
 #include "server/slot.h"
+#include "support/cluster_slots.h"
+#include "support/give_up.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -20,14 +22,6 @@ namespace {
 bool info_has(const RedisServer& node, const std::string& command, const std::string& section, const std::string& line)
 {
   return as_text(node.command({command, section})).find(line) != std::string::npos;
-}
-
-std::string id_of(const RedisServer& node) { return as_text(node.command({"CLUSTER", "MYID"})); }
-
-void must(const RedisServer& node, const std::vector<std::string>& words)
-{
-  const Reply reply = node.command(words);
-  REQUIRE_MESSAGE(!reply.is_error(), words[0] << ' ' << words[1] << ": " << show(reply));
 }
 
 bool is_alive(const RedisServer& node) { return ::kill(node.pid(), 0) == 0; }
@@ -72,12 +66,12 @@ void RedisCluster::join() const
   for (std::size_t i = 0; i < m_options.masters; ++i) {
     const std::size_t from = i * slot_count / m_options.masters;
     const std::size_t to = (i + 1) * slot_count / m_options.masters - 1;
-    must(m_nodes[i], {"CLUSTER", "ADDSLOTSRANGE", std::to_string(from), std::to_string(to)});
+    cluster_must(m_nodes[i], {"CLUSTER", "ADDSLOTSRANGE", std::to_string(from), std::to_string(to)});
   }
   for (std::size_t i = 0; i < m_nodes.size(); ++i) {
-    must(m_nodes[i], {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-    must(m_nodes[0],
-         {"CLUSTER", "MEET", "127.0.0.1", std::to_string(m_nodes[i].port()), std::to_string(m_nodes[i].bus_port())});
+    cluster_must(m_nodes[i], {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+    cluster_must(m_nodes[0], {"CLUSTER", "MEET", "127.0.0.1", std::to_string(m_nodes[i].port()),
+                              std::to_string(m_nodes[i].bus_port())});
   }
   const std::string all = "cluster_known_nodes:" + std::to_string(m_nodes.size()) + "\r";
   const auto knows_all = [&](const RedisServer& node) {
@@ -90,7 +84,7 @@ void RedisCluster::add_replicas() const
 {
   for (std::size_t i = 0; i < m_options.masters; ++i) {
     const RedisServer& replica = m_nodes[m_options.masters + i];
-    must(replica, {"CLUSTER", "REPLICATE", id_of(m_nodes[i])});
+    cluster_must(replica, {"CLUSTER", "REPLICATE", cluster_id(m_nodes[i])});
     wait_until([&] { return info_has(replica, "INFO", "replication", "master_link_status:up"); }, "the replica follows",
                30s);
   }
@@ -129,7 +123,9 @@ std::string RedisCluster::url() const
 RedisServer& RedisCluster::owner(const std::string& key) const
 {
   const auto owner = map().owner(slot_of(key));
-  REQUIRE(owner);
+  if (!owner) {
+    give_up("the slot of " + key + " has no owner");
+  }
   return at(*owner);
 }
 
@@ -141,8 +137,7 @@ RedisServer& RedisCluster::other_than(const RedisServer& node) const
       return other;
     }
   }
-  FAIL("no other master lives");
-  throw;  // not reached
+  give_up("no other master lives");
 }
 
 std::string RedisCluster::key_at(const RedisServer& node, const std::string& start) const
@@ -163,35 +158,29 @@ Reply RedisCluster::command(const std::vector<std::string>& words) const
 
 void RedisCluster::begin_to_move_slot(const std::string& key, RedisServer& to) const
 {
-  const RedisServer& from = owner(key);
-  const std::string slot = std::to_string(slot_of(key));
-  must(to, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id_of(from)});
-  must(from, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id_of(to)});
+  test::begin_to_move_slot(std::to_string(slot_of(key)), owner(key), to);
 }
 
 void RedisCluster::move_slot(const std::string& key, RedisServer& to) const
 {
-  RedisServer& from = owner(key);
+  const RedisServer& from = owner(key);
   REQUIRE(&from != &to);
-  begin_to_move_slot(key, to);
-  const std::string slot = std::to_string(slot_of(key));
-  const std::string port = std::to_string(to.port());
-  for (;;) {
-    const auto keys = as_texts(from.command({"CLUSTER", "GETKEYSINSLOT", slot, "100"}));
-    if (keys.empty()) {
-      break;
+  test::move_slot(std::to_string(slot_of(key)), from, to, m_options.password);
+}
+
+void RedisCluster::mend_slots() const { test::mend_slots(m_nodes, m_options.password); }
+
+std::string RedisCluster::describe() const
+{
+  std::string text;
+  for (const RedisServer& node : m_nodes) {
+    text += "port " + std::to_string(node.port()) + (is_alive(node) ? "" : ", which is dead") + ":\n";
+    for (const char* question : {"INFO", "NODES"}) {
+      const auto reply = node.try_command({"CLUSTER", question});
+      text += reply ? reply->text : reply.error().text + '\n';
     }
-    std::vector<std::string> words{"MIGRATE", "127.0.0.1", port, "", "0", "10000"};
-    if (!m_options.password.empty()) {
-      words.insert(words.end(), {"AUTH", m_options.password});
-    }
-    words.emplace_back("KEYS");
-    words.insert(words.end(), keys.begin(), keys.end());
-    must(from, words);
   }
-  const std::string id = id_of(to);
-  must(to, {"CLUSTER", "SETSLOT", slot, "NODE", id});
-  must(from, {"CLUSTER", "SETSLOT", slot, "NODE", id});
+  return text;
 }
 
 std::vector<RedisServer*> RedisCluster::living() const

@@ -47,7 +47,11 @@ class RedisCluster {
   // The first half of that: the slot is being moved, but none of its keys has moved.
   void begin_to_move_slot(const std::string& key, RedisServer& to) const;
 
-  void wait_until_served() const;  // by the living nodes
+  // Ends all moves that were cut off. All nodes answer.
+  void mend_slots() const;
+
+  void wait_until_served() const;              // by the living nodes
+  [[nodiscard]] std::string describe() const;  // what each node says of the cluster
 
  private:
   void join() const;

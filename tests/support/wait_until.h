@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-
-#include <doctest/doctest.h>
+#include "support/give_up.h"
 
 #include <chrono>
 #include <string>
@@ -16,10 +15,10 @@ namespace rlock::test {
 template <typename Predicate>
 void wait_until(Predicate&& holds, const std::string& what, Millis timeout = std::chrono::seconds(10))
 {
-  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  const auto end = std::chrono::steady_clock::now() + timeout;
   while (!holds()) {
-    if (std::chrono::steady_clock::now() >= give_up) {
-      FAIL("waited " << timeout.count() << " ms in vain until " << what);
+    if (std::chrono::steady_clock::now() >= end) {
+      give_up("waited " + std::to_string(timeout.count()) + " ms in vain until " + what);
     }
     std::this_thread::sleep_for(Millis(10));
   }

@@ -105,7 +105,7 @@ TEST_CASE("memory engine: run takes the lock, keeps it while the job runs, and r
   add_memory_engine();
   const ChildEnd end = in_a_child([] {
     const int ran =
-        rlock_here({"run", "-k", "k", "--ttl", "2s", "--", "sh", "-c", "sleep 2.5; echo fence $RLOCK_FENCE"});
+        rlock_here({"run", "-k", "k", "--ttl", "500ms", "--", "sh", "-c", "sleep 1; echo fence $RLOCK_FENCE"});
     const int free = rlock_here({"status", "k"});
     return ran == 0 && free == 1 ? 0 : 100 + ran;
   });

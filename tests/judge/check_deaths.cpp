@@ -9,7 +9,7 @@
 namespace rlock::judge {
 namespace {
 
-constexpr Millis outlives_killed{500};  // the promise is 50 ms on a machine that is not busy
+constexpr Millis outlives_killed{300};  // the promise is 50 ms on a machine that is not busy
 
 Millis ms(Instant::duration duration) { return std::chrono::ceil<Millis>(duration); }
 

@@ -94,7 +94,8 @@ bool is_explained(const Records& records, const RunRecord& run)
 {
   const Instant since = run.spawned - run.ttl;
   const Instant until = run.ended.value_or(run.evidence.last);
-  return !run.signals.empty() || had_fault(records, since, until) || stalled(records, since, until) > run.ttl / 10;
+  const Millis late = std::max(stalled(records, since, until), sum_of(records.server_stalls, since, until));
+  return !run.signals.empty() || had_fault(records, since, until) || late > run.ttl / 10;
 }
 
 }  // namespace

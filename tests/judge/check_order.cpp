@@ -37,7 +37,7 @@ bool keeps_place(const RunRecord& run)
 bool was_left_in_peace(const Records& records, const RunRecord& run)
 {
   const Instant begin = run.evidence.begin->at;
-  return run.queued && !had_fault(records, run.spawned, begin) &&
+  return run.queued && !had_fault_of(run.keys.front(), records, run.spawned, begin) &&
          stalled(records, run.spawned, begin) <= longest_confirmation;
 }
 

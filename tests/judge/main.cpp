@@ -34,8 +34,9 @@ std::string copy_of_job(const std::filesystem::path& dir)
   return dir / "job";
 }
 
-StormOptions storm_options(const JudgeOptions& options, const Servers& servers, const std::filesystem::path& dir)
+StormOptions storm_options(const JudgeOptions& options, ServerFaults& faults, const std::filesystem::path& dir)
 {
+  const Servers& servers = faults.servers();
   StormOptions storm{.seed = options.seed,
                      .pause = Millis(static_cast<std::int64_t>(1000 / options.rate)),
                      .process_faults = options.wants("processes"),
@@ -43,6 +44,7 @@ StormOptions storm_options(const JudgeOptions& options, const Servers& servers, 
                      .rlock = options.rlock,
                      .job = copy_of_job(dir),
                      .server_options = servers.options(),
+                     .is_calm = [&faults] { return faults.is_calm(); },
                      .environment = {},
                      .dir = dir};
   for (const auto& [name, value] : servers.environment()) {
@@ -81,25 +83,28 @@ bool has_queue(const std::string& topology) { return !topology.starts_with("quor
 
 Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
 {
-  StallMeter stalls;
+  StallMeter stalls = machine_stalls();
   ServerFaults faults({.topology = options.topology,
                        .keys = storm_keys(),
                        .seed = options.seed + 1,
                        .pause = options.server_pause,
-                       .wanted = [&](const std::string& name) { return options.wants(name); }});
-  Storm storm(storm_options(options, faults.servers(), dir));
+                       .wanted = [&](const std::string& name) { return options.wants(name); },
+                       .calms = has_queue(options.topology)});
+  StallMeter server_stalls = judge::server_stalls(faults.servers());
+  Storm storm(storm_options(options, faults, dir));
   faults.begin();
   storm.rage(options.time);
   Violations more;
-  if (!faults.end_and_settle()) {
-    more.push_back({"the servers serve again", "a fixture gave up", {}});
+  if (const std::string wrong = faults.end_and_settle(); !wrong.empty()) {
+    more.push_back({"the servers serve again", wrong, {}});
   }
   append(more, check_ttls(faults.servers()));
   storm.calm(longest_calm);
   append(more, check_processes());
   append(more, check_keys(faults.servers()));
   stalls.stop();
-  Records records{storm.runs(), faults.records(), stalls.stalls(), has_queue(options.topology)};
+  server_stalls.stop();
+  Records records{storm.runs(), faults.records(), stalls.stalls(), server_stalls.stalls(), has_queue(options.topology)};
   records.faults.insert(records.faults.end(), storm.operations().begin(), storm.operations().end());
   return judge::judge(records, more, storm.process_faults());
 }

@@ -70,10 +70,12 @@ void draw_patience(Rng& rng, RunPlan& plan)
 }
 
 // Most jobs are short, so that the locks are handed over often; some outlive the ttl. Those that get a fault are longer, so
-// that it finds them alive.
+// that it finds them alive, and that a job which outlives its rlock is seen to do so.
 std::string draw_duration(Rng& rng, bool faulty)
 {
-  return number(one_in(rng, faulty ? 3 : 8) ? 1000 + below(rng, 2500) : (faulty ? 100 : 10) + below(rng, 400));
+  return number(one_in(rng, faulty ? 3 : 8) ? 1000 + below(rng, 2500)
+                : faulty                    ? 400 + below(rng, 800)
+                                            : 10 + below(rng, 400));
 }
 
 void draw_job(Rng& rng, RunPlan& plan, bool faulty)
@@ -148,14 +150,15 @@ RunPlan draw_run(Rng& rng, bool faulty)
   return plan;
 }
 
-RunPlan draw_patient_run(Rng& rng)
+RunPlan draw_patient_run(Rng& rng, Millis shortest)
 {
   RunPlan plan;
   plan.record.keys = {kept_key};
   plan.record.ttl = Millis(3000);
   plan.record.patient = true;
   plan.rlock_options = {"--ttl", "3s"};
-  plan.job_options = {number(400 + below(rng, 400))};
+  const auto least = static_cast<std::uint64_t>(shortest.count());
+  plan.job_options = {number(least + below(rng, least))};
   return plan;
 }
 

@@ -34,10 +34,10 @@ const char* name_of(Target target)
   return "";
 }
 
-Millis stalled(const Records& records, Instant from, Instant to)
+Millis sum_of(const std::vector<Stall>& stalls, Instant from, Instant to)
 {
   std::chrono::nanoseconds sum{0};
-  for (const Stall& stall : records.stalls) {
+  for (const Stall& stall : stalls) {
     sum += std::max(std::min(stall.to, to) - std::max(stall.from, from), std::chrono::nanoseconds(0));
   }
   return std::chrono::ceil<Millis>(sum);
@@ -47,6 +47,13 @@ bool had_fault(const Records& records, Instant from, Instant to)
 {
   return std::any_of(records.faults.begin(), records.faults.end(),
                      [&](const FaultRecord& fault) { return fault.begin <= to && fault.end >= from; });
+}
+
+bool had_fault_of(const std::string& key, const Records& records, Instant from, Instant to)
+{
+  return std::any_of(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
+    return (fault.key.empty() || fault.key == key) && fault.begin <= to && fault.end >= from;
+  });
 }
 
 bool was_sent(const RunRecord& run, Target target, int number)

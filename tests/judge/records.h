@@ -75,7 +75,7 @@ struct FaultRecord {
   bool done = true;  // false: tried in vain
 };
 
-// The machine did not run the judge's own thread for this time.
+// The machine did not run the judge's own thread for this time, or a server did not answer it.
 struct Stall {
   Instant from;
   Instant to;
@@ -84,15 +84,20 @@ struct Stall {
 struct Records {
   std::vector<RunRecord> runs;
   std::vector<FaultRecord> faults;
-  std::vector<Stall> stalls;
-  bool has_queue = true;  // a quorum has none
+  std::vector<Stall> stalls;              // of the machine
+  std::vector<Stall> server_stalls = {};  // of a server, by a fault or because the machine is busy
+  bool has_queue = true;                  // a quorum has none
 };
 
-// How much of the time between `from` and `to` the machine stalled.
-Millis stalled(const Records& records, Instant from, Instant to);
+// How much of the time between `from` and `to` these were.
+Millis sum_of(const std::vector<Stall>& stalls, Instant from, Instant to);
+inline Millis stalled(const Records& records, Instant from, Instant to) { return sum_of(records.stalls, from, to); }
 
 // Whether a fault of the servers went on between `from` and `to`.
 bool had_fault(const Records& records, Instant from, Instant to);
+
+// The same, without those that concern other keys.
+bool had_fault_of(const std::string& key, const Records& records, Instant from, Instant to);
 
 bool was_sent(const RunRecord& run, Target target, int number);
 

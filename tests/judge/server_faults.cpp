@@ -4,9 +4,17 @@
 #include "support/seeded_rng.h"
 
 #include <algorithm>
+#include <iostream>
 #include <stdexcept>
 
 namespace rlock::judge {
+namespace {
+
+constexpr Millis longest_mending{240'000};
+constexpr Millis between_calms{20'000};
+constexpr Millis calm_time{6000};
+
+}  // namespace
 
 ServerFaults::ServerFaults(ServerFaultOptions options) : m_options(std::move(options))
 {
@@ -57,7 +65,7 @@ void ServerFaults::run()
     m_servers.reset();
     return;
   }
-  m_settled = settle();
+  m_wrong = settle();
   set(Phase::settled);
   while (!await(Phase::over, std::chrono::hours(1))) {
   }
@@ -75,25 +83,31 @@ bool ServerFaults::all_answer()
   return all;
 }
 
-// On a busy machine a fixture may give up. false: more than once.
-bool ServerFaults::settle()
+// On a busy machine a fixture may give up. Not empty: it did all the time, and why.
+std::string ServerFaults::settle()
 {
-  for (int tries = 0; tries < 3; ++tries) {
+  const BootClock clock;
+  std::string wrong;
+  for (const Instant end = clock.now() + longest_mending; clock.now() < end;) {
     try {
       m_servers->settle();
-      return true;
+      return "";
+    } catch (const std::exception& failed) {
+      wrong = failed.what();
     } catch (...) {  // doctest's assertions throw a type that is no std::exception
+      wrong = "an assertion failed";
     }
+    std::cerr << "the servers do not serve again: " + wrong + "\n";
   }
-  return false;
+  return wrong;
 }
 
-bool ServerFaults::end_and_settle()
+std::string ServerFaults::end_and_settle()
 {
   set(Phase::settling);
   while (!await(Phase::settled, std::chrono::hours(1))) {
   }
-  return m_settled;
+  return m_wrong;
 }
 
 void ServerFaults::storm()
@@ -104,11 +118,23 @@ void ServerFaults::storm()
   const auto pause = [&] {
     return Millis(static_cast<std::int64_t>(below(rng, 2 * static_cast<std::uint64_t>(m_options.pause.count()))));
   };
+  const BootClock clock;
+  Instant next_calm = clock.now() + between_calms / 2;
   while (!await(Phase::settling, pause())) {
-    if (!faults.empty()) {
+    if (m_options.calms && clock.now() >= next_calm) {
+      be_calm();
+      next_calm = clock.now() + between_calms;
+    } else if (!faults.empty()) {
       inject(faults[below(rng, faults.size())], rng);
     }
   }
+}
+
+void ServerFaults::be_calm()
+{
+  m_calm = true;
+  await(Phase::settling, calm_time);
+  m_calm = false;
 }
 
 void ServerFaults::inject(const ServerFault& fault, Rng& rng)
@@ -116,8 +142,8 @@ void ServerFaults::inject(const ServerFault& fault, Rng& rng)
   const BootClock clock;
   FaultRecord record{.name = fault.name, .excuse = fault.excuse, .key = {}, .begin = clock.now(), .end = {}};
   const Hit hit = fault.act(rng);
-  if (!all_answer()) {
-    settle();  // the fixture gave up before it had ended the fault
+  if (hit.gave_up || !all_answer()) {
+    settle();
   }
   record.end = clock.now();
   record.key = hit.key;

@@ -5,6 +5,7 @@
 #include "judge/records.h"
 #include "judge/servers.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@ struct ServerFaultOptions {
   std::uint64_t seed;
   Millis pause;                                    // between two faults, on average
   std::function<bool(const std::string&)> wanted;  // by the name of the fault
+  bool calms = false;                              // now and then there is no fault for some seconds
 };
 
 class ServerFaults {
@@ -33,7 +35,10 @@ class ServerFaults {
 
   [[nodiscard]] Servers& servers() { return *m_servers; }
   void begin();
-  bool end_and_settle();  // returns when the servers serve again; false: they do not
+  std::string end_and_settle();  // returns when the servers serve again; otherwise says what is wrong
+
+  // No fault goes on, and none will begin for some seconds.
+  [[nodiscard]] bool is_calm() const { return m_calm; }
 
   // What has happened so far.
   [[nodiscard]] std::vector<FaultRecord> records() const;
@@ -42,8 +47,9 @@ class ServerFaults {
   enum class Phase { start, made, storm, settling, settled, over };
   void run();
   void storm();
+  void be_calm();
   bool all_answer();
-  bool settle();
+  std::string settle();
   void inject(const ServerFault& fault, Rng& rng);
   void set(Phase phase);
   bool await(Phase phase, Millis timeout);  // or a later one; false: not yet
@@ -52,8 +58,9 @@ class ServerFaults {
   std::unique_ptr<Servers> m_servers;
   mutable std::mutex m_mutex;
   std::condition_variable m_changed;
-  Phase m_phase = Phase::start;        // guarded by m_mutex
-  bool m_settled = false;              // written before Phase::settled
+  Phase m_phase = Phase::start;  // guarded by m_mutex
+  std::atomic<bool> m_calm = false;
+  std::string m_wrong;                 // written before Phase::settled
   std::vector<FaultRecord> m_records;  // guarded by m_mutex
   std::thread m_thread;
 };

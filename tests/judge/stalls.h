@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures when the machine does not run a thread that wants to run: every time limit is late by as much.
+// Measures when something takes longer than it should: every time limit that depends on it is late by as much.
 #pragma once
 
 #include "judge/records.h"
 
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace rlock::judge {
 
 class StallMeter {
  public:
-  StallMeter();
+  // Calls `act` every few milliseconds. It should take no longer than `expected`.
+  StallMeter(std::function<void()> act, Millis expected);
   ~StallMeter() { stop(); }
   StallMeter(const StallMeter&) = delete;
   StallMeter& operator=(const StallMeter&) = delete;
@@ -22,11 +24,17 @@ class StallMeter {
   [[nodiscard]] const std::vector<Stall>& stalls() const { return m_stalls; }
 
  private:
-  void measure();
+  void measure(const std::function<void()>& act, Millis expected);
 
   std::atomic<bool> m_stop = false;
   std::vector<Stall> m_stalls;
   std::thread m_thread;  // last: it uses the others
 };
+
+// Whether the machine runs a thread that wants to run.
+StallMeter machine_stalls();
+
+// Whether the servers answer.
+StallMeter server_stalls(Servers& servers);
 
 }  // namespace rlock::judge

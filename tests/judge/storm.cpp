@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 namespace rlock::judge {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 constexpr Millis tick{3};
 constexpr std::size_t most_at_once = 40;
 constexpr Millis pause_of_patient{900};
+constexpr int line_length = 8;
+constexpr Millis pause_in_line{120};  // shorter than their jobs
 constexpr Millis pause_of_operators{5000};
 
 Millis random_pause(Rng& rng, Millis average)
@@ -91,13 +94,28 @@ void Storm::start_due(Instant now)
     m_next_run = now + random_pause(m_rng, m_options.pause);
     start_burst();
   }
-  if (now >= m_next_patient && m_active.size() < most_at_once) {
-    m_next_patient = now + random_pause(m_rng, pause_of_patient);
-    start(draw_patient_run(m_rng));
-  }
-  if (m_options.operators && now >= m_next_operation) {
+  start_patient(now);
+  if (m_options.operators && !m_was_calm && now >= m_next_operation) {
     m_next_operation = now + random_pause(m_rng, pause_of_operators);
     operate();
+  }
+}
+
+// While it is calm several wait in line, because only undisturbed waiters keep their order.
+void Storm::start_patient(Instant now)
+{
+  if (const bool is_calm = m_options.is_calm(); std::exchange(m_was_calm, is_calm) != is_calm) {
+    m_missing_in_line = is_calm ? line_length : 0;
+    m_next_patient = now;
+  }
+  if (now < m_next_patient) {
+    return;
+  }
+  const bool is_in_line = m_missing_in_line > 0;
+  if (is_in_line || m_active.size() < most_at_once) {
+    m_missing_in_line -= is_in_line ? 1 : 0;
+    m_next_patient = now + (is_in_line ? pause_in_line : random_pause(m_rng, pause_of_patient));
+    start(draw_patient_run(m_rng, Millis(is_in_line ? 150 : 400)));
   }
 }
 

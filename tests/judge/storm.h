@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -28,6 +29,7 @@ struct StormOptions {
   std::string rlock;
   std::string job;
   Words server_options;
+  std::function<bool()> is_calm;  // no fault of the servers disturbs anything for some seconds
   std::map<std::string, std::optional<std::string>> environment;
   std::filesystem::path dir;  // for evidence
 };
@@ -65,6 +67,7 @@ class Storm {
   void start_due(Instant now);
   void start(RunPlan plan);
   void start_burst();
+  void start_patient(Instant now);
   void operate();
   void look_at_all(Instant now);
   void look_at(Active& active, Instant now);
@@ -86,6 +89,8 @@ class Storm {
   std::map<std::string, Instant> m_freed;  // when the last job under this lock ended
   Instant m_next_run{};
   Instant m_next_patient{};
+  bool m_was_calm = false;
+  int m_missing_in_line = 0;
   Instant m_next_operation{};
 };
 

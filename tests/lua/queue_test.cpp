@@ -171,7 +171,7 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
 {
   const ReadWriteLock lock;
   const auto run = [&](const char* kind) {
-    return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
+    return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "1s", "--", "sleep", "60"});
   };
   const Process reader(run("-s"));
   wait_until([&] { return lock.hash("k").size() == 2; }, "one reads");

@@ -212,7 +212,13 @@ TEST_CASE("judge: the queue is first come, first served")
   CHECK(wrong(first, waiter(2, 20, 30, 100)) == 1);
   CHECK(wrong(first, waiter(2, 5, 15, 100)) == 0);  // came before the first was surely in line
   CHECK(wrong(with(first, Target::runner, SIGSTOP, 50), waiter(2, 20, 30, 100)) == 0);
-  CHECK(check_queue(records({first, waiter(2, 20, 30, 100)}, {fault(Excuse::none, 50, 60)})).violations.empty());
+  const auto beside = [&](const std::string& key) {
+    const RunRecord second = waiter(2, 20, 30, 100);
+    return check_queue(records({first, second}, {fault(Excuse::none, 50, 60, key)})).violations.size();
+  };
+  CHECK(beside("k") == 0);
+  CHECK(beside("") == 0);
+  CHECK(beside("other") == 1);
 }
 
 TEST_CASE("judge: the exit code is the job's or says why it is not")
@@ -253,6 +259,9 @@ TEST_CASE("judge: a loss has a cause")
   CHECK(check_losses(records({run})).violations.size() == 1);
   CHECK(check_losses(records({run}, {fault(Excuse::none, 50, 60)})).violations.empty());
   CHECK(check_losses(records({run}, {}, {{at(0), at(200)}})).violations.empty());
+  Records slow = records({run});
+  slow.server_stalls = {{at(0), at(200)}};
+  CHECK(check_losses(slow).violations.empty());
   CHECK(check_losses(records({with(run, Target::runner, SIGSTOP, 10)})).violations.empty());
 }
 
@@ -260,6 +269,9 @@ TEST_CASE("judge: a job dies with its killed rlock")
 {
   const auto wrong = [](const RunRecord& run) { return check_deaths(records({run})).violations.size(); };
   CHECK(wrong(with(lost(1, 0, 130, 5), Target::runner, SIGKILL, 100)) == 0);
+  CHECK(wrong(with(lost(1, 0, 450, 5), Target::runner, SIGKILL, 100)) == 1);
+  const RunRecord late = with(lost(1, 0, 450, 5), Target::runner, SIGKILL, 100);
+  CHECK(check_deaths(records({late}, {}, {{at(100), at(200)}})).violations.empty());
   CHECK(wrong(with(lost(1, 0, 700, 5), Target::runner, SIGKILL, 100)) == 1);
   CHECK(wrong(with(lost(1, 0, 700, 5), Target::guardian, SIGKILL, 100)) == 1);
   CHECK(wrong(with(with(lost(1, 0, 700, 5), Target::runner, SIGKILL, 100), Target::guardian, SIGSTOP, 90)) == 0);

@@ -23,16 +23,32 @@ Result<Reply> Direct::follow_up(std::string_view, std::span<const std::string_vi
 
 Result<Reply> Direct::exchange(std::span<const std::string_view> argv, const CallLimits& limit)
 {
+  const Instant sent = m_clock.now();
   auto reply = checked(m_connection->call(argv, limit));
   if (!reply) {
     forget();
+    return reply;
   }
-  return reply;
+  const auto counts = check_answer(sent, limit);
+  return counts ? std::move(reply) : counts.error();
 }
+
+Result<Done> Direct::check_answer(Instant sent, const CallLimits& limit)
+{
+  if (believes(m_clock.now() - sent, limit)) {
+    return Done{};
+  }
+  forget();
+  return Error{ErrorCode::unreachable,
+               "the answer of " + m_server.shown() + " came late, and another server is the master now"};
+}
+
+bool Direct::believes(Instant::duration, const CallLimits&) { return true; }
 
 std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, const CallLimits& limit)
 {
   Result<Done> state = connect(limit);
+  const Instant sent = m_clock.now();
   for (const Request& request : requests) {
     const std::vector<std::string_view> argv(request.words.begin(), request.words.end());
     state = state ? m_connection->send(argv, limit) : state;
@@ -44,6 +60,8 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
   }
   if (!state) {
     forget();
+  } else if (const auto counts = check_answer(sent, limit); !counts) {
+    answers.assign(requests.size(), counts.error());
   }
   return answers;
 }

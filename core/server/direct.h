@@ -27,6 +27,8 @@ class Direct : public Transport {
   virtual Result<Done> connect(const CallLimits& limit);
 
  protected:
+  // Whether an answer still counts that took so long. Where it does not, the next call connects again.
+  virtual bool believes(Instant::duration took, const CallLimits& limit);
   Result<Done> connect_to(Endpoint endpoint, const CallLimits& limit);
   [[nodiscard]] bool is_connected() const { return m_connection.has_value(); }
   [[nodiscard]] const Endpoint& server() const { return m_server; }  // of the connection, or of the last one
@@ -35,6 +37,7 @@ class Direct : public Transport {
  private:
   Result<Reply> checked(Result<Reply> reply) const;
   Result<Reply> exchange(std::span<const std::string_view> argv, const CallLimits& limit);
+  Result<Done> check_answer(Instant sent, const CallLimits& limit);
 
   Endpoint m_server;
   const Clock& m_clock;

@@ -14,6 +14,7 @@ namespace {
 constexpr Millis first_pause{50};  // while a fail-over is under way; doubles up to the longest
 constexpr Millis longest_pause{400};
 constexpr Millis check_after{1000};  // a connection of that age may lead to a server that is no longer the master
+constexpr Millis late_answer{100};   // takes longer; another server may have become the master meanwhile
 
 bool is_same_server(const Endpoint& one, const Endpoint& other)
 {
@@ -87,6 +88,16 @@ void Sentinel::check_the_master(const CallLimits& limit)
   if (const auto found = m_discovery->find(limit)) {
     forget_unless(found->endpoint);
   }
+}
+
+// A server that was stopped answers what has come meanwhile before it learns that it is no longer the master.
+bool Sentinel::believes(Instant::duration took, const CallLimits& limit)
+{
+  if (took > late_answer) {
+    m_checked_at = Instant{};
+    check_the_master(limit);
+  }
+  return is_connected();
 }
 
 // The address that the sentinels name may be that of a master that has just died, or of a replica that is about to be

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Transport to the master of a group of servers that sentinels watch. It asks the sentinels before each connection,
-// connects only to a server that says that it is a master, and asks from time to time whether that server still is the
-// master.
+// connects only to a server that says that it is a master, and asks from time to time, and after a late answer, whether
+// that server still is the master.
 #pragma once
 
 #include "server/direct.h"
@@ -24,6 +24,9 @@ class Sentinel final : public Direct {
   // While a fail-over is under way and there is time left, the sentinels are asked again.
   Result<Done> connect(const CallLimits& limit) override;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
+
+ protected:
+  bool believes(Instant::duration took, const CallLimits& limit) override;
 
  private:
   using Attempt = std::function<Result<Done>(const Endpoint& master, Connection sentinel, const CallLimits& limit)>;

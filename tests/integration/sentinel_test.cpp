@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Following the master that sentinels name. Over 300 lines: every case needs a group of sentinels.
+#include "server/sentinel.h"
 #include "support/activity_log.h"
 #include "support/certificates.h"
 #include "support/paths.h"
@@ -10,8 +11,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <string>
 
 using namespace rlock;
@@ -336,4 +339,34 @@ TEST_CASE("sentinel: no lock is taken on an old master that comes back as a mast
     CHECK(as_int(old.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
   }
   CHECK(met > 0);
+}
+
+// What lay in its sockets when it was stopped it answers as the master that it was.
+TEST_CASE("sentinel: a late answer of a stopped master is not believed when another is the master by then")
+{
+  SentinelGroup group({.down_after = 3s, .let_old_masters_be = true});
+  const BootClock clock;
+  Sentinel transport(*parse_url(group.url()), clock);
+  const auto set = [&] {
+    const std::array<std::string_view, 3> words{"SET", "k", "v"};
+    return transport.call("k", words, {.deadline = clock.now() + 120s, .stop = StopToken::never()});
+  };
+  REQUIRE(set());
+  RedisServer& old = group.servers[0];
+  old.stop_signal();
+  auto late = std::async(std::launch::async, set);
+  const auto knows_another = [&](const SentinelProcess& sentinel) {
+    const std::uint16_t port = sentinel.master_port();
+    return port != 0 && port != old.port();
+  };
+  for (const SentinelProcess& sentinel : group.sentinels) {
+    wait_until([&] { return knows_another(sentinel); }, "a sentinel names another master", 60s);
+  }
+  old.cont();
+  const auto answer = late.get();
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == ErrorCode::unreachable);
+  CHECK(answer.error().text.find("came late") != std::string::npos);
+  CHECK(set());  // the new master
+  CHECK(as_text(group.master().command({"GET", "k"})) == "v");
 }

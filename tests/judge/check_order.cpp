@@ -3,18 +3,23 @@
 #include "judge/checks.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace rlock::judge {
 namespace {
 
 // The fence is the server's time or one more than the last; without the last, a clock that went back gives a lower one.
-bool lost_count(const Records& records, Instant before)
+bool lost_count(const Records& records, const Holder& holder)
 {
-  const auto has = [&](Excuse excuse) {
-    return std::any_of(records.faults.begin(), records.faults.end(),
-                       [&](const FaultRecord& fault) { return fault.excuse == excuse && fault.begin <= before; });
+  const auto number_of = [&](Excuse excuse) {
+    return std::count_if(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
+      return fault.excuse == excuse && fault.begin <= holder.begin;
+    });
   };
-  return has(Excuse::clock) && (has(Excuse::lost_count) || has(Excuse::data_loss) || has(Excuse::fail_over));
+  const Instant servers_time(std::chrono::microseconds(holder.fence) - records.wall_offset);
+  const auto steps = number_of(Excuse::clock);
+  return steps > 0 && servers_time > holder.begin - grant_to_begin - steps * longest_fault &&
+         number_of(Excuse::lost_count) + number_of(Excuse::data_loss) + number_of(Excuse::fail_over) > 0;
 }
 
 // Then two servers may have granted at about the same time; the jobs begin in any order.
@@ -72,7 +77,7 @@ Violations check_fences(const Records& records)
         continue;
       }
       const Holder* const before = is_shared(*holder.run) ? greatest_exclusive : greatest;
-      if (before != nullptr && before->fence >= holder.fence && !lost_count(records, holder.begin) &&
+      if (before != nullptr && before->fence >= holder.fence && !lost_count(records, holder) &&
           !(before->fence > holder.fence && had_two_masters(records, *before, holder))) {
         violations.push_back({"greater fences",
                               key + ": " + describe(*holder.run) + " began after " + describe(*before->run),

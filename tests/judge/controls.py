@@ -19,6 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 STORM = 1.2  # minutes; the checks take some seconds more
+MANY = ["--rate", "5", "--server-pause", "1"]  # in little time
 
 
 def run(command, tree, **options):
@@ -53,7 +54,7 @@ def build(tree, patch):
 def judge(tree, program, seed):
     """What the judge has found, as the names of the broken promises, and after how many seconds."""
     began = time.monotonic()
-    command = [tree / "build/dev/tests/rlock_judge", "--minutes", str(STORM), "--seed", str(seed), "--on", "unix"]
+    command = [tree / "build/dev/tests/rlock_judge", "--minutes", str(STORM), "--seed", str(seed), "--on", "unix", *MANY]
     result = run([*command, "--rlock", program], tree)
     violations = re.search(r"^violations: \d+\n((?:  .*\n)*)", result.stdout, re.MULTILINE)
     found = {}

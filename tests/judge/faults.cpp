@@ -68,7 +68,7 @@ Millis some_time(Rng& rng)
     Millis to;
   };
   constexpr Range ranges[] = {
-      {60, Millis(20), Millis(600)}, {30, Millis(600), Millis(3000)}, {10, Millis(3000), Millis(6000)}};
+      {60, Millis(20), Millis(600)}, {30, Millis(600), Millis(3000)}, {10, Millis(3000), longest_fault}};
   std::uint64_t draw = below(rng, 100);
   const auto* range = std::begin(ranges);
   while (draw >= range->percent) {

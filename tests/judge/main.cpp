@@ -12,6 +12,7 @@
 #include "support/temp_dir.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -105,6 +106,7 @@ Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
   stalls.stop();
   server_stalls.stop();
   Records records{storm.runs(), faults.records(), stalls.stalls(), server_stalls.stalls(), has_queue(options.topology)};
+  records.wall_offset = std::chrono::system_clock::now().time_since_epoch() - BootClock().now().time_since_epoch();
   records.faults.insert(records.faults.end(), storm.operations().begin(), storm.operations().end());
   return judge::judge(records, more, storm.process_faults());
 }

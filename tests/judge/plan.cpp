@@ -150,15 +150,14 @@ RunPlan draw_run(Rng& rng, bool faulty)
   return plan;
 }
 
-RunPlan draw_patient_run(Rng& rng, Millis shortest)
+RunPlan patient_run(Millis duration)
 {
   RunPlan plan;
   plan.record.keys = {kept_key};
   plan.record.ttl = Millis(3000);
   plan.record.patient = true;
   plan.rlock_options = {"--ttl", "3s"};
-  const auto least = static_cast<std::uint64_t>(shortest.count());
-  plan.job_options = {number(least + below(rng, least))};
+  plan.job_options = {std::to_string(duration.count())};
   return plan;
 }
 

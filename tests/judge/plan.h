@@ -25,8 +25,8 @@ Words storm_keys();
 // `faulty`: some runs get a fault of their processes.
 RunPlan draw_run(Rng& rng, bool faulty);
 
-// Waiters of one lock that is left in peace, whose order is checked. Their jobs last up to twice `shortest`.
-RunPlan draw_patient_run(Rng& rng, Millis shortest);
+// Waiters of one lock that is left in peace, whose order is checked.
+RunPlan patient_run(Millis duration);
 
 // The words to execute.
 Words argv_of(const RunPlan& plan, const std::string& rlock, const Words& server_options, const std::string& job,

@@ -7,6 +7,7 @@
 #include "judge/servers.h"
 #include "support/process.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -84,9 +85,10 @@ struct Stall {
 struct Records {
   std::vector<RunRecord> runs;
   std::vector<FaultRecord> faults;
-  std::vector<Stall> stalls;              // of the machine
-  std::vector<Stall> server_stalls = {};  // of a server, by a fault or because the machine is busy
-  bool has_queue = true;                  // a quorum has none
+  std::vector<Stall> stalls;               // of the machine
+  std::vector<Stall> server_stalls = {};   // of a server, by a fault or because the machine is busy
+  bool has_queue = true;                   // a quorum has none
+  std::chrono::nanoseconds wall_offset{};  // from an Instant to the time of day
 };
 
 // How much of the time between `from` and `to` these were.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis longest_mending{240'000};
 constexpr Millis between_calms{20'000};
-constexpr Millis calm_time{6000};
+constexpr Millis calm_time{5000};
 
 }  // namespace
 

@@ -39,6 +39,8 @@ struct Hit {
       {};  // a replica was promoted after that, which the fault is not meant to cause
 };
 
+inline constexpr Millis longest_fault{6000};  // also how far a clock is set, at most
+
 struct ServerFault {
   std::string name;  // for the report, "restart-with-data"
   Excuse excuse = Excuse::none;

@@ -17,8 +17,9 @@ namespace {
 constexpr Millis tick{3};
 constexpr std::size_t most_at_once = 40;
 constexpr Millis pause_of_patient{900};
-constexpr int line_length = 8;
-constexpr Millis pause_in_line{120};  // shorter than their jobs
+constexpr int line_length = 11;
+constexpr Millis pause_in_line{200};
+constexpr Millis first_in_line{2500};  // its job; a waiter tells only after a second that it is in line
 constexpr Millis pause_of_operators{5000};
 
 Millis random_pause(Rng& rng, Millis average)
@@ -113,9 +114,11 @@ void Storm::start_patient(Instant now)
   }
   const bool is_in_line = m_missing_in_line > 0;
   if (is_in_line || m_active.size() < most_at_once) {
+    const Millis some = Millis(100 + below(m_rng, 100)) * (is_in_line ? 1 : 4);
+    const Millis duration = m_missing_in_line == line_length ? first_in_line : some;
     m_missing_in_line -= is_in_line ? 1 : 0;
     m_next_patient = now + (is_in_line ? pause_in_line : random_pause(m_rng, pause_of_patient));
-    start(draw_patient_run(m_rng, Millis(is_in_line ? 150 : 400)));
+    start(patient_run(duration));
   }
 }
 

@@ -188,11 +188,18 @@ TEST_CASE("judge: the fence grows")
 
 TEST_CASE("judge: a clock that went back excuses a fence only with a lost counter")
 {
-  const std::vector<RunRecord> runs{ran(1, 0, 100, 6), ran(2, 200, 300, 5)};
+  const auto micros = [](int ms) {
+    return static_cast<std::uint64_t>(at(ms).time_since_epoch() / std::chrono::microseconds(1));
+  };
+  const std::vector<RunRecord> runs{ran(1, 0, 100, micros(-50)), ran(2, 200, 300, micros(-60))};
   CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120)})).size() == 1);
   CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120), fault(Excuse::data_loss, 130, 140)})).empty());
   CHECK(check_fences(records(runs, {fault(Excuse::clock, 110, 120), fault(Excuse::lost_count, 130, 140)})).empty());
   CHECK(check_fences(records(runs, {fault(Excuse::lost_count, 130, 140)})).size() == 1);
+  // A counter that begins anew is not the time of any clock.
+  const std::vector<RunRecord> counted{ran(1, 0, 100, 6), ran(2, 200, 300, 1)};
+  CHECK(check_fences(records(counted, {fault(Excuse::clock, 110, 120), fault(Excuse::lost_count, 130, 140)})).size() ==
+        1);
 }
 
 TEST_CASE("judge: the queue is first come, first served")

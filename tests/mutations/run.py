@@ -15,12 +15,13 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-ALWAYS = ["lua/", "lock/", "contract/"]
+ALWAYS = ["lua/", "contract/", "lock/"]
+BROKEN = "DOES NOT BUILD"
 
 
 class Mutation:
     def __init__(self, name):
-        self.name, self.file, self.old, self.new, self.sources = name, "", [], [], []
+        self.name, self.file, self.old, self.new, self.cases, self.sources = name, "", [], [], [], []
 
 
 def read_list():
@@ -35,8 +36,10 @@ def read_list():
             mutations[-1].old.append(text)
         elif kind == "+":
             mutations[-1].new.append(text)
+        elif kind == "!":
+            mutations[-1].cases.append(text)
         elif kind == "?":
-            mutations[-1].sources = [f"{word}.cpp" for word in text.split()]
+            mutations[-1].sources = text.split()
     return mutations
 
 
@@ -57,16 +60,35 @@ def run(command, tree, seconds):
 
 def failed_case(output):
     found = re.search(r"TEST CASE:\s*(.*)", output)
-    return found.group(1).strip() if found else "no test case is named"
+    if not found:
+        sys.exit(f"no test case failed, or none was run:\n{output}")
+    return found.group(1).strip()
+
+
+def steps_of(mutation):
+    """What may see the mistake, the likeliest first: a program and its arguments. Scripts have no unit tests."""
+    steps = [("rlock_tests", [f"-tc={case}"]) for case in mutation.cases]
+    for source in mutation.sources:
+        program = "rlock_unit_tests" if source.startswith("unit/") else "rlock_tests"
+        steps.append((program, [f"-sf=*/tests/{source}_test.cpp"]))
+    if not mutation.file.startswith("lua/"):
+        steps.append(("rlock_unit_tests", []))
+    return steps + [("rlock_tests", [f"-sf=*/tests/{folder}*"]) for folder in ALWAYS]
+
+
+def build(tree, program):
+    targets = [program] if program == "rlock_unit_tests" else [program, "rlock"]
+    return run(["cmake", "--build", "--preset", "dev", "--target", *targets], tree, 3600)
 
 
 def first_failure(tree, mutation, everything):
-    tests = tree / "build/dev/tests"
-    steps = [[tests / "rlock_unit_tests", "-aa=1"]]
-    steps += [[tests / "rlock_tests", "-aa=1", f"-sf=*/tests/{folder}*"] for folder in ALWAYS]
-    steps += [[tests / "rlock_tests", "-aa=1", f"-sf=*/{source}"] for source in mutation.sources]
-    for step in steps:
-        result = run(step, tree, 600)
+    """What failed first, or None. BROKEN if it cannot be built."""
+    built = None
+    for program, arguments in steps_of(mutation):
+        if program != built and build(tree, program).returncode != 0:
+            return BROKEN
+        built = program
+        result = run([tree / "build/dev/tests" / program, "-aa=1", *arguments], tree, 600)
         if result.returncode != 0:
             return failed_case(result.stdout)
     if everything:
@@ -74,10 +96,6 @@ def first_failure(tree, mutation, everything):
         if result.returncode != 0:
             return failed_case(result.stdout)
     return None
-
-
-def build(tree):
-    return run(["cmake", "--build", "--preset", "dev", "--target", "rlock", "rlock_unit_tests", "rlock_tests"], tree, 3600)
 
 
 def main():
@@ -93,8 +111,6 @@ def main():
     subprocess.run(["git", "checkout", "-q", "--force", "--detach", "FETCH_HEAD"], cwd=tree, check=True)
     subprocess.run(["cmake", "--preset", "dev", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF"],
                    cwd=tree, check=True, capture_output=True)
-    if build(tree).returncode != 0:
-        sys.exit("the unchanged tree does not build")
     survived = broken = 0
     for number, mutation in enumerate(read_list(), 1):
         if options.numbers and number not in options.numbers:
@@ -104,14 +120,13 @@ def main():
         original = file.read_text()
         file.write_text(mutated(mutation, original))
         try:
-            built = build(tree)
-            failure = first_failure(tree, mutation, options.all) if built.returncode == 0 else None
+            failure = first_failure(tree, mutation, options.all)
         finally:
             file.write_text(original)
         seconds = time.monotonic() - began
-        if built.returncode != 0:
+        if failure == BROKEN:
             broken += 1
-            result = "DOES NOT BUILD"
+            result = BROKEN
         elif failure is None:
             survived += 1
             result = "SURVIVED"

@@ -12,6 +12,12 @@ void FakeServer::be(Behavior mood)
   m_mood = mood;
 }
 
+void FakeServer::refuse(std::string request)
+{
+  const std::lock_guard guard(m_mutex);
+  m_refused = std::move(request);
+}
+
 void FakeServer::forget_all()
 {
   const std::lock_guard guard(m_mutex);
@@ -172,7 +178,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
     std::unique_lock lock(m_server->m_mutex);
     m_server->m_asked.push_back(what + " " + owner.text());
     const auto mood = m_server->m_mood;
-    if (mood == FakeServer::Behavior::down) {
+    if (mood == FakeServer::Behavior::down || what == m_server->m_refused) {
       return Error{ErrorCode::unreachable, "connection refused"};
     }
     if (mood == FakeServer::Behavior::fine) {

@@ -21,8 +21,9 @@ class FakeServer {
 
   void be(Behavior mood);
   void fail_after(
-      const FakeServer& other);  // down, but it fails only after the other was asked; call it before any request
-  void forget_all();             // as after a restart that lost all data
+      const FakeServer& other);      // down, but it fails only after the other was asked; call it before any request
+  void refuse(std::string request);  // "raise": it fails, and all other requests do not
+  void forget_all();                 // as after a restart that lost all data
   void set_fence(std::uint64_t fence);
   void have_a_clock(double pace);  // tells its time with each renewal; pace 1: as this machine's clock
   [[nodiscard]] std::optional<std::string> holder() const;
@@ -37,6 +38,7 @@ class FakeServer {
   std::uint64_t m_fence = 0;
   std::optional<std::uint64_t> m_agreed;
   std::optional<double> m_pace;
+  std::string m_refused;
   const FakeServer* m_after = nullptr;  // not guarded
   std::vector<std::string> m_asked;
 };

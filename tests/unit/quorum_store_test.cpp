@@ -211,6 +211,19 @@ TEST_CASE("quorum store: a nested hold has the number of its outer one, whatever
   CHECK(std::get<Granted>(*inner).fence == 1);
 }
 
+TEST_CASE("quorum store: a grant whose fencing number too few servers remember is none, and is taken back")
+{
+  const Five five;
+  for (const auto& server : five.servers) {
+    server->refuse("raise");
+  }
+  const auto store = five.store();
+  const auto attempt = store->acquire(spec, alice, {}, five.within(5s));
+  REQUIRE_FALSE(attempt);
+  CHECK(attempt.error().code == ErrorCode::unreachable);
+  wait_until([&] { return five.held_by(alice) == 0; }, "it is taken back", 30s);
+}
+
 TEST_CASE("quorum store: a grant that took longer than the lease is none")
 {
   const Five five({Behavior::hung, Behavior::hung, Behavior::hung, Behavior::fine, Behavior::fine});

@@ -2,6 +2,8 @@
 // A scan of many pages: each reply has its whole time limit, however long the scan takes.
 #include "store/redis/scan.h"
 
+#include "support/stepped_clock.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,20 +11,10 @@
 #include <vector>
 
 using namespace rlock;
+using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-// A clock that only the test moves.
-class SteppedClock final : public Clock {
- public:
-  [[nodiscard]] Instant now() const override { return m_now; }
-  Wake sleep_until(Instant, const StopToken&) const override { return Wake::due; }
-  void add(Millis time) { m_now += time; }
-
- private:
-  Instant m_now{};
-};
 
 // Each reply takes 3 s. Five pages with two keys each; the server says that hashes that end with 1 look like locks.
 class SlowServer final : public Transport {

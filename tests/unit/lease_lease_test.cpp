@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lease that the main thread renews by itself.
+#include "lease/lease.h"
+
+#include "support/fake_store.h"
+#include "support/stepped_clock.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Millis step{1000};  // each reading of the clock
+const Log quiet(Verbosity::quiet);
+const CallLimits without_limit{.deadline = far_future, .stop = StopToken::never()};
+
+struct Held {
+  Held()
+  {
+    server->have_a_clock(1.0);  // so that the server reads the clock as well, before it answers
+    REQUIRE(store->acquire(spec, owner, {}, without_limit));
+  }
+
+  SteppedClock clock{step};
+  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
+  std::unique_ptr<LockStore> store = store_on(server, clock);
+  LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
+  Owner owner = Owner::of("alice:1");
+  Lease lease{*store, {.spec = spec, .owner = owner, .granted_at = clock.now(), .listener = {}}, 10ms, clock, quiet};
+};
+
+}  // namespace
+
+TEST_CASE("lease: a renewal counts from when it was sent, not from its answer")
+{
+  Held held;
+  const Instant before = held.clock.now();
+  held.lease.renew(without_limit);
+  CHECK_FALSE(held.lease.event());
+  CHECK((held.lease.renewed_at() - before == step));
+}
+
+TEST_CASE("lease: a renewal without an answer leaves the lease as it was, and says why it is not sure")
+{
+  Held held;
+  const Instant before = held.lease.renewed_at();
+  held.server->be(FakeServer::Behavior::down);
+  held.lease.renew(without_limit);
+  REQUIRE(held.lease.event());
+  CHECK(std::get<Unconfirmed>(*held.lease.event()).why == "it could not be renewed: connection refused");
+  CHECK((held.lease.renewed_at() == before));
+}
+
+TEST_CASE("lease: a renewal of a lock that is gone is a loss")
+{
+  Held held;
+  held.server->forget_all();
+  held.lease.renew(without_limit);
+  REQUIRE(held.lease.event());
+  CHECK(std::holds_alternative<Lost>(*held.lease.event()));
+}

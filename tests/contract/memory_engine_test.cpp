@@ -104,8 +104,7 @@ TEST_CASE("memory engine: run takes the lock, keeps it while the job runs, and r
 {
   add_memory_engine();
   const ChildEnd end = in_a_child([] {
-    const int ran =
-        rlock_here({"run", "-k", "k", "--ttl", "500ms", "--", "sh", "-c", "sleep 1; echo fence $RLOCK_FENCE"});
+    const int ran = rlock_here({"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", "sleep 4; echo fence $RLOCK_FENCE"});
     const int free = rlock_here({"status", "k"});
     return ran == 0 && free == 1 ? 0 : 100 + ran;
   });

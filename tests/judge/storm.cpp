@@ -172,15 +172,14 @@ void Storm::operate()
                      .key = keys[below(m_rng, keys.size())],
                      .begin = m_clock.now(),
                      .end = {}};
-  Words words{m_options.rlock, "force-unlock", "-k", record.key, "--yes", "--grace", "1s"};
+  Words words{m_options.rlock, "force-unlock", "-k", record.key, "--yes"};
   words.insert(words.end(), m_options.server_options.begin(), m_options.server_options.end());
   // --sync is an option of the verbs that take locks.
   if (const auto sync = std::find(words.begin(), words.end(), "--sync"); sync != words.end()) {
     words.erase(sync, sync + 2);
   }
-  if (now) {
-    words.emplace_back("--now");
-  }
+  const Words how = now ? Words{"--now"} : Words{"--grace", "1s"};
+  words.insert(words.end(), how.begin(), how.end());
   m_operating.push_back({record, test::Process(words, process_options(run_mark(0)))});
 }
 

@@ -67,11 +67,11 @@ void check_renewed(Process& holder, Instant taken, Millis ttl)
 
 void hold_show_and_force(const AclFixture& fixture, const Kind& kind)
 {
-  const Words job{"--ttl", "1500ms", "--", "sleep", "60"};
+  const Words job{"--ttl", "3s", "--", "sleep", "60"};
   const Instant taken = real_clock.now();
   Process holder = fixture.start(run_words(kind.options, job));
   wait_until([&] { return listeners(fixture, kind.key) == 1; }, "it is held, and its watchdog listens");
-  check_renewed(holder, taken, 1500ms);
+  check_renewed(holder, taken, 3s);
   ends_with(0, fixture, {"status", "-k", kind.key});
   ends_with(0, fixture, {"ttl", "-k", kind.key});
   ends_with(0, fixture, {"list", "app:*"});

@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Millis ttl = 1s;
-constexpr int rounds = 7;  // of each fault; with seven faults about fifty in all
+constexpr Millis ttl = 2s;
+constexpr int rounds = 5;  // of each fault
 
 std::vector<std::string> session(const RedisServer& server, std::vector<std::string> job)
 {
   std::vector<std::string> words{"run",   "-S", server.url(),   "-k",    "stock",
-                                 "--ttl", "1s", "--kill-after", "400ms", "--"};
+                                 "--ttl", "2s", "--kill-after", "800ms", "--"};
   words.insert(words.end(), job.begin(), job.end());
   return rlock_argv(words);
 }
@@ -53,8 +53,8 @@ void check_fault(const std::function<void(FaultTarget)>& inject_fault, const std
         [&] {
           return is_quorum_topology() || as_int(server.command({"ZCARD", "rlock:queue:{stock}"})) == 1;
         },
-        "the next one waits");                                // a quorum has no queue
-    std::this_thread::sleep_for(Millis(5 + random() % 700));  // any time of the renewal cycle
+        "the next one waits");                                 // a quorum has no queue
+    std::this_thread::sleep_for(Millis(5 + random() % 1400));  // any time of the renewal cycle
 
     const std::int64_t injected_at = now_ns();
     inject_fault({server, holder});

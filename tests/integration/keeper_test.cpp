@@ -97,7 +97,7 @@ TEST_CASE("keeper: it renews for as long as the script lives")
 TEST_CASE("keeper: a lock that another has by now is told to the script, and let alone")
 {
   const RedisServer server;
-  Process holder = script(server, acquire_line("--pid $$ --ttl 1s") + work);
+  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
   keeper_of(server, holder);
   give_to_another(server);
   CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
@@ -125,7 +125,7 @@ TEST_CASE("keeper: --on-lost warn says nothing, and check does")
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
   Process holder =
-      script(server, acquire_line("--pid $$ --ttl 1s --on-lost warn") + work_until_go + "; rlock check; echo $?",
+      script(server, acquire_line("--pid $$ --ttl 3s --on-lost warn") + work_until_go + "; rlock check; echo $?",
              {.cwd = dir});
   keeper_of(server, holder);
   give_to_another(server);
@@ -178,7 +178,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   const fs::path dir = make_temp_dir("script");
   Process holder =
       script(server,
-             acquire_line("--pid $$ --ttl 1s") +
+             acquire_line("--pid $$ --ttl 3s") +
                  "while [ ! -e let-go ]; do sleep 0.02; done; rlock release; echo released; " + work_until_go,
              {.cwd = dir});
   const pid_t keeper = keeper_of(server, holder);
@@ -187,7 +187,7 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
   server.command({"FLUSHALL"});
   give_to_another(server);
-  std::this_thread::sleep_for(1100ms);  // its lease is over when it continues
+  std::this_thread::sleep_for(3100ms);  // its lease is over when it continues
   ::kill(keeper, SIGCONT);
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
@@ -201,7 +201,7 @@ TEST_CASE("keeper: a release from another host, which announces nothing on this 
   skip_on_quorum("the other host of this test knows one server");
   const RedisServer server;
   const fs::path dir = make_temp_dir("script");
-  Process holder = script(server, acquire_line("--pid $$ --ttl 900ms") + work_until_go, {.cwd = dir});
+  Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work_until_go, {.cwd = dir});
   keeper_of(server, holder);
 
   const BootClock clock;
@@ -219,7 +219,7 @@ TEST_CASE("keeper: a release from another host, which announces nothing on this 
 TEST_CASE("keeper: a script that releases and takes it again is not disturbed by the first keeper")
 {
   const RedisServer server;
-  const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 1500ms --export) || exit 1
+  const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 3s --export) || exit 1
                                eval "$lock"; rlock check || exit 2; rlock release || exit 3; )";
   Process holder = script(server, "for i in 1 2 3 4 5 6 7 8 9 10; do " + round + "done; sleep 0.5; echo done");
   CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
@@ -249,8 +249,8 @@ TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until th
 {
   const RedisServer server;
   Process holder = script(server,
-                          R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 1s --export) || exit; eval "$lock"
-                             trap 'sleep 1; rlock check && echo still ours; exit 0' TERM; echo ready; )" +
+                          R"(lock=$(rlock acquire -S "$URL" -k x --pid $$ --ttl 3s --export) || exit; eval "$lock"
+                             trap 'sleep 3.5; rlock check && echo still ours; exit 0' TERM; echo ready; )" +
                               work);
   const pid_t keeper = keeper_of(server, holder);
   ::kill(keeper, SIGHUP);

@@ -283,7 +283,7 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
              "\" > new; mv new resource; echo written > " + name + "; else echo refused > " + name + "; fi";
     };
     Kind brief = kind;
-    brief.options.insert(brief.options.end(), {"--ttl", "1s"});
+    brief.options.insert(brief.options.end(), {"--ttl", "2s"});
     const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " +
                              (dir / "go").string() + " ]; do sleep 0.02; done; " + write("late");
     Process paused(queue.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));

@@ -99,7 +99,7 @@ TEST_CASE("log format: busy, in all verbs that wait")
 TEST_CASE("log format: waiting, and lost")
 {
   const JsonLogFixture fixture;
-  Process holder = fixture.hold({"--ttl", "1s"});
+  Process holder = fixture.hold({"--ttl", "3s"});
   Process waiter(rlock_argv(fixture.words("run", {"-k", "k", "--", "true"})));
   wait_until([&] { return !waiter.err().empty(); }, "it says for whom it waits");
   CHECK(shown(waiter.err()) == Lines{"notice waiting k"});

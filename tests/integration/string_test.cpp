@@ -121,11 +121,11 @@ TEST_CASE("string: rlock waiters are served in order of arrival, also when the h
 {
   const QueueFixture queue;
   const ActivityLog activity;
-  Process victim = start(queue, {"--ttl", "1s"}, activity.stubborn_tree("victim"));
+  Process victim = start(queue, {"--ttl", "3s"}, activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   std::vector<Process> waiters;
   for (int i = 0; i < 4; ++i) {
-    waiters.push_back(start(queue, {"--ttl", "1s"}, activity.short_job("w" + std::to_string(i), 40)));
+    waiters.push_back(start(queue, {"--ttl", "3s"}, activity.short_job("w" + std::to_string(i), 40)));
     wait_until(
         [&] {
           return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1;

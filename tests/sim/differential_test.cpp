@@ -4,6 +4,7 @@
 #include "lua/scripts.h"
 #include "server/subscription.h"
 #include "sim/lua_interpreter.h"
+#include "sim/real_redis.h"
 #include "store/redis/kinds.h"
 #include "store/redis/lock_keys.h"
 #include "support/redis_fixture.h"
@@ -28,69 +29,6 @@ constexpr int calls_in_sequence = 60;
 const std::array<std::string, 4> owners{
     "11111111-1111-4111-8111-111111111111:1", "22222222-2222-4222-8222-222222222222:2",
     "33333333-3333-4333-8333-333333333333:3", "44444444-4444-4444-8444-444444444444:4"};
-
-// Without the difference between a status and a text, and of an error only its code: Redis adds the line of the script.
-Value comparable(const Value& value)
-{
-  Value result = value;
-  if (value.kind == Value::Kind::status) {
-    result.kind = Value::Kind::text;
-  } else if (value.kind == Value::Kind::error) {
-    result.text = value.text.substr(0, value.text.find(' '));
-  }
-  for (Value& element : result.elements) {
-    element = comparable(element);
-  }
-  return result;
-}
-
-Value value_of(const Reply& reply)
-{
-  switch (reply.kind) {
-    case Reply::Kind::nil: return {};
-    case Reply::Kind::integer: return Value::of(reply.integer);
-    case Reply::Kind::text: return Value::of(reply.text);
-    case Reply::Kind::error: return Value::error(reply.text);
-    case Reply::Kind::array: break;
-  }
-  Value list = Value::array();
-  for (const Reply& element : reply.elements) {
-    list.elements.push_back(value_of(element));
-  }
-  return list;
-}
-
-// The server's keys in the form of the model.
-ModelRedis::Keys keys_of(const RedisServer& server)
-{
-  ModelRedis::Keys keys;
-  for (const std::string& key : test::as_texts(server.command({"KEYS", "*"}))) {
-    Entry entry;
-    const std::string type = server.command({"TYPE", key}).text;
-    if (type == "string") {
-      entry.data = server.command({"GET", key}).text;
-    } else if (type == "list") {
-      entry.data = test::as_texts(server.command({"LRANGE", key, "0", "-1"}));
-    } else if (type == "hash") {
-      const Words words = test::as_texts(server.command({"HGETALL", key}));
-      Hash& hash = entry.data.emplace<Hash>();
-      for (std::size_t i = 0; i < words.size(); i += 2) {
-        hash.emplace_back(words[i], words[i + 1]);
-      }
-    } else {
-      const Words words = test::as_texts(server.command({"ZRANGE", key, "0", "-1", "WITHSCORES"}));
-      SortedSet& set = entry.data.emplace<SortedSet>();
-      for (std::size_t i = 0; i < words.size(); i += 2) {
-        set.add(words[i], std::stod(words[i + 1]));
-      }
-    }
-    if (test::as_int(server.command({"PTTL", key})) >= 0) {
-      entry.expires = INT64_MAX;
-    }
-    keys[key] = std::move(entry);
-  }
-  return keys;
-}
 
 class Twins {
  public:

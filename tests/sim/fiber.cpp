@@ -55,6 +55,7 @@ Fiber* Fiber::running() { return current; }
 void Fiber::enter(unsigned high, unsigned low)
 {
   auto* const self = reinterpret_cast<Fiber*>(std::uintptr_t{high} << 32 | low);
+  self->m_switch.arrive();
   try {
     self->m_body();
   } catch (const Killed&) {
@@ -69,13 +70,20 @@ void Fiber::enter(unsigned high, unsigned low)
 void Fiber::resume()
 {
   Fiber* const before = std::exchange(current, this);
+  m_switch.leave_for(m_stack, stack_size);
   ::swapcontext(&m_scheduler, &m_context);
+  m_switch.come_back();
   current = before;
   if (m_failure) {
     std::rethrow_exception(std::exchange(m_failure, nullptr));
   }
 }
 
-void Fiber::suspend() { ::swapcontext(&m_context, &m_scheduler); }
+void Fiber::suspend()
+{
+  m_switch.go_back(is_done);
+  ::swapcontext(&m_context, &m_scheduler);
+  m_switch.arrive();
+}
 
 }  // namespace rlock::sim

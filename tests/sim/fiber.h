@@ -3,6 +3,8 @@
 // run is the same each time.
 #pragma once
 
+#include "sim/stack_switch.h"
+
 #include <exception>
 #include <functional>
 #include <memory>
@@ -51,6 +53,7 @@ class Fiber {
   std::function<void()> m_body;
   std::exception_ptr m_failure;
   void* m_stack;
+  StackSwitch m_switch;
   ucontext_t m_context{};
   ucontext_t m_scheduler{};
 };

@@ -2,7 +2,6 @@
 #include "sim/rules.h"
 
 #include "base/defaults.h"
-#include "store/redis/lock_keys.h"
 
 #include <algorithm>
 
@@ -12,7 +11,6 @@ namespace {
 constexpr Nanos told_and_dead = nanos(Millis{1300});  // a second, and the time of messages
 constexpr Nanos aftermath = nanos(Millis{2500});  // for which a fault may still delay its client: reconnecting, claims
 constexpr std::size_t longest_answer = 100;       // in the story
-constexpr double time_to_subscribe = 250'000;     // us that a new waiter has, SUBSCRIBE_GRACE in lua/lib/queue.lua
 constexpr std::string_view lost_exit = "exit 121";
 
 std::string text_of(const VirtualJob& job)
@@ -20,36 +18,18 @@ std::string text_of(const VirtualJob& job)
   return "the job of client " + std::to_string(job.client) + " (fence " + std::to_string(job.fence) + ")";
 }
 
+bool is_script(const Words& request) { return request[0].starts_with("EVAL"); }
+
 std::string seconds(Nanos time) { return std::to_string(static_cast<double>(time) / 1e9) + " s"; }
-
-// The 16 bytes of the uuid, as lua/kinds/permits.lua writes them.
-std::string permit_of(const std::string& owner)
-{
-  std::string digits = owner.substr(0, 36);
-  std::erase(digits, '-');
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
-    bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
-const LockKeys& keys_of(const Mode& mode)
-{
-  static std::map<std::size_t, LockKeys> all;
-  return all.try_emplace(mode.index(), *LockName::parse("stock"), mode).first->second;
-}
 
 }  // namespace
 
 Rules::Rules(const Schedule& schedule, World& world, Server& server, std::function<void(const std::string&)> note)
     : m_schedule(schedule),
       m_world(world),
-      m_server(server),
       m_note(std::move(note)),
-      m_is_mixed(std::any_of(
-          schedule.clients.begin(), schedule.clients.end(),
-          [&](const auto& plan) { return keys_of(plan.mode).queue != keys_of(schedule.clients.front().mode).queue; })),
+      m_state(schedule, server),
+      m_queue(m_state, [this](const std::string& text) { fail(text); }),
       m_only_crashes(std::all_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& fault) {
         return fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_guardian ||
                fault.kind == FaultKind::kill_both;
@@ -68,11 +48,10 @@ void Rules::fail(const std::string& text)
   }
 }
 
-const Mode& Rules::mode_of(const VirtualJob& job) const
+const ClientPlan& Rules::plan_of(const VirtualJob& job) const
 {
-  return std::find_if(m_schedule.clients.begin(), m_schedule.clients.end(),
-                      [&](const ClientPlan& plan) { return plan.number == job.client; })
-      ->mode;
+  return *std::find_if(m_schedule.clients.begin(), m_schedule.clients.end(),
+                       [&](const ClientPlan& plan) { return plan.number == job.client; });
 }
 
 bool Rules::exclude(const VirtualJob& one, const VirtualJob& other) const
@@ -102,6 +81,7 @@ void Rules::fault_began(const Fault& fault)
       m_disturbed_until[client] = std::max(m_disturbed_until[client], until);
     }
   }
+  m_is_forced = m_is_forced || fault.kind == FaultKind::force;
   if (loses_data(fault.kind)) {
     m_lost_at = m_world.now();
     m_clock_went_back = m_clock_went_back || (fault.kind == FaultKind::step_clock && fault.amount < Millis{0});
@@ -138,6 +118,7 @@ void Rules::job_began(VirtualJob& job)
   check_idle();
   m_waiting.erase(job.client);
   check_fence(job);
+  check_min_hold(job);
   int permits = 1;
   for (VirtualJob* const other : m_alive) {
     const bool is_conflict = exclude(job, *other);
@@ -169,8 +150,26 @@ void Rules::check_fence(const VirtualJob& job)
   m_last_fence = job.fence;
 }
 
+// What counts is the request that was granted, which came before the job.
+void Rules::check_min_hold(const VirtualJob& job)
+{
+  if (!kind_of(mode_of(job)).is_shared && m_world.now() < m_kept_until && m_lost_at < 0) {
+    fail(text_of(job) + " began though the lock is kept for " + seconds(m_kept_until - m_world.now()) + " more");
+  }
+}
+
+// --min-hold holds for a job that ended by itself.
+void Rules::note_min_hold(const VirtualJob& job)
+{
+  const Nanos kept = nanos(plan_of(job).min_hold) * 98 / 100 - nanos(Millis{100} + 60 * m_schedule.latency);
+  if (!kind_of(mode_of(job)).is_shared && !m_is_forced && job.status == 0 && !is_disturbed(job.client, job.began)) {
+    m_kept_until = std::max(m_kept_until, job.began + kept);
+  }
+}
+
 void Rules::job_died(VirtualJob& job)
 {
+  note_min_hold(job);
   m_note(text_of(job) + " is dead");
   std::erase(m_alive, &job);
   const Instant end = job.deadline->valid_until();
@@ -188,50 +187,52 @@ void Rules::job_died(VirtualJob& job)
   }
 }
 
-bool Rules::is_held(const VirtualJob& job)
-{
-  const Mode& mode = mode_of(job);
-  const LockKeys& keys = keys_of(mode);
-  ModelRedis& redis = m_server.redis();
-  const auto is_there = [](const Value& value) { return value.kind == Value::Kind::text; };
-  if (std::holds_alternative<Plain>(mode)) {
-    return is_there(redis.command({"HGET", keys.lock, job.owner}));
-  }
-  if (std::holds_alternative<Writer>(mode)) {
-    return is_there(redis.command({"HGET", keys.lock, job.owner + ":write"}));
-  }
-  if (std::holds_alternative<Reader>(mode)) {
-    return is_there(redis.command({"HGET", keys.lock, job.owner})) &&
-           redis.command({"EXISTS", keys.reads + job.owner + ":rwlock_timeout:1"}).integer == 1;
-  }
-  if (std::holds_alternative<Permits>(mode)) {
-    const Value score = redis.command({"ZSCORE", keys.second, permit_of(job.owner)});
-    return is_there(score) && std::stod(score.text) >= static_cast<double>(redis.time() / 1000);
-  }
-  return redis.command({"GET", keys.lock}).text == job.owner;
-}
-
 void Rules::check()
 {
   for (VirtualJob* const job : m_alive) {
-    if (!may_be_lost(*job) && !is_held(*job)) {
-      fail(text_of(*job) + " is alive, and the server holds no lock for it");
+    if (!may_be_lost(*job)) {
+      check_hold(*job);
     }
   }
+  check_told();
   check_idle();
 }
 
+// The lock is on the server, and stays there for as long as the job counts on it.
+void Rules::check_hold(const VirtualJob& job)
+{
+  if (!m_state.is_held(mode_of(job), job.owner)) {
+    return fail(text_of(job) + " is alive, and the server holds no lock for it");
+  }
+  const auto ends = m_state.hold_ends(mode_of(job), job.owner);
+  const Nanos counted_on = job.guardian->host.true_time(job.deadline->valid_until());
+  const Nanos left = ends ? (*ends * 1000 - m_state.now_us()) * 1000 : never - m_world.now();
+  if (counted_on > m_world.now() + left + nanos(Millis{1})) {  // a key exists to the end of its last millisecond
+    fail(text_of(job) + " counts on its lease for " + seconds(counted_on - m_world.now() - left) + " too long");
+  }
+}
+
+// A grant that finds no holder is published, and the earlier holder asks the server at once.
+void Rules::check_told()
+{
+  for (const Overlap& overlap : m_overlaps) {
+    const Nanos together = m_world.now() - overlap.since;
+    const bool is_late =
+        !m_told.contains(overlap.earlier->owner) && overlap.earlier->is_alive && together > time_to_ask();
+    if (is_late && !is_disturbed(overlap.earlier->client, overlap.since)) {
+      fail(text_of(*overlap.earlier) + " overlaps with another one, and its rlock has not asked the server for " +
+           seconds(together));
+    }
+  }
+}
+
+// A watchdog that has just begun subscribes first. Later it reads messages no more often than each 50 ms.
+Nanos Rules::time_to_ask() const { return nanos(Millis{300} + 60 * m_schedule.latency); }
+
 void Rules::before_request(const Words& request)
 {
-  if (!request[0].starts_with("EVAL")) {
-    return;
-  }
-  m_holder_before = exclusive_holder();
-  m_queue_before.clear();
-  const auto& keys = m_server.redis().keys();
-  const auto queue = keys.find(keys_of(m_schedule.clients.front().mode).queue);
-  if (queue != keys.end()) {
-    m_queue_before = std::get<SortedSet>(queue->second.data).scores;
+  if (is_script(request)) {
+    m_queue.before_script();
   }
 }
 
@@ -242,76 +243,21 @@ void Rules::after_request(int client, const Words& request, const Value& answer)
   std::replace(shown.begin(), shown.end(), '\n', ' ');
   m_note("server: client " + std::to_string(client) + " " + (script.empty() ? request[0] : script) + ": " + shown);
   if (answer.kind == Value::Kind::error && !answer.text.starts_with("NOSCRIPT")) {
-    fail("the script " + request.at(1) + " failed: " + answer.text);
+    fail("the script " + script + " failed: " + answer.text);
   }
-  if (request[0].starts_with("EVAL")) {
-    check_ttls();
-    check_new_holder(request);
-  }
-}
-
-void Rules::check_ttls()
-{
-  for (const auto& [key, entry] : m_server.redis().keys()) {
-    const LockKeys& permits = keys_of(Permits{2});
-    const bool is_permits = std::holds_alternative<Permits>(m_schedule.clients.front().mode) &&
-                            (key == permits.lock || key == permits.second);
-    if (!entry.expires && !is_permits) {
-      fail("the key " + key + " has no ttl");
-    }
+  if (is_script(request)) {
+    after_script(script, request, answer);
   }
 }
 
-// Empty: there is none, or the lock is shared.
-std::string Rules::exclusive_holder()
+void Rules::after_script(const std::string& script, const Words& request, const Value& answer)
 {
-  const auto& keys = m_server.redis().keys();
-  const auto lock = keys.find("stock");
-  if (lock == keys.end() || std::holds_alternative<Permits>(m_schedule.clients.front().mode)) {
-    return {};
+  m_queue.after_script(request);
+  if (const auto key = m_state.key_without_ttl()) {
+    fail("the key " + *key + " has no ttl");
   }
-  if (const auto* text = std::get_if<std::string>(&lock->second.data)) {
-    return *text;
-  }
-  const auto& hash = std::get<Hash>(lock->second.data);
-  return hash.size() == 1 ? hash.front().first : std::string();
-}
-
-void Rules::check_new_holder(const Words& request)
-{
-  const std::string holder = exclusive_holder();
-  if (holder.empty() || holder == m_holder_before || m_is_mixed) {
-    return;
-  }
-  const std::string script = script_of(request);
-  const std::string& caller = request.at(3 + static_cast<std::size_t>(std::stoi(request.at(2))));
-  const bool takes_itself = script.ends_with("_acquire") && holder == caller;
-  const auto place = m_queue_before.find(holder);
-  if (!takes_itself && place == m_queue_before.end()) {
-    fail("the script " + script + " of " + caller + " gave the lock to " + holder + ", which did not ask for it");
-    return;
-  }
-  const double now = static_cast<double>(m_server.redis().time());
-  if (!takes_itself && !listens(holder) && now - place->second >= time_to_subscribe) {
-    fail("the lock went to " + holder + ", which does not listen");
-  }
-  check_order(holder);
-}
-
-bool Rules::listens(const std::string& waiter)
-{
-  const std::string channel = keys_of(m_schedule.clients.front().mode).owner_channel + waiter;
-  return m_server.redis().count_subscribers(channel) > 0;
-}
-
-void Rules::check_order(const std::string& holder)
-{
-  const auto place = m_queue_before.find(holder);
-  for (const auto& [waiter, ticket] : m_queue_before) {
-    const bool is_before = waiter != holder && (place == m_queue_before.end() || ticket < place->second);
-    if (is_before && listens(waiter)) {
-      fail("the lock went to " + holder + ", though " + waiter + " waits in front of it and listens");
-    }
+  if (script.ends_with("_renew") && !answer.elements.empty() && answer.elements.front().text == "lost") {
+    m_told.insert(caller_of(request));
   }
 }
 
@@ -320,8 +266,9 @@ void Rules::check_order(const std::string& holder)
 Nanos Rules::idle_limit() const
 {
   // A waiter polls while the lock is held as another kind, less often the further behind it is.
-  const Millis poll = m_is_mixed ? Millis{1000} * static_cast<int>(m_schedule.clients.size()) : Millis{0};
-  const Nanos slack = nanos(Millis{500} + poll + 60 * m_schedule.latency);
+  const Millis poll = m_state.is_mixed() ? Millis{1000} * static_cast<int>(m_schedule.clients.size()) : Millis{0};
+  const Millis min_hold = std::ranges::max(m_schedule.clients, {}, &ClientPlan::min_hold).min_hold;
+  const Nanos slack = nanos(Millis{500} + poll + min_hold + 60 * m_schedule.latency);
   if (m_schedule.faults.empty()) {
     return slack;
   }

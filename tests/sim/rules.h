@@ -2,9 +2,10 @@
 // What must be true in every simulation, whatever the schedule (the promises of rlock(7)):
 //
 //   exclusion   two jobs that exclude each other are never alive together, and no job without its lock on the server
-//   loss        where the server lost its data or its clock was set ahead they may overlap: the earlier one is told (exit 121)
-//               and dead within `told_and_dead`, and has the smaller fence
-//   expiry      no job lives to the end of its lease, as its host counts it
+//   loss        where the server lost its data or its clock was set ahead they may overlap: the earlier one asks the server
+//               within time_to_ask(), is told (exit 121) and dead within `told_and_dead`, and has the smaller fence
+//   expiry      no job lives to the end of its lease, as its host counts it, and no host counts on more than the server does
+//   min-hold    no job begins while --min-hold keeps the lock
 //   fence       grows with every job that excludes the one before
 //   ttl         every key has one, but the two keys of permits
 //   queue       the lock goes to the caller or to a waiter that listens or has just come; a waiter that listens is not passed
@@ -12,6 +13,8 @@
 //   progress    while runs wait, the lock is not idle for longer than idle_limit()
 #pragma once
 
+#include "sim/lock_state.h"
+#include "sim/queue_rules.h"
 #include "sim/schedule.h"
 #include "sim/server.h"
 #include "sim/virtual_job.h"
@@ -19,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,38 +51,40 @@ class Rules {
     bool is_over = false;
   };
   void fail(const std::string& text);
-  [[nodiscard]] const Mode& mode_of(const VirtualJob& job) const;
+  [[nodiscard]] const ClientPlan& plan_of(const VirtualJob& job) const;
+  [[nodiscard]] const Mode& mode_of(const VirtualJob& job) const { return plan_of(job).mode; }
   [[nodiscard]] bool exclude(const VirtualJob& one, const VirtualJob& other) const;
   [[nodiscard]] bool may_be_lost(const VirtualJob& job) const;
   [[nodiscard]] bool is_disturbed(int client, Nanos since) const;
-  [[nodiscard]] bool is_held(const VirtualJob& job);
-  [[nodiscard]] std::string exclusive_holder();
-  [[nodiscard]] bool listens(const std::string& waiter);
-  void check_ttls();
-  void check_new_holder(const Words& request);
-  void check_order(const std::string& holder);
+  void check_hold(const VirtualJob& job);
+  void check_told();
+  [[nodiscard]] Nanos time_to_ask() const;
+  void after_script(const std::string& script, const Words& request, const Value& answer);
   void check_fence(const VirtualJob& job);
+  void check_min_hold(const VirtualJob& job);
+  void note_min_hold(const VirtualJob& job);
   void check_idle();
   [[nodiscard]] Nanos idle_limit() const;
 
   const Schedule& m_schedule;
   World& m_world;
-  Server& m_server;
   const std::function<void(const std::string&)> m_note;
+  LockState m_state;
+  QueueRules m_queue;
   std::optional<std::string> m_broken;
 
   std::vector<VirtualJob*> m_alive;
   std::vector<Overlap> m_overlaps;
+  std::set<std::string> m_told;          // the owners whose renewals were answered with `lost`
   std::map<int, Nanos> m_waiting;        // the clients that wait for the lock, and since when
   std::vector<Nanos> m_disturbed_until;  // by the number of the client
   Nanos m_lost_at = -1;                  // when the server last lost data or ended leases early
   bool m_clock_went_back = false;
-  const bool m_is_mixed;           // two kinds under one name, each with a queue of its own
+  bool m_is_forced = false;
+  Nanos m_kept_until = 0;          // by --min-hold
   const bool m_only_crashes;       // of runners and guardians
   Nanos m_idle_since = 0;          // no job is alive, and a run waits
   std::uint64_t m_last_fence = 0;  // of an exclusive job
-  std::string m_holder_before;     // of an exclusive lock, before the request
-  std::map<std::string, double> m_queue_before;
 };
 
 }  // namespace rlock::sim

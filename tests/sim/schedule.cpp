@@ -18,16 +18,16 @@ const Kinds network{FaultKind::cut_off, FaultKind::lose_requests, FaultKind::los
 const Kinds harmless{FaultKind::restart_server, FaultKind::forget_scripts};
 const Kinds losses{FaultKind::lose_all_data, FaultKind::fail_over, FaultKind::step_clock, FaultKind::delete_lock};
 
-constexpr std::array<const char*, 17> names{"stop the runner", "stop the guardian", "stop runner and guardian",
+constexpr std::array<const char*, 18> names{"stop the runner", "stop the guardian", "stop runner and guardian",
                                             "kill the runner", "kill the guardian", "kill runner and guardian",
                                             "cut off",         "lose requests",     "lose answers",
                                             "slow down",       "reset connections", "restart the server",
                                             "lose all data",   "fail over",         "step the server's clock",
-                                            "delete the lock", "forget scripts"};
+                                            "delete the lock", "forget scripts",    "force-unlock"};
 
 class Maker {
  public:
-  explicit Maker(std::uint64_t seed) : m_seed(seed), m_rng(seed * 7919 + 1) {}
+  explicit Maker(std::uint64_t seed) : m_seed(seed), m_rng(seed * 7919 + 1), m_later(seed * 7919 + 2) {}
 
   Schedule make()
   {
@@ -47,6 +47,9 @@ class Maker {
     const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
     for (int i = 0; i < faults; ++i) {
       schedule.faults.push_back(fault(one_of(kinds), clients, during, schedule.ttl));
+    }
+    if (faults > 0 && m_later.one_in(4)) {
+      schedule.faults.push_back(force(clients, during, schedule.ttl));
     }
     std::sort(schedule.faults.begin(), schedule.faults.end(),
               [](const Fault& a, const Fault& b) { return a.at < b.at; });
@@ -93,7 +96,17 @@ class Maker {
             .job_lasts = one_of<Millis>({Millis{1}, Millis{20}, ttl / 4, ttl / 2, ttl + ttl / 5, ttl * 2}),
             .ignores_term = number(0, 4) == 0,
             .wait = waits_for_ever ? std::nullopt : std::optional{time(Millis{0}, ttl * 2)},
-            .automatic = number(0, 4) != 0};
+            .automatic = number(0, 4) != 0,
+            .min_hold = m_later.one_in(5) ? Millis{m_later.up_to(ttl.count())} : Millis{0}};
+  }
+
+  Fault force(int clients, Millis during, Millis ttl)
+  {
+    return {.kind = FaultKind::force,
+            .client = static_cast<int>(m_later.up_to(clients - 1)),
+            .at = Millis{m_later.up_to(during.count())},
+            .lasts = Millis{1 + m_later.up_to(ttl.count())},
+            .amount = Millis{0}};
   }
 
   Kinds kinds_of_faults()
@@ -132,6 +145,7 @@ class Maker {
 
   std::uint64_t m_seed;
   SeededRng m_rng;
+  SeededRng m_later;  // for what was added later, so that the seeds keep their schedules
 };
 
 std::string show_mode(const Mode& mode)
@@ -191,7 +205,9 @@ std::string show(const Schedule& schedule)
     text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.mode) + ", " + std::to_string(plan.runs) +
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
-            (plan.automatic ? "" : ", fixed lease") + ", clock rate " + std::to_string(plan.clock_rate) + "\n";
+            (plan.automatic ? "" : ", fixed lease") +
+            (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") + ", clock rate " +
+            std::to_string(plan.clock_rate) + "\n";
   }
   for (const Fault& fault : schedule.faults) {
     text += "  " + show(fault) + "\n";

@@ -24,7 +24,8 @@ struct ClientPlan {
   Millis job_lasts;
   bool ignores_term;
   std::optional<Millis> wait;
-  bool automatic;  // renewed; else a fixed lease
+  bool automatic;   // renewed; else a fixed lease
+  Millis min_hold;  // --min-hold
 };
 
 enum class FaultKind {
@@ -45,6 +46,7 @@ enum class FaultKind {
   step_clock,      // the server's, by `amount`
   delete_lock,     // by another program
   forget_scripts,
+  force,  // an operator forces the client's lock, with a grace of `lasts`
 };
 
 struct Fault {

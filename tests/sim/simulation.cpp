@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/simulation.h"
 
-#include "run/acquire_all.h"
-#include "run/request_policy.h"
-#include "run/supervision.h"
-#include "server/url.h"
+#include "sim/client.h"
+#include "sim/injector.h"
 #include "sim/network.h"
 #include "sim/rules.h"
 
@@ -13,7 +11,6 @@
 #include <cstdio>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace rlock::sim {
@@ -47,21 +44,6 @@ class SilentStderr {
   Fd m_before;
 };
 
-std::string text_of(const RunEnd& end)
-{
-  const auto* exit = std::get_if<ExitWith>(&end);
-  return exit != nullptr ? "exit " + std::to_string(exit->code)
-                         : "signal " + std::to_string(std::get<DieOf>(end).signal);
-}
-
-std::string text_of(const Result<AcquireAllResult>& result)
-{
-  if (!result) {
-    return "no lock: " + result.error().text;
-  }
-  return std::holds_alternative<LockBusy>(*result) ? "busy" : "not acquired";
-}
-
 class Simulation {
  public:
   Simulation(const Schedule& schedule, std::filesystem::path socket, const std::vector<Replacement>& changed)
@@ -69,7 +51,10 @@ class Simulation {
         m_socket(std::move(socket)),
         m_world(schedule.seed),
         m_network(m_world, new_server(changed), m_socket, clients(), schedule.seed),
-        m_rules(schedule, m_world, the_server(), [this](const std::string& line) { note(line); })
+        m_rules(schedule, m_world, the_server(), [this](const std::string& line) { note(line); }),
+        m_injector(m_world, m_network, the_server(),
+                   {.runner_killed = [this](Client& of) { runner_killed(of); },
+                    .force = [this](const Client& of, const VirtualJob& job, Millis grace) { force(of, job, grace); }})
   {
     m_network.longest_latency = nanos(schedule.latency);
     m_network.before_request = [this](const Words& request) { m_rules.before_request(request); };
@@ -117,15 +102,6 @@ class Simulation {
       free_dead_runners();
     }
   }
-
-  struct Client {
-    explicit Client(const ClientPlan& its_plan) : plan(its_plan), host(its_plan.clock_rate), runs_left(its_plan.runs) {}
-    const ClientPlan& plan;
-    const Host host;
-    int runs_left;
-    Process* runner = nullptr;      // of the run that goes on
-    std::vector<VirtualJob*> jobs;  // of all its runs
-  };
 
   // One for all schedules, because a new interpreter would compile the scripts again.
   static Server& the_server()
@@ -188,45 +164,39 @@ class Simulation {
     }
   }
 
-  [[nodiscard]] RunRequest request_of(const ClientPlan& plan) const
-  {
-    RunRequest request;
-    request.server.endpoints = {*parse_url("unix://" + m_socket.string())};
-    request.server.timeout = m_schedule.server_timeout;
-    request.names = {*LockName::parse("stock")};
-    request.mode = plan.mode;
-    request.ttl = m_schedule.ttl;
-    request.automatic = plan.automatic;
-    request.wait = plan.wait;
-    request.argv = {"job"};
-    return request;
-  }
-
-  // `rlock run` for one lock: run/run.cpp without what only several locks need.
   void run_as(Client& of)
   {
-    const RunRequest request = request_of(of.plan);
-    SeededRng rng(m_schedule.seed * 1009 + static_cast<std::uint64_t>(of.plan.number * 100 + of.runs_left));
-    Signals signals;
-    signals.block();
-    const Log log(Verbosity::quiet);
-    const RunContext context{of.host, rng, signals, log};
-    std::string end;
-    {
-      LockSet lock_set(request, context, "/job");
-      const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, of.host);
-      const auto acquired = acquire_all(request, context, policy, lock_set);
-      const bool has_lock = acquired && std::holds_alternative<AllAcquired>(*acquired);
-      end = has_lock ? text_of(supervise(request, context, lock_set)) : text_of(acquired);
+    const std::string end = run_rlock(of, m_schedule, m_socket);
+    if (Fiber::running()->process.is_dead) {
+      return;  // the simulation ends: the rules are gone
     }
     m_rules.run_ended(of.plan.number, end);
     of.runner = nullptr;
     plan_run(of, of.plan.pause);
   }
 
+  void runner_killed(Client& of)
+  {
+    m_dead_runners.push_back(std::exchange(of.runner, nullptr));
+    m_rules.run_ended(of.plan.number, "killed");
+    plan_run(of, of.plan.pause);
+  }
+
+  void force(const Client& of, const VirtualJob& job, Millis grace)
+  {
+    ++m_operators;
+    m_world.start("operator", of.host, of.plan.number, [this, &of, &job, grace] {
+      const std::string end = force_unlock_job(of, job, grace, m_schedule, m_socket);
+      if (!Fiber::running()->process.is_dead) {
+        --m_operators;
+        note("the operator ends: " + end);
+      }
+    });
+  }
+
   [[nodiscard]] bool all_are_done() const
   {
-    return m_runs_planned == 0 && m_dead_runners.empty() &&
+    return m_runs_planned == 0 && m_operators == 0 && m_dead_runners.empty() &&
            std::all_of(m_clients.begin(), m_clients.end(), [](const auto& each) { return each->runner == nullptr; });
   }
 
@@ -236,6 +206,7 @@ class Simulation {
     for (const auto& each : m_clients) {
       names += each->runner != nullptr ? " client " + std::to_string(each->plan.number) : "";
     }
+    names += m_operators > 0 ? " an operator" : "";
     return names + (m_runs_planned > 0 ? " and planned ones" : "");
   }
 
@@ -244,47 +215,12 @@ class Simulation {
   {
     Millis most = calm_from(m_schedule) + Millis{40'000} + m_schedule.ttl * 4;
     for (const ClientPlan& plan : m_schedule.clients) {
-      most += plan.runs * (plan.job_lasts + plan.pause + Millis{1000}) + plan.starts;
+      most += plan.runs * (plan.job_lasts + plan.min_hold + plan.pause + Millis{1000}) + plan.starts;
     }
     for (const Fault& fault : m_schedule.faults) {
       most += fault.kind == FaultKind::step_clock ? std::chrono::abs(fault.amount) : m_schedule.ttl;
     }
     return nanos(most);
-  }
-
-  [[nodiscard]] static bool has_guardian(const VirtualJob& job) { return !World::current().has_ended(*job.guardian); }
-  static VirtualJob* guarded_job(Client& of)
-  {
-    const auto found =
-        std::find_if(of.jobs.rbegin(), of.jobs.rend(), [](const auto* job) { return has_guardian(*job); });
-    return found == of.jobs.rend() ? nullptr : *found;
-  }
-
-  void kill_runner(Client& of)
-  {
-    Process* const runner = of.runner;
-    if (runner == nullptr) {
-      return;
-    }
-    m_world.kill(*runner);
-    m_network.process_died(*runner);
-    for (const VirtualJob* job : of.jobs) {
-      if (job->runner == runner && has_guardian(*job) && job->runners_end >= 0) {
-        ::shutdown(job->runners_end, SHUT_RDWR);
-      }
-    }
-    of.runner = nullptr;
-    m_dead_runners.push_back(runner);
-    m_rules.run_ended(of.plan.number, "killed");
-    plan_run(of, of.plan.pause);
-  }
-
-  static void kill_guardian_of(Client& of, Network& network)
-  {
-    if (VirtualJob* const job = guarded_job(of)) {
-      network.process_died(*job->guardian);
-      kill_guardian(*job);
-    }
   }
 
   // The guardian uses a copy of the runner's memory; here it uses that memory itself.
@@ -303,14 +239,6 @@ class Simulation {
     });
   }
 
-  static void stop(Process* process, const Fault& fault)
-  {
-    if (process != nullptr) {
-      process->is_stopped = true;
-      World::current().after(nanos(fault.lasts), [process] { process->is_stopped = false; });
-    }
-  }
-
   void begin(const Fault& fault)
   {
     Client* const of = find_client(fault.client);
@@ -319,45 +247,7 @@ class Simulation {
     }
     ++m_result.faults;
     m_rules.fault_began(fault);
-    const Nanos until = m_world.now() + nanos(fault.lasts);
-    VirtualJob* const job = of != nullptr ? guarded_job(*of) : nullptr;
-    switch (fault.kind) {
-      case FaultKind::stop_runner: return stop(of->runner, fault);
-      case FaultKind::stop_guardian: return stop(job != nullptr ? job->guardian : nullptr, fault);
-      case FaultKind::stop_both: stop(of->runner, fault); return stop(job != nullptr ? job->guardian : nullptr, fault);
-      case FaultKind::kill_runner: return kill_runner(*of);
-      case FaultKind::kill_guardian: return kill_guardian_of(*of, m_network);
-      case FaultKind::kill_both: kill_guardian_of(*of, m_network); return kill_runner(*of);
-      case FaultKind::cut_off: m_network.link(fault.client).cut_off_until = until; return;
-      case FaultKind::lose_requests: m_network.link(fault.client).loses_requests_until = until; return;
-      case FaultKind::lose_answers: m_network.link(fault.client).loses_answers_until = until; return;
-      case FaultKind::slow_down:
-        m_network.link(fault.client).slow_until = until;
-        m_network.link(fault.client).slow_by = nanos(fault.amount);
-        return;
-      case FaultKind::reset: return m_network.cut_connections(fault.client);
-      default: return begin_on_server(fault);
-    }
-  }
-
-  void begin_on_server(const Fault& fault)
-  {
-    switch (fault.kind) {
-      case FaultKind::step_clock: return the_server().step_clock(fault.amount);
-      case FaultKind::delete_lock: the_server().execute({"DEL", "stock"}); return;
-      case FaultKind::forget_scripts: return the_server().forget_scripts();
-      case FaultKind::lose_all_data: the_server().forget_data(); break;
-      case FaultKind::fail_over: the_server().return_to_remembered_data(); break;
-      default: break;
-    }
-    the_server().forget_scripts();
-    m_network.stop_server();
-    m_server_up_at = std::max(m_server_up_at, m_world.now() + nanos(fault.lasts));
-    m_world.at(m_server_up_at, [this] {
-      if (!m_network.is_up() && m_world.now() >= m_server_up_at) {
-        m_network.start_server();
-      }
-    });
+    m_injector.begin(fault, of);
   }
 
   const SignalMask m_signal_mask;
@@ -369,8 +259,9 @@ class Simulation {
   Network m_network;
   Rules m_rules;
   std::vector<Process*> m_dead_runners;
+  Injector m_injector;
   int m_runs_planned = 0;
-  Nanos m_server_up_at = 0;
+  int m_operators = 0;
 };
 
 }  // namespace

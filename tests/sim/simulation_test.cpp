@@ -113,6 +113,12 @@ const std::vector<BrokenScripts> mistakes{
     {11,
      "a hand-over lasts for ever",
      {{"grant(waiter, info, time_to_confirm(info), requested)", "grant(waiter, info, 100000, requested)"}}},
+    {13,
+     "--min-hold keeps nothing",
+     {{"local min_hold = held == 1 and longest_min_hold() or 0", "local min_hold = 0"}}},
+    {57,
+     "a grant that finds no holder is not published",
+     {{"if found_free then\n    publish_taken()", "if false then"}}},
 };
 
 }  // namespace

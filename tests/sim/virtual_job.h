@@ -47,6 +47,8 @@ struct JobHooks {
 };
 void set_job_hooks(JobHooks hooks);
 
+void begin_job(VirtualJob& job);
+void end_job(VirtualJob& job, int status);
 void kill_job(VirtualJob& job);       // by KILL
 void kill_guardian(VirtualJob& job);  // and so the job
 

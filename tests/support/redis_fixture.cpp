@@ -83,6 +83,39 @@ Endpoint endpoint_of(const std::filesystem::path& socket, const std::string& pas
   return endpoint;
 }
 
+// A quorum client subscribes to most of the servers, and not always to the first.
+Reply union_of(std::vector<Reply> answers)
+{
+  Reply all = std::move(answers.front());
+  for (std::size_t i = 1; i < answers.size(); ++i) {
+    for (const Reply& element : answers[i].elements) {
+      const auto is_it = [&](const Reply& known) { return known.text == element.text; };
+      if (std::none_of(all.elements.begin(), all.elements.end(), is_it)) {
+        all.elements.push_back(element);
+      }
+    }
+  }
+  return all;
+}
+
+// The median of numbers; of other answers the one that is given most often, the earliest of several.
+Reply answer_of_most(std::vector<Reply> answers)
+{
+  const auto is_number = [](const Reply& reply) { return reply.kind == Reply::Kind::integer; };
+  if (std::all_of(answers.begin(), answers.end(), is_number)) {
+    const auto middle = answers.begin() + static_cast<std::ptrdiff_t>(answers.size() / 2);
+    std::nth_element(answers.begin(), middle, answers.end(),
+                     [](const Reply& a, const Reply& b) { return a.integer < b.integer; });
+    return *middle;
+  }
+  std::map<std::string, int> times;
+  for (const Reply& answer : answers) {
+    ++times[show(answer)];
+  }
+  return *std::max_element(answers.begin(), answers.end(),
+                           [&](const Reply& a, const Reply& b) { return times.at(show(a)) < times.at(show(b)); });
+}
+
 }  // namespace
 
 RedisServer::RedisServer(RedisOptions options) : m_options(std::move(options)), m_dir(make_temp_dir("redis"))
@@ -225,23 +258,13 @@ void RedisServer::restart()
   also([](RedisServer& other) { other.restart(); });
 }
 
-// Subscribers are counted on all servers: a quorum client subscribes to most of them, and not always to the first.
 Reply RedisServer::command(const std::vector<std::string>& words) const
 {
-  const bool unites = words.size() > 1 && words[0] == "PUBSUB" && words[1] == "CHANNELS";
-  std::vector<Reply> channels;
-  also([&](const RedisServer& other) {
-    const Reply reply = other.ask_alone(words);
-    channels.insert(channels.end(), reply.elements.begin(), reply.elements.end());
-  });
-  Reply all = ask_alone(words);
-  for (const Reply& channel : unites ? channels : std::vector<Reply>()) {
-    const auto is_it = [&](const Reply& known) { return known.text == channel.text; };
-    if (std::none_of(all.elements.begin(), all.elements.end(), is_it)) {
-      all.elements.push_back(channel);
-    }
-  }
-  return all;
+  std::vector<Reply> answers(1);
+  also([&](const RedisServer& other) { answers.push_back(other.ask_alone(words)); });
+  answers.front() = ask_alone(words);
+  const bool counts_subscribers = words.size() > 1 && words[0] == "PUBSUB" && words[1] == "CHANNELS";
+  return counts_subscribers ? union_of(std::move(answers)) : answer_of_most(std::move(answers));
 }
 
 Result<Reply> RedisServer::try_command(const std::vector<std::string>& words) const

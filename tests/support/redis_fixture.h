@@ -57,8 +57,8 @@ class RedisServer {
   void kill_hard();                  // SIGKILL; gone when this returns
   void restart();                    // SIGTERM if it runs, then the same command again, same socket and port
 
-  // On a connection of its own. A server that does not answer fails the test case; error replies
-  // come back.
+  // On a connection of its own. A server that does not answer fails the test case; error replies come back. On a quorum
+  // all servers are asked, and the answer is that of most: any one of them may have missed a request.
   Reply command(const std::vector<std::string>& words) const;
   [[nodiscard]] Result<Reply> try_command(
       const std::vector<std::string>& words) const;  // an error when the server does not answer

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/client.h"
+
+#include "run/acquire_all.h"
+#include "run/force.h"
+#include "run/request_policy.h"
+#include "run/supervision.h"
+#include "server/url.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rlock::sim {
+namespace {
+
+std::string text_of(const RunEnd& end)
+{
+  const auto* exit = std::get_if<ExitWith>(&end);
+  return exit != nullptr ? "exit " + std::to_string(exit->code)
+                         : "signal " + std::to_string(std::get<DieOf>(end).signal);
+}
+
+std::string text_of(const Result<AcquireAllResult>& result)
+{
+  if (!result) {
+    return "no lock: " + result.error().text;
+  }
+  return std::holds_alternative<LockBusy>(*result) ? "busy" : "not acquired";
+}
+
+std::string text_of(const Result<ForceEnd>& end)
+{
+  constexpr std::array words{"released by the holder", "revoked and expired", "broken", "free", "changed hands"};
+  return end ? words[end->index()] : end.error().text;
+}
+
+ServerSpec server_of(const Schedule& schedule, const std::filesystem::path& socket)
+{
+  ServerSpec server;
+  server.endpoints = {*parse_url("unix://" + socket.string())};
+  server.timeout = schedule.server_timeout;
+  return server;
+}
+
+RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const std::filesystem::path& socket)
+{
+  RunRequest request;
+  request.server = server_of(schedule, socket);
+  request.names = {*LockName::parse("stock")};
+  request.mode = plan.mode;
+  request.ttl = schedule.ttl;
+  request.automatic = plan.automatic;
+  request.wait = plan.wait;
+  request.min_hold = plan.min_hold;
+  request.argv = {"job"};
+  return request;
+}
+
+}  // namespace
+
+bool has_guardian(const VirtualJob& job) { return !World::current().has_ended(*job.guardian); }
+
+VirtualJob* guarded_job(const Client& of)
+{
+  const auto found = std::find_if(of.jobs.rbegin(), of.jobs.rend(), [](const auto* job) { return has_guardian(*job); });
+  return found == of.jobs.rend() ? nullptr : *found;
+}
+
+// run/run.cpp without what only several locks need.
+std::string run_rlock(const Client& as, const Schedule& schedule, const std::filesystem::path& socket)
+{
+  const RunRequest request = request_of(as.plan, schedule, socket);
+  SeededRng rng(schedule.seed * 1009 + static_cast<std::uint64_t>(as.plan.number * 100 + as.runs_left));
+  Signals signals;
+  signals.block();
+  const Log log(Verbosity::quiet);
+  const RunContext context{as.host, rng, signals, log};
+  LockSet lock_set(request, context, "/job");
+  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, as.host);
+  const auto acquired = acquire_all(request, context, policy, lock_set);
+  const bool has_lock = acquired && std::holds_alternative<AllAcquired>(*acquired);
+  return has_lock ? text_of(supervise(request, context, lock_set)) : text_of(acquired);
+}
+
+std::string force_unlock_job(const Client& of, const VirtualJob& job, Millis grace, const Schedule& schedule,
+                             const std::filesystem::path& socket)
+{
+  const auto store = open_store(server_of(schedule, socket), of.host, StopToken::never());
+  if (!store) {
+    return "no server";
+  }
+  const ForceUnlockRequest order{.name = *LockName::parse("stock"),
+                                 .mode = of.plan.mode,
+                                 .owner = Owner::of(job.owner),
+                                 .by = "an operator",
+                                 .grace = grace,
+                                 .server_timeout = schedule.server_timeout,
+                                 .revoked = {}};
+  return text_of(force_unlock(**store, order, of.host, StopToken::never()));
+}
+
+}  // namespace rlock::sim

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lock_state.h"
+
+#include "store/redis/lock_keys.h"
+
+#include <algorithm>
+
+namespace rlock::sim {
+namespace {
+
+// The 16 bytes of the uuid, as lua/kinds/permits.lua writes them.
+std::string permit_of(const std::string& owner)
+{
+  std::string digits = owner.substr(0, 36);
+  std::erase(digits, '-');
+  std::string bytes;
+  for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+const LockKeys& keys_of(const Mode& mode)
+{
+  static std::map<std::size_t, LockKeys> all;
+  return all.try_emplace(mode.index(), *LockName::parse("stock"), mode).first->second;
+}
+
+std::string first_read(const Mode& mode, const std::string& owner)
+{
+  return keys_of(mode).reads + owner + ":rwlock_timeout:1";
+}
+
+bool is_there(const Value& value) { return value.kind == Value::Kind::text; }
+
+}  // namespace
+
+LockState::LockState(const Schedule& schedule, Server& server)
+    : m_schedule(schedule),
+      m_server(server),
+      m_is_mixed(std::any_of(schedule.clients.begin(), schedule.clients.end(), [&](const ClientPlan& plan) {
+        return keys_of(plan.mode).queue != keys_of(schedule.clients.front().mode).queue;
+      }))
+{
+}
+
+bool LockState::is_held(const Mode& mode, const std::string& owner)
+{
+  const LockKeys& keys = keys_of(mode);
+  ModelRedis& redis = m_server.redis();
+  if (std::holds_alternative<Plain>(mode)) {
+    return is_there(redis.command({"HGET", keys.lock, owner}));
+  }
+  if (std::holds_alternative<Writer>(mode)) {
+    return is_there(redis.command({"HGET", keys.lock, owner + ":write"}));
+  }
+  if (std::holds_alternative<Reader>(mode)) {
+    return is_there(redis.command({"HGET", keys.lock, owner})) &&
+           redis.command({"EXISTS", first_read(mode, owner)}).integer == 1;
+  }
+  if (std::holds_alternative<Permits>(mode)) {
+    const auto ends = hold_ends(mode, owner);
+    return ends && *ends >= redis.time() / 1000;
+  }
+  return redis.command({"GET", keys.lock}).text == owner;
+}
+
+std::optional<std::int64_t> LockState::key_ends(const std::string& key)
+{
+  const auto& keys = m_server.redis().keys();
+  const auto found = keys.find(key);
+  return found == keys.end() ? std::nullopt : found->second.expires;
+}
+
+std::optional<std::int64_t> LockState::hold_ends(const Mode& mode, const std::string& owner)
+{
+  const LockKeys& keys = keys_of(mode);
+  if (std::holds_alternative<Reader>(mode)) {
+    return key_ends(first_read(mode, owner));
+  }
+  if (std::holds_alternative<Permits>(mode)) {
+    const Value score = m_server.redis().command({"ZSCORE", keys.second, permit_of(owner)});
+    return is_there(score) ? std::optional(static_cast<std::int64_t>(std::stod(score.text))) : std::nullopt;
+  }
+  return key_ends(keys.lock);
+}
+
+std::string LockState::exclusive_holder()
+{
+  const auto& keys = m_server.redis().keys();
+  const auto lock = keys.find("stock");
+  if (lock == keys.end() || std::holds_alternative<Permits>(first_mode())) {
+    return {};
+  }
+  if (const auto* text = std::get_if<std::string>(&lock->second.data)) {
+    return *text;
+  }
+  const auto& hash = std::get<Hash>(lock->second.data);
+  return hash.size() == 1 ? hash.front().first : std::string();
+}
+
+std::map<std::string, double> LockState::queue()
+{
+  const auto& keys = m_server.redis().keys();
+  const auto queue = keys.find(keys_of(first_mode()).queue);
+  return queue == keys.end() ? std::map<std::string, double>() : std::get<SortedSet>(queue->second.data).scores;
+}
+
+bool LockState::listens(const std::string& waiter)
+{
+  return m_server.redis().count_subscribers(keys_of(first_mode()).owner_channel + waiter) > 0;
+}
+
+std::optional<std::string> LockState::key_without_ttl()
+{
+  const LockKeys& permits = keys_of(Permits{2});
+  for (const auto& [key, entry] : m_server.redis().keys()) {
+    const bool is_permits =
+        std::holds_alternative<Permits>(first_mode()) && (key == permits.lock || key == permits.second);
+    if (!entry.expires && !is_permits) {
+      return key;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rlock::sim

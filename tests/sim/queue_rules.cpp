@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/queue_rules.h"
+
+namespace rlock::sim {
+namespace {
+
+constexpr double time_to_subscribe = 250'000;  // us that a new waiter has, SUBSCRIBE_GRACE in lua/lib/queue.lua
+
+}  // namespace
+
+const std::string& caller_of(const Words& request)
+{
+  return request.at(3 + static_cast<std::size_t>(std::stoi(request.at(2))));
+}
+
+QueueRules::QueueRules(LockState& state, std::function<void(const std::string&)> fail)
+    : m_state(state), m_fail(std::move(fail))
+{
+}
+
+void QueueRules::before_script()
+{
+  m_holder_before = m_state.exclusive_holder();
+  m_queue_before = m_state.queue();
+}
+
+void QueueRules::after_script(const Words& request)
+{
+  const std::string holder = m_state.exclusive_holder();
+  if (holder.empty() || holder == m_holder_before || m_state.is_mixed()) {
+    return;
+  }
+  const std::string script = script_of(request);
+  const std::string& caller = caller_of(request);
+  if (!script.ends_with("_acquire") || holder != caller) {
+    check_listening(script, caller, holder);
+  }
+  check_order(holder);
+}
+
+void QueueRules::check_listening(const std::string& script, const std::string& caller, const std::string& holder)
+{
+  const auto place = m_queue_before.find(holder);
+  if (place == m_queue_before.end()) {
+    m_fail("the script " + script + " of " + caller + " gave the lock to " + holder + ", which did not ask for it");
+  } else if (!m_state.listens(holder) && static_cast<double>(m_state.now_us()) - place->second >= time_to_subscribe) {
+    m_fail("the lock went to " + holder + ", which does not listen");
+  }
+}
+
+void QueueRules::check_order(const std::string& holder)
+{
+  const auto place = m_queue_before.find(holder);
+  for (const auto& [waiter, ticket] : m_queue_before) {
+    const bool is_before = waiter != holder && (place == m_queue_before.end() || ticket < place->second);
+    if (is_before && m_state.listens(waiter)) {
+      m_fail("the lock went to " + holder + ", though " + waiter + " waits in front of it and listens");
+    }
+  }
+}
+
+}  // namespace rlock::sim

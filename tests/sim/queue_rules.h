@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of the queue (rules.h), by what a script made of the lock and of the queue.
+#pragma once
+
+#include "sim/lock_state.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace rlock::sim {
+
+class QueueRules {
+ public:
+  // `state` must outlive it. `fail`: told of each broken rule.
+  QueueRules(LockState& state, std::function<void(const std::string&)> fail);
+
+  void before_script();
+  void after_script(const Words& request);
+
+ private:
+  void check_listening(const std::string& script, const std::string& caller, const std::string& holder);
+  void check_order(const std::string& holder);
+
+  LockState& m_state;
+  const std::function<void(const std::string&)> m_fail;
+  std::string m_holder_before;  // of an exclusive lock
+  std::map<std::string, double> m_queue_before;
+};
+
+// The owner for which a script runs.
+const std::string& caller_of(const Words& request);
+
+}  // namespace rlock::sim

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a real server answers and holds, in the words of the model, so that the two can be compared.
+#pragma once
+
+#include "net/reply.h"
+#include "sim/model_redis.h"
+#include "support/redis_fixture.h"
+
+namespace rlock::sim {
+
+Value value_of(const Reply& reply);
+
+// Without the difference between a status and a text, and of an error only its code: Redis adds the line of the script.
+Value comparable(const Value& value);
+
+// The server's keys in the form of the model.
+ModelRedis::Keys keys_of(const test::RedisServer& server);
+
+}  // namespace rlock::sim

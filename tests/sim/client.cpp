@@ -67,10 +67,13 @@ VirtualJob* guarded_job(const Client& of)
 }
 
 // run/run.cpp without what only several locks need.
-std::string run_rlock(const Client& as, const Schedule& schedule, const std::filesystem::path& socket)
+std::string run_rlock(const Client& as, const std::vector<std::string>& environment, const Schedule& schedule,
+                      const std::filesystem::path& socket)
 {
-  const RunRequest request = request_of(as.plan, schedule, socket);
-  SeededRng rng(schedule.seed * 1009 + static_cast<std::uint64_t>(as.plan.number * 100 + as.runs_left));
+  RunRequest request = request_of(as.plan, schedule, socket);
+  request.environment = environment;
+  const int which = as.plan.number * 100 + as.runs_left + (environment.empty() ? 0 : 50);
+  SeededRng rng(schedule.seed * 1009 + static_cast<std::uint64_t>(which));
   Signals signals;
   signals.block();
   const Log log(Verbosity::quiet);

@@ -74,18 +74,21 @@ void Injector::restart_server(Millis lasts)
 
 void Injector::kill_runner(Client& of)
 {
-  Process* const runner = of.runner;
-  if (runner == nullptr) {
-    return;
+  if (of.runner != nullptr) {
+    kill(of, *of.runner);
+    m_hooks.runner_killed(of);
   }
-  m_world.kill(*runner);
-  m_network.process_died(*runner);
+}
+
+void Injector::kill(const Client& of, Process& runner)
+{
+  m_world.kill(runner);
+  m_network.process_died(runner);
   for (const VirtualJob* job : of.jobs) {
-    if (job->runner == runner && has_guardian(*job) && job->runners_end >= 0) {
+    if (job->runner == &runner && has_guardian(*job) && job->runners_end >= 0) {
       ::shutdown(job->runners_end, SHUT_RDWR);
     }
   }
-  m_hooks.runner_killed(of);
 }
 
 void Injector::kill_guardian_of(const Client& of)

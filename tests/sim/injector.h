@@ -20,6 +20,7 @@ class Injector {
 
   // `of`: the client of the fault; nullptr: it is the server's.
   void begin(const Fault& fault, Client* of);
+  void kill(const Client& of, Process& runner);
 
  private:
   void begin_on_link(const Fault& fault);

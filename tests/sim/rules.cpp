@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/rules.h"
 
-#include "base/defaults.h"
+#include "sim/limits.h"
 
 #include <algorithm>
 
@@ -29,11 +29,7 @@ Rules::Rules(const Schedule& schedule, World& world, Server& server, std::functi
       m_world(world),
       m_note(std::move(note)),
       m_state(schedule, server),
-      m_queue(m_state, [this](const std::string& text) { fail(text); }),
-      m_only_crashes(std::all_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& fault) {
-        return fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_guardian ||
-               fault.kind == FaultKind::kill_both;
-      }))
+      m_queue(m_state, [this](const std::string& text) { fail(text); })
 {
   for (const ClientPlan& plan : schedule.clients) {
     m_disturbed_until.resize(std::max(m_disturbed_until.size(), static_cast<std::size_t>(plan.number) + 1), -1);
@@ -121,8 +117,11 @@ void Rules::job_began(VirtualJob& job)
   check_min_hold(job);
   int permits = 1;
   for (VirtualJob* const other : m_alive) {
+    if (other->owner == job.owner) {
+      continue;
+    }
     const bool is_conflict = exclude(job, *other);
-    permits += is_conflict ? 0 : 1;
+    permits += is_conflict || other->is_nested ? 0 : 1;
     if (is_conflict && !may_be_lost(*other)) {
       fail(text_of(job) + " began while " + text_of(*other) + " was alive");
     } else if (is_conflict) {
@@ -141,7 +140,7 @@ void Rules::job_began(VirtualJob& job)
 void Rules::check_fence(const VirtualJob& job)
 {
   const bool may_be_less = m_clock_went_back && m_lost_at >= 0;  // the number and the clock were lost
-  if (kind_of(mode_of(job)).is_shared || may_be_less) {
+  if (kind_of(mode_of(job)).is_shared || may_be_less || job.is_nested) {
     return;
   }
   if (job.fence <= m_last_fence) {
@@ -153,7 +152,8 @@ void Rules::check_fence(const VirtualJob& job)
 // What counts is the request that was granted, which came before the job.
 void Rules::check_min_hold(const VirtualJob& job)
 {
-  if (!kind_of(mode_of(job)).is_shared && m_world.now() < m_kept_until && m_lost_at < 0) {
+  const bool is_new = !kind_of(mode_of(job)).is_shared && !job.is_nested;
+  if (is_new && m_world.now() < m_kept_until && m_lost_at < 0) {
     fail(text_of(job) + " began though the lock is kept for " + seconds(m_kept_until - m_world.now()) + " more");
   }
 }
@@ -261,22 +261,6 @@ void Rules::after_script(const std::string& script, const Words& request, const 
   }
 }
 
-// Without faults only messages take time. Each crash costs a ttl. After other faults a waiter may have missed a message: it
-// asks by itself (look_again_after), and another one may have missed the lock that it was handed (handover_confirmation).
-Nanos Rules::idle_limit() const
-{
-  // A waiter polls while the lock is held as another kind, less often the further behind it is.
-  const Millis poll = m_state.is_mixed() ? Millis{1000} * static_cast<int>(m_schedule.clients.size()) : Millis{0};
-  const Millis min_hold = std::ranges::max(m_schedule.clients, {}, &ClientPlan::min_hold).min_hold;
-  const Nanos slack = nanos(Millis{500} + poll + min_hold + 60 * m_schedule.latency);
-  if (m_schedule.faults.empty()) {
-    return slack;
-  }
-  const Nanos one_ttl = nanos(m_schedule.ttl) + slack;
-  return m_only_crashes ? one_ttl
-                        : one_ttl + nanos(look_again_after + handover_confirmation + m_schedule.server_timeout);
-}
-
 void Rules::check_idle()
 {
   if (!m_alive.empty() || m_waiting.empty()) {
@@ -286,13 +270,8 @@ void Rules::check_idle()
   for (const auto& [client, began] : m_waiting) {
     since = std::min(since, began);
   }
-  Millis set_back{0};
-  for (const Fault& fault : m_schedule.faults) {
-    set_back += fault.kind == FaultKind::step_clock ? std::chrono::abs(fault.amount) : Millis{0};
-  }
-  const Nanos calm = m_only_crashes ? 0 : nanos(calm_from(m_schedule) + set_back);
-  const Nanos idle = m_world.now() - std::max({since, m_idle_since, calm});
-  if (idle > idle_limit()) {
+  const Nanos idle = m_world.now() - std::max({since, m_idle_since, idle_counts_from(m_schedule)});
+  if (idle > idle_limit(m_schedule, m_state.is_mixed())) {
     fail("runs have waited for " + seconds(idle) + ", and no job is alive");
   }
 }

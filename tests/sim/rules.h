@@ -64,7 +64,6 @@ class Rules {
   void check_min_hold(const VirtualJob& job);
   void note_min_hold(const VirtualJob& job);
   void check_idle();
-  [[nodiscard]] Nanos idle_limit() const;
 
   const Schedule& m_schedule;
   World& m_world;
@@ -82,7 +81,6 @@ class Rules {
   bool m_clock_went_back = false;
   bool m_is_forced = false;
   Nanos m_kept_until = 0;          // by --min-hold
-  const bool m_only_crashes;       // of runners and guardians
   Nanos m_idle_since = 0;          // no job is alive, and a run waits
   std::uint64_t m_last_fence = 0;  // of an exclusive job
 };

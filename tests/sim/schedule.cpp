@@ -97,7 +97,8 @@ class Maker {
             .ignores_term = number(0, 4) == 0,
             .wait = waits_for_ever ? std::nullopt : std::optional{time(Millis{0}, ttl * 2)},
             .automatic = number(0, 4) != 0,
-            .min_hold = m_later.one_in(5) ? Millis{m_later.up_to(ttl.count())} : Millis{0}};
+            .min_hold = m_later.one_in(5) ? Millis{m_later.up_to(ttl.count())} : Millis{0},
+            .nests = m_later.one_in(5)};
   }
 
   Fault force(int clients, Millis during, Millis ttl)
@@ -205,7 +206,7 @@ std::string show(const Schedule& schedule)
     text += "  client " + std::to_string(plan.number) + ": " + show_mode(plan.mode) + ", " + std::to_string(plan.runs) +
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
-            (plan.automatic ? "" : ", fixed lease") +
+            (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
             (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") + ", clock rate " +
             std::to_string(plan.clock_rate) + "\n";
   }

@@ -26,6 +26,7 @@ struct ClientPlan {
   std::optional<Millis> wait;
   bool automatic;   // renewed; else a fixed lease
   Millis min_hold;  // --min-hold
+  bool nests;       // its job runs rlock for the same lock
 };
 
 enum class FaultKind {

@@ -51,6 +51,7 @@ class Shrinking {
       changed = simplify(at, &ClientPlan::ignores_term, false, false) || changed;
       changed = simplify(at, &ClientPlan::automatic, true, true) || changed;
       changed = simplify(at, &ClientPlan::clock_rate, 1.0, 1.0) || changed;
+      changed = simplify(at, &ClientPlan::nests, false, false) || changed;
       changed = simplify(at, &ClientPlan::min_hold, Millis{0}, Millis{0}) || changed;
     }
     return changed;

@@ -3,6 +3,7 @@
 
 #include "sim/client.h"
 #include "sim/injector.h"
+#include "sim/limits.h"
 #include "sim/network.h"
 #include "sim/rules.h"
 
@@ -62,10 +63,10 @@ class Simulation {
       m_rules.after_request(client, request, answer);
     };
     m_world.after_run = [this](Process& process) { m_network.read_from(process); };
-    set_job_hooks({.behavior = [this](int client) { return behavior_of(client); },
+    set_job_hooks({.behavior = [this](const Process& runner) { return behavior_of(runner); },
                    .prepared = [this](VirtualJob& job) { client(job.client).jobs.push_back(&job); },
                    .began = [this](VirtualJob& job) { job_began(job); },
-                   .died = [this](VirtualJob& job) { m_rules.job_died(job); }});
+                   .died = [this](VirtualJob& job) { job_died(job); }});
     for (const ClientPlan& plan : schedule.clients) {
       m_clients.push_back(std::make_unique<Client>(plan));
       plan_run(*m_clients.back(), plan.starts);
@@ -81,7 +82,7 @@ class Simulation {
   SimulationResult run()
   {
     try {
-      go_on(last_moment());
+      go_on(last_moment(m_schedule));
     } catch (const std::logic_error& found) {
       m_result.broken = found.what();
     }
@@ -132,11 +133,12 @@ class Simulation {
     return found == m_clients.end() ? nullptr : found->get();
   }
   Client& client(int number) { return *find_client(number); }
-  JobBehavior behavior_of(int number)
+  JobBehavior behavior_of(const Process& runner)
   {
-    const ClientPlan& plan = client(number).plan;
-    return {.lasts = plan.job_lasts, .ignores_term = plan.ignores_term};
+    const ClientPlan& plan = client(runner.client).plan;
+    return {.lasts = plan.job_lasts / (is_nested(runner) ? 2 : 1), .ignores_term = plan.ignores_term};
   }
+  bool is_nested(const Process& runner) { return client(runner.client).nested == &runner; }
 
   void note(const std::string& line)
   {
@@ -149,6 +151,30 @@ class Simulation {
   {
     ++m_result.jobs;
     m_rules.job_began(job);
+    Client& of = client(job.client);
+    if (of.plan.nests && of.runner == job.runner) {
+      of.nested = &m_world.start("nested", of.host, job.client, [this, &of, &job] { run_nested(of, job); });
+    }
+  }
+
+  void run_nested(Client& of, const VirtualJob& outer)
+  {
+    const std::string end = run_rlock(of, outer.environment, m_schedule, m_socket);
+    if (!Fiber::running()->process.is_dead) {
+      note("the rlock of the job of client " + std::to_string(of.plan.number) + " ends: " + end);
+      of.nested = nullptr;
+    }
+  }
+
+  // What a job has started in its process group dies with it.
+  void job_died(VirtualJob& job)
+  {
+    m_rules.job_died(job);
+    Client& of = client(job.client);
+    if (of.nested != nullptr && of.nested != job.runner) {
+      m_injector.kill(of, *of.nested);
+      m_dead_runners.push_back(std::exchange(of.nested, nullptr));
+    }
   }
 
   void plan_run(Client& of, Millis in)
@@ -166,7 +192,7 @@ class Simulation {
 
   void run_as(Client& of)
   {
-    const std::string end = run_rlock(of, m_schedule, m_socket);
+    const std::string end = run_rlock(of, {}, m_schedule, m_socket);
     if (Fiber::running()->process.is_dead) {
       return;  // the simulation ends: the rules are gone
     }
@@ -197,30 +223,18 @@ class Simulation {
   [[nodiscard]] bool all_are_done() const
   {
     return m_runs_planned == 0 && m_operators == 0 && m_dead_runners.empty() &&
-           std::all_of(m_clients.begin(), m_clients.end(), [](const auto& each) { return each->runner == nullptr; });
+           std::all_of(m_clients.begin(), m_clients.end(),
+                       [](const auto& each) { return each->runner == nullptr && each->nested == nullptr; });
   }
 
   [[nodiscard]] std::string unfinished() const
   {
     std::string names;
     for (const auto& each : m_clients) {
-      names += each->runner != nullptr ? " client " + std::to_string(each->plan.number) : "";
+      names += each->runner != nullptr || each->nested != nullptr ? " client " + std::to_string(each->plan.number) : "";
     }
     names += m_operators > 0 ? " an operator" : "";
     return names + (m_runs_planned > 0 ? " and planned ones" : "");
-  }
-
-  // By then all runs must be over: each has had its turn.
-  [[nodiscard]] Nanos last_moment() const
-  {
-    Millis most = calm_from(m_schedule) + Millis{40'000} + m_schedule.ttl * 4;
-    for (const ClientPlan& plan : m_schedule.clients) {
-      most += plan.runs * (plan.job_lasts + plan.min_hold + plan.pause + Millis{1000}) + plan.starts;
-    }
-    for (const Fault& fault : m_schedule.faults) {
-      most += fault.kind == FaultKind::step_clock ? std::chrono::abs(fault.amount) : m_schedule.ttl;
-    }
-    return nanos(most);
   }
 
   // The guardian uses a copy of the runner's memory; here it uses that memory itself.

@@ -2,6 +2,7 @@
 #include "sim/virtual_job.h"
 
 #include "process/guardian_messages.h"
+#include "run/environment.h"
 #include "sim/virtual_guardian.h"
 
 #include <csignal>
@@ -22,16 +23,6 @@ std::map<pid_t, std::unique_ptr<VirtualJob>>& jobs()
 {
   static std::map<pid_t, std::unique_ptr<VirtualJob>> all;
   return all;
-}
-
-std::string value_in(const std::vector<std::string>& environment, std::string_view name)
-{
-  for (const std::string& variable : environment) {
-    if (variable.starts_with(name) && variable.size() > name.size() && variable[name.size()] == '=') {
-      return variable.substr(name.size() + 1);
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -126,8 +117,11 @@ Result<Job> Job::prepare(const JobSpec& spec, const Signals&, SharedDeadline& sh
   job.client = runner.client;
   job.runner = &runner;
   job.runners_end = ends[0];
-  job.behavior = hooks.behavior(runner.client);
-  job.owner = value_in(spec.environment, "RLOCK_TOKEN");
+  job.behavior = hooks.behavior(runner);
+  job.environment = spec.environment;
+  const Hold hold = Hold::of_token(environment_value(spec.environment, token_variable));
+  job.owner = hold.owner.text();
+  job.is_nested = hold.is_nested();
   job.deadline = &shared_deadline;
   const auto socket = std::make_shared<Fd>(ends[1]);
   job.guardian = &World::current().start(

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace rlock::sim {
 
@@ -26,7 +27,9 @@ struct VirtualJob {
   Process* guardian = nullptr;
   int runners_end = -1;  // of the socket between the two
   JobBehavior behavior;
-  std::string owner;  // of the lock, from the job's environment
+  std::vector<std::string> environment;
+  std::string owner;       // of the lock, from the environment
+  bool is_nested = false;  // a hold of an owner that has another one
   std::uint64_t fence = 0;
   const SharedDeadline* deadline = nullptr;
   bool is_alive = false;
@@ -40,7 +43,7 @@ struct VirtualJob {
 
 // What the simulation does for jobs, and wants to know of them.
 struct JobHooks {
-  std::function<JobBehavior(int client)> behavior;
+  std::function<JobBehavior(const Process& runner)> behavior;
   std::function<void(VirtualJob& job)> prepared;
   std::function<void(VirtualJob& job)> began;
   std::function<void(VirtualJob& job)> died;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/limits.h"
+
+#include "base/defaults.h"
+
+#include <algorithm>
+
+namespace rlock::sim {
+namespace {
+
+bool is_crash(const Fault& fault)
+{
+  return fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_guardian ||
+         fault.kind == FaultKind::kill_both;
+}
+
+bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
+
+Millis clock_steps(const Schedule& schedule)
+{
+  Millis all{0};
+  for (const Fault& fault : schedule.faults) {
+    all += fault.kind == FaultKind::step_clock ? std::chrono::abs(fault.amount) : Millis{0};
+  }
+  return all;
+}
+
+}  // namespace
+
+Nanos last_moment(const Schedule& schedule)
+{
+  Millis most = calm_from(schedule) + Millis{40'000} + schedule.ttl * 4 + clock_steps(schedule);
+  for (const ClientPlan& plan : schedule.clients) {
+    most += plan.runs * (plan.job_lasts + plan.min_hold + plan.pause + Millis{1000}) + plan.starts;
+    most += plan.nests ? plan.runs * schedule.ttl : Millis{0};
+  }
+  return nanos(most + static_cast<int>(schedule.faults.size()) * schedule.ttl);
+}
+
+// Without faults only messages take time. Each crash costs a ttl, also the end of a job that kills the rlock in it. After other
+// faults a waiter may have missed a message: it asks by itself (look_again_after), and another one may have missed the lock that
+// it was handed (handover_confirmation).
+Nanos idle_limit(const Schedule& schedule, bool is_mixed)
+{
+  // A waiter polls while the lock is held as another kind, less often the further behind it is.
+  const Millis poll = is_mixed ? Millis{1000} * static_cast<int>(schedule.clients.size()) : Millis{0};
+  const Millis min_hold = std::ranges::max(schedule.clients, {}, &ClientPlan::min_hold).min_hold;
+  const Millis slack = Millis{500} + poll + min_hold + 60 * schedule.latency;
+  if (schedule.faults.empty() && std::ranges::none_of(schedule.clients, &ClientPlan::nests)) {
+    return nanos(slack);
+  }
+  const Millis missed = look_again_after + handover_confirmation + schedule.server_timeout;
+  return nanos(schedule.ttl + slack + (has_only_crashes(schedule) ? Millis{0} : missed));
+}
+
+Nanos idle_counts_from(const Schedule& schedule)
+{
+  return has_only_crashes(schedule) ? 0 : nanos(calm_from(schedule) + clock_steps(schedule));
+}
+
+}  // namespace rlock::sim

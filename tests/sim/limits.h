@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long things may take in a schedule.
+#pragma once
+
+#include "sim/schedule.h"
+#include "sim/world.h"
+
+namespace rlock::sim {
+
+// By then all runs must be over: each has had its turn.
+[[nodiscard]] Nanos last_moment(const Schedule& schedule);
+
+// For how long no job may be alive while runs wait. `is_mixed`: two kinds of lock under one name.
+[[nodiscard]] Nanos idle_limit(const Schedule& schedule, bool is_mixed);
+// From when on.
+[[nodiscard]] Nanos idle_counts_from(const Schedule& schedule);
+
+}  // namespace rlock::sim

@@ -20,7 +20,7 @@ struct TlsFiles {
 struct HostPort {
   std::string host;  // an IPv6 address without its brackets
   std::uint16_t port = 6379;
-  friend auto operator<=>(const HostPort&, const HostPort&) = default;
+  friend auto operator<=>(const HostPort&, const HostPort&) = default;  // NOLINT(modernize-use-nullptr): false alarm
 };
 std::string show(const HostPort& at);  // as a URL has it: "[::1]:6379"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <limits>
+#include <system_error>
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -239,7 +239,7 @@ Error Tls::bad_certificate(long why) const
 Error Tls::bad_file(std::string_view option, const std::string& file) const
 {
   const bool readable = ::access(file.c_str(), R_OK) == 0;
-  const std::string why = readable ? reason() : std::strerror(errno);
+  const std::string why = readable ? reason() : std::generic_category().message(errno);
   return {ErrorCode::config, std::string(option) + ": cannot use " + printable(file) + ": " + why +
                                  " (a PEM file, whose key has no passphrase)"};
 }

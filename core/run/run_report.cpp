@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace rlock {
 namespace {
@@ -48,8 +48,9 @@ std::string noticed_at(std::int64_t lost_at_ms)
 RunEnd report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed)
 {
   const ExitWith end = failure(error_code_of_exec(failed.error), request.compatibility);
-  context.log.error("cannot execute " + printable(request.argv.front()) + ": " + std::strerror(failed.error),
-                    {.event = "failed", .exit_code = end.code});
+  context.log.error(
+      "cannot execute " + printable(request.argv.front()) + ": " + std::generic_category().message(failed.error),
+      {.event = "failed", .exit_code = end.code});
   return end;
 }
 

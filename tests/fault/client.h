@@ -21,9 +21,16 @@
 
 namespace rlock::test {
 
+// A build with sanitizers takes longer for everything.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slowness = 3;
+#else
+constexpr int slowness = 1;
+#endif
+
 struct FaultTimes {
-  Millis ttl{1000};
-  Millis server_timeout{300};
+  Millis ttl = Millis{1000} * slowness;
+  Millis server_timeout = Millis{300} * slowness;
 };
 
 // Signals as `rlock run` has them. The test case has its own mask again afterwards.

@@ -15,7 +15,7 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr FaultTimes default_times{.ttl = Millis{1200}, .server_timeout = Millis{400}};
+constexpr FaultTimes default_times{.ttl = Millis{1200} * slowness, .server_timeout = Millis{400} * slowness};
 constexpr Millis longest_wait{4000};  // longer than a ttl, and than the time to confirm a hand-over
 constexpr Millis hold_time{100};      // of the waiter
 

@@ -12,7 +12,7 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr FaultTimes times{.ttl = Millis{1800}, .server_timeout = Millis{500}};
+constexpr FaultTimes times{.ttl = Millis{1800} * slowness, .server_timeout = Millis{500} * slowness};
 
 RunResult run_program(const Servers& servers, FaultPlan& plan)
 {

@@ -18,9 +18,10 @@ namespace rlock::test {
 
 using Servers = std::vector<std::unique_ptr<RedisServer>>;
 
-inline constexpr Millis time_to_release{2000};  // where it must succeed, though the machine may be busy
+inline constexpr Millis time_to_release =
+    Millis{2000} * slowness;  // where it must succeed, though the machine may be busy
 // Three servers are asked at once, and each of them on a thread of its own.
-inline constexpr FaultTimes times_of_quorum{.ttl = Millis{1500}, .server_timeout = Millis{400}};
+inline constexpr FaultTimes times_of_quorum{.ttl = Millis{1500} * slowness, .server_timeout = Millis{400} * slowness};
 
 inline Servers start_servers(std::size_t count)
 {

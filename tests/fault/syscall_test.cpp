@@ -22,8 +22,8 @@ using namespace rlock::test;
 
 namespace {
 
-constexpr FaultTimes times{.ttl = Millis{2400}, .server_timeout = Millis{600}};
-constexpr Millis job_time{1000};  // the watchdog starts, and renews once
+constexpr FaultTimes times{.ttl = Millis{2400} * slowness, .server_timeout = Millis{600} * slowness};
+constexpr Millis job_time = Millis{1000} * slowness;  // the watchdog starts, and renews once
 
 struct FailingCall {
   const char* function;

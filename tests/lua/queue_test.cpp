@@ -188,7 +188,8 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
   ChannelListener behind = subscribe_as(lock, "b");  // does nothing by itself
   CHECK(word(lock.read("b")) == "busy");
   writer.signal(SIGKILL);
-  wait_until([&] { return has(behind.received(), "yours"); }, "who waits behind it is let in", std::chrono::seconds(30));
+  wait_until([&] { return has(behind.received(), "yours"); }, "who waits behind it is let in",
+             std::chrono::seconds(30));
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 

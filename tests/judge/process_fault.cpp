@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <utility>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,6 +57,17 @@ void add_signals(FaultPlan& plan, Rng& rng, Target target, Millis at, Millis ttl
   plan.steps.push_back({at + durations[below(rng, durations.size())], target, SIGCONT});
 }
 
+// As `killall -9 rlock` does: only the kernel is left to kill the job.
+FaultPlan kill_rlock(Rng& rng)
+{
+  const Millis at = random_time(rng, Millis(200));
+  FaultPlan plan{.trigger = Trigger::begin, .steps = {{at, Target::runner, SIGKILL}, {at, Target::guardian, SIGKILL}}};
+  if (below(rng, 2) == 0) {
+    std::swap(plan.steps[0], plan.steps[1]);
+  }
+  return plan;
+}
+
 const char* name_of_signal(int number)
 {
   switch (number) {
@@ -85,6 +97,9 @@ std::string FaultPlan::name() const
 FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl)
 {
   static constexpr std::array triggers{Trigger::spawn, Trigger::handover, Trigger::begin, Trigger::begin, Trigger::end};
+  if (kind != Kind::script && below(rng, 6) == 0) {
+    return kill_rlock(rng);
+  }
   FaultPlan plan{.trigger = triggers[below(rng, triggers.size())], .steps = {}};
   const bool near = plan.trigger == Trigger::end || plan.trigger == Trigger::handover;
   const Millis at = near ? random_time(rng, Millis(4)) : draw_moment(rng, ttl);

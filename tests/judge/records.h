@@ -76,7 +76,7 @@ struct FaultRecord {
   bool done = true;  // false: tried in vain
 };
 
-// The machine did not run the judge's own thread for this time, or a server did not answer it.
+// The machine did not run a thread and a process of the judge for this time, or a server did not answer it.
 struct Stall {
   Instant from;
   Instant to;

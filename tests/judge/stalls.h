@@ -31,7 +31,7 @@ class StallMeter {
   std::thread m_thread;  // last: it uses the others
 };
 
-// Whether the machine runs a thread that wants to run.
+// Whether the machine runs a thread and a process that want to run. Call it while there is only one thread: it forks.
 StallMeter machine_stalls();
 
 // Whether the servers answer.

@@ -13,7 +13,7 @@ namespace rlock::test {
 
 // Asks every 10 ms. When `timeout` is over the test case fails and says what was awaited.
 template <typename Predicate>
-void wait_until(Predicate&& holds, const std::string& what, Millis timeout = std::chrono::seconds(10))
+void wait_until(Predicate&& holds, const std::string& what, Millis timeout = std::chrono::seconds(30))
 {
   const auto end = std::chrono::steady_clock::now() + timeout;
   while (!holds()) {

@@ -61,7 +61,10 @@ std::vector<Result<Reply>> Direct::call_each(std::span<const Request> requests, 
   if (!state) {
     forget();
   } else if (const auto counts = check_answer(sent, limit); !counts) {
-    answers.assign(requests.size(), counts.error());
+    answers.clear();
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      answers.push_back(counts.error());
+    }
   }
   return answers;
 }

@@ -19,7 +19,8 @@ constexpr const char* counter = "redisson_lock_token:{k}";
 Words owners(const ScriptedLock& lock)
 {
   Words found;
-  const auto& holders = lock.inspect().elements.at(5).elements;
+  const Reply state = lock.inspect();
+  const auto& holders = state.elements.at(5).elements;
   for (std::size_t i = 0; i < holders.size(); i += 4) {
     found.push_back(holders[i].text);
   }

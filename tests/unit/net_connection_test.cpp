@@ -185,7 +185,8 @@ TEST_CASE("connection: a server that hangs up was there if it had spoken before"
 
 TEST_CASE("connection: garbage")
 {
-  for (const char* garbage : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n?1\r\n"}) {
+  for (const char* garbage : {"HTTP/1.1 400 Bad Request\r\n\r\n", "\x15\x03\x03", "$x\r\n", "*1\r\n?1\r\n",
+                              "%1\r\n+a\r\n+b\r\n", "~1\r\n+a\r\n", ",1.5\r\n", "#t\r\n"}) {
     CAPTURE(garbage);
     const auto server = server_that_says(garbage);
     auto connection = server.connect();

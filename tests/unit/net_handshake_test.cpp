@@ -78,3 +78,34 @@ TEST_CASE("handshake: no such db")
   CHECK(connection.error().code == ErrorCode::config);
   CHECK(connection.error().text.starts_with("no db 99 on unix:///"));
 }
+
+TEST_CASE("handshake: a server before Redis 6 is asked for its role, where it must be a master")
+{
+  struct Row {
+    std::string_view role;  // the answer to ROLE
+    std::string_view says;  // empty: it is a master
+  };
+  const Row rows[] = {
+      {"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n", ""},
+      {"*1\r\n$5\r\nslave\r\n", "says that it is a slave and no master"},
+      {"-ERR unknown command `ROLE`, with args beginning with: \r\n", "unknown command"},
+      {"*0\r\n", "unknown command"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.role);
+    const ScriptedServer server([&](const Peer& peer) {
+      peer.hear_some();
+      peer.say("-ERR unknown command `HELLO`, with args beginning with: `2`, \r\n");
+      peer.hear(std::string_view("*1\r\n$4\r\nROLE\r\n").size());
+      peer.say(row.role);
+      peer.lasts(plenty);
+    });
+    Endpoint endpoint = server.endpoint();
+    endpoint.must_be_master = true;
+    const auto connection = Connection::open(endpoint, real_clock, within(plenty));
+    CHECK(static_cast<bool>(connection) == row.says.empty());
+    if (!connection) {
+      CHECK_MESSAGE(has(connection.error().text, row.says), connection.error().text);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/pidfd.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <thread>
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rlock;
+
+TEST_CASE("pidfd: a process that has ended is named, and so is a thread")
+{
+  const pid_t ended = ::fork();
+  if (ended == 0) {
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(ended, nullptr, 0) == ended);
+  const auto none = PidFd::open(ended);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::usage);
+  CHECK(none.error().text == "there is no process " + std::to_string(ended));
+
+  pid_t id = 0;
+  Result<PidFd> thread = Error{ErrorCode::internal, "not asked"};
+  std::thread([&] {
+    id = static_cast<pid_t>(::syscall(SYS_gettid));
+    thread = PidFd::open(id);
+  }).join();
+  REQUIRE_FALSE(thread);
+  CHECK(thread.error().code == ErrorCode::usage);
+  CHECK(thread.error().text == std::to_string(id) + " is no process of its own but a thread");
+}

@@ -276,7 +276,7 @@ TEST_CASE("rw: --min-hold of a reader shortens the whole, whatever dead readers 
 TEST_CASE("rw: the dead do not pile up in a hash that others keep alive")
 {
   const ReadWriteLock lock;
-  lock.read("living");
+  lock.read("living", 600'000);
   Words fields{"HSET", "k"};
   Words records{"HSET", "rlock:holder:{k}"};
   for (int i = 0; i < 400; ++i) {

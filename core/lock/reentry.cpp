@@ -5,7 +5,6 @@
 #include "lock/validity.h"
 
 #include <algorithm>
-#include <vector>
 
 #include <unistd.h>
 
@@ -103,17 +102,6 @@ Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, co
   const auto* taken = std::get_if<Taken>(&*outcome);
   const Hold hold(taken != nullptr ? taken->owner : fresh);
   return enter_outcome_of(*std::move(outcome), hold);
-}
-
-Result<EnterOutcome> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
-                           const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
-                           WaitObserver& observer)
-{
-  std::vector<Ancestor> all;
-  for (const Owner& ancestor : ancestors) {
-    all.push_back({.which = 0, .owner = ancestor});
-  }
-  return enter(store, std::span(&spec, 1), fresh, all, policy, clock, rng, stop, observer);
 }
 
 }  // namespace rlock

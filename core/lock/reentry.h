@@ -33,8 +33,5 @@ struct Ancestor {
 Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, const Owner& fresh,
                            std::span<const Ancestor> ancestors, const WaitPolicy& policy, const Clock& clock, Rng& rng,
                            StopToken stop, WaitObserver& observer);
-Result<EnterOutcome> enter(LockStore& store, const LockSpec& spec, const Owner& fresh, std::span<const Owner> ancestors,
-                           const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
-                           WaitObserver& observer);
 
 }  // namespace rlock

@@ -28,6 +28,8 @@ constexpr Millis longest_calm{180'000};     // until all rlocks have ended
 constexpr Millis longest_leftover{15'000};  // until the processes that they have left have ended
 constexpr Millis longest_lease{5'000};
 
+bool has_queue(const std::string& topology) { return !topology.starts_with("quorum"); }
+
 // A build may replace the program while the storm uses it.
 std::string copy_of_job(const std::filesystem::path& dir)
 {
@@ -45,6 +47,8 @@ StormOptions storm_options(const JudgeOptions& options, ServerFaults& faults, co
                      .rlock = options.rlock,
                      .job = copy_of_job(dir),
                      .server_options = servers.options(),
+                     // Without a queue many waiters starve each other on a busy machine.
+                     .most_patient = has_queue(options.topology) ? 40U : 6U,
                      .is_calm = [&faults] { return faults.is_calm(); },
                      .environment = {},
                      .dir = dir};
@@ -79,8 +83,6 @@ Violations check_keys(Servers& servers)
   append(violations, check_locks_are_free(servers, storm_keys()));
   return violations;
 }
-
-bool has_queue(const std::string& topology) { return !topology.starts_with("quorum"); }
 
 Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
 {

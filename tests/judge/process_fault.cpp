@@ -57,13 +57,14 @@ void add_signals(FaultPlan& plan, Rng& rng, Target target, Millis at, Millis ttl
   plan.steps.push_back({at + durations[below(rng, durations.size())], target, SIGCONT});
 }
 
-// As `killall -9 rlock` does: only the kernel is left to kill the job.
+// While the job runs and has still some time to go: the runner alone, which leaves the job to the guardian; or both, as
+// `killall -9 rlock` does, which leaves it to the kernel.
 FaultPlan kill_rlock(Rng& rng)
 {
   const Millis at = random_time(rng, Millis(200));
-  FaultPlan plan{.trigger = Trigger::begin, .steps = {{at, Target::runner, SIGKILL}, {at, Target::guardian, SIGKILL}}};
+  FaultPlan plan{.trigger = Trigger::begin, .steps = {{at, Target::runner, SIGKILL}}};
   if (below(rng, 2) == 0) {
-    std::swap(plan.steps[0], plan.steps[1]);
+    plan.steps.insert(below(rng, 2) == 0 ? plan.steps.begin() : plan.steps.end(), {at, Target::guardian, SIGKILL});
   }
   return plan;
 }
@@ -97,7 +98,7 @@ std::string FaultPlan::name() const
 FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl)
 {
   static constexpr std::array triggers{Trigger::spawn, Trigger::handover, Trigger::begin, Trigger::begin, Trigger::end};
-  if (kind != Kind::script && below(rng, 6) == 0) {
+  if (kind != Kind::script && below(rng, 3) == 0) {
     return kill_rlock(rng);
   }
   FaultPlan plan{.trigger = triggers[below(rng, triggers.size())], .steps = {}};

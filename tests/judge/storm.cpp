@@ -113,13 +113,20 @@ void Storm::start_patient(Instant now)
     return;
   }
   const bool is_in_line = m_missing_in_line > 0;
-  if (is_in_line || m_active.size() < most_at_once) {
+  if (is_in_line || (m_active.size() < most_at_once && patient() < m_options.most_patient)) {
     const Millis some = Millis(100 + below(m_rng, 100)) * (is_in_line ? 1 : 4);
     const Millis duration = m_missing_in_line == line_length ? first_in_line : some;
     m_missing_in_line -= is_in_line ? 1 : 0;
     m_next_patient = now + (is_in_line ? pause_in_line : random_pause(m_rng, pause_of_patient));
     start(patient_run(duration));
   }
+}
+
+std::size_t Storm::patient() const
+{
+  const std::string key = patient_run(Millis(0)).record.keys.front();
+  return static_cast<std::size_t>(std::count_if(
+      m_active.begin(), m_active.end(), [&](const Active& active) { return active.record.keys.front() == key; }));
 }
 
 // Now and then several at once, which then wait for each other.

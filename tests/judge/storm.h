@@ -29,6 +29,7 @@ struct StormOptions {
   std::string rlock;
   std::string job;
   Words server_options;
+  std::size_t most_patient;       // waiters of one lock that wait for ever
   std::function<bool()> is_calm;  // no fault of the servers disturbs anything for some seconds
   std::map<std::string, std::optional<std::string>> environment;
   std::filesystem::path dir;  // for evidence
@@ -68,6 +69,7 @@ class Storm {
   void start(RunPlan plan);
   void start_burst();
   void start_patient(Instant now);
+  [[nodiscard]] std::size_t patient() const;
   void operate();
   void look_at_all(Instant now);
   void look_at(Active& active, Instant now);

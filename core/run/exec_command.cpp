@@ -20,6 +20,7 @@ Error exec_command(const std::vector<std::string>& argv, const std::vector<std::
     return path.error();
   }
   std::vector<char*> words;
+  words.reserve(argv.size() + 1);
   for (const std::string& word : argv) {
     words.push_back(const_cast<char*>(word.c_str()));  // execv takes char* but does not write
   }

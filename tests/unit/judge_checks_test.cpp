@@ -278,7 +278,8 @@ TEST_CASE("judge: a job dies with its killed rlock")
   CHECK(wrong(with(lost(1, 0, 130, 5), Target::runner, SIGKILL, 100)) == 0);
   CHECK(wrong(with(lost(1, 0, 450, 5), Target::runner, SIGKILL, 100)) == 1);
   const RunRecord late = with(lost(1, 0, 450, 5), Target::runner, SIGKILL, 100);
-  CHECK(check_deaths(records({late}, {}, {{at(100), at(200)}})).violations.empty());
+  CHECK(check_deaths(records({late}, {}, {{at(100), at(120)}})).violations.empty());
+  CHECK(check_deaths(records({late}, {}, {{at(100), at(110)}})).violations.size() == 1);
   CHECK(wrong(with(lost(1, 0, 700, 5), Target::runner, SIGKILL, 100)) == 1);
   CHECK(wrong(with(lost(1, 0, 700, 5), Target::guardian, SIGKILL, 100)) == 1);
   CHECK(wrong(with(with(lost(1, 0, 700, 5), Target::runner, SIGKILL, 100), Target::guardian, SIGSTOP, 90)) == 0);

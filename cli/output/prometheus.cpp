@@ -98,7 +98,12 @@ std::string prometheus_text(std::span<const LockState> states, std::int64_t now_
     text += "# HELP " + name + " " + std::string(family.help) + "\n# TYPE " + name + " gauge\n";
     for (const LockState& state : states) {
       if (const auto value = family.sample(state, now_ms)) {
-        text += name + "{key=\"" + label_value(state.name.text()) + "\"} " + *value + "\n";
+        text.append(name)
+            .append("{key=\"")
+            .append(label_value(state.name.text()))
+            .append("\"} ")
+            .append(*value)
+            .append("\n");
       }
     }
   }

@@ -159,6 +159,18 @@ TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and r
   CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
 }
 
+TEST_CASE("force-unlock: a lock that is lost while its job is being stopped does not wait for --kill-after")
+{
+  const RedisServer server;
+  const Words stubborn{"sh", "-c", "trap 'echo told' TERM; while :; do sleep 0.05; done"};
+  Process holder = start(server.url(), {"--ttl", "90s", "--kill-after", "90s"}, stubborn);
+  wait_until([&] { return somebody_listens(server); }, "the holder listens", 30s);
+  const Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "90s"}));
+  wait_until([&] { return holder.out() == "told\n"; }, "the job is told to end", 30s);
+  server.command({"DEL", "k"});
+  CHECK(holder.wait(45s) == Exit{.code = 121, .signal = 0});
+}
+
 TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at once")
 {
   for (const Words& kind : kinds) {

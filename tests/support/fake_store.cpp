@@ -18,6 +18,12 @@ void FakeServer::refuse(std::string request)
   m_refused = std::move(request);
 }
 
+void FakeServer::ask_for(std::string by)
+{
+  const std::lock_guard guard(m_mutex);
+  m_asked_by = ForceRequest{std::move(by)};
+}
+
 void FakeServer::forget_all()
 {
   const std::lock_guard guard(m_mutex);
@@ -98,7 +104,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
   Result<Renewal> renew(const LockSpec&, const Owner& owner, const CallLimits& limit) override
   {
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
-      return holds(owner) ? Renewal{Renewed{.forced = std::nullopt, .at = time()}}
+      return holds(owner) ? Renewal{Renewed{.forced = m_server->m_asked_by, .at = time()}}
                           : Renewal{NotHeld{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }

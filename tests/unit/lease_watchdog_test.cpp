@@ -58,6 +58,34 @@ TEST_CASE("watchdog: on a server whose clock is fast a lease is counted on for l
   CHECK(longest_lease(1.0) <= 1500ms);
 }
 
+TEST_CASE("watchdog: a lock that is lost after a request for its release is told as well, for the job must die at once")
+{
+  const BootClock clock;
+  const Log log(Verbosity::quiet);
+  const auto server = std::make_shared<FakeServer>();
+  const auto store = store_on(server, clock);
+  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 9s, .who = {}, .once = {}};
+  const Owner alice = Owner::of("alice");
+  const Instant acquired_at = clock.now();
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
+  server->ask_for("eve");
+  Watchdog watchdog(*store,
+                    {.spec = spec,
+                     .owner = alice,
+                     .renews = true,
+                     .acquired_at = acquired_at,
+                     .kill_margin = 100ms,
+                     .listener = {},
+                     .on_moved = [](Instant) {}},
+                    clock, log);
+  wait_until([&] { return watchdog.event().has_value(); }, "the request is known", 30s);
+  CHECK_FALSE(StopToken(watchdog.lost_fd()).requested());
+  server->forget_all();
+  wait_until([&] { return StopToken(watchdog.lost_fd()).requested(); }, "the loss is known", 30s);
+  watchdog.stop();
+  CHECK(std::get<ReleaseRequested>(*watchdog.event()).by == "eve");
+}
+
 TEST_CASE("watchdog: a lease ends here before it ends on the server: by 1 % and 2 ms")
 {
   constexpr Instant sent_at{1h};

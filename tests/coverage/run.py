@@ -32,7 +32,8 @@ def run_tests(arguments):
 def counted_files():
     """Of each file: its lines, and whether they were reached."""
     report = BUILD / "coverage.json"
-    subprocess.run(["gcovr", "--root", TOP, "--filter", "core/", "--json", report, BUILD / "core"], cwd=TOP, check=True)
+    subprocess.run(["gcovr", "--root", TOP, "--filter", "core/", "--json", report, BUILD / "core", BUILD / "cli"],
+                   cwd=TOP, check=True)
     for file in json.loads(report.read_text())["files"]:
         code = [line for line in file["lines"] if not line.get("gcovr/noncode")]
         yield pathlib.PurePath(file["file"]), {line["line_number"]: line["count"] > 0 for line in code}

@@ -40,18 +40,20 @@ Decision decide_grant(const Tally& tally, std::size_t quorum);
 Decision decide_proof(const Tally& tally, std::size_t quorum);
 
 // The random pause before a further attempt. Several clients that took a part of the servers each, and gave them back,
-// ask again at different times, so that one of them is first. Not thread-safe.
+// ask again at different times, so that one of them is first. The time from which the pause is drawn doubles with each
+// tie and is halved when some client has the lock: it follows the number of waiters and the time that an attempt takes.
+// Not thread-safe.
 class Backoff {
  public:
   explicit Backoff(Rng& rng) : m_rng(rng) {}
 
-  // No client got a quorum, which took so long to find out. Doubles the time from which the next pause is drawn.
+  // No client got a quorum, which took so long to find out.
   void tied(Millis took)
   {
     m_least = std::clamp(took * 2, shortest, longest / 4);
     m_ties = std::min(m_ties + 1, most_doublings);
   }
-  void settled() { m_ties = 0; }
+  void settled() { m_ties = std::max(m_ties - 1, 0); }
 
   [[nodiscard]] Millis draw()
   {
@@ -61,7 +63,7 @@ class Backoff {
 
  private:
   static constexpr Millis shortest{4};
-  static constexpr Millis longest{500};
+  static constexpr Millis longest{30'000};  // with 500 ms two dozen waiters starve where an attempt takes 100 ms
   static constexpr int most_doublings = 7;
   Rng& m_rng;
   Millis m_least = shortest;

@@ -2,74 +2,200 @@
 # cmake -DLUA=directory -DDEFAULTS=defaults.h -DCONSTANTS=name;name -DKINDS=a.lua;b.lua -DVERBS=c.lua;d.lua -DSINGLES=e.lua
 # -DOUT=scripts.cpp -P embed.cmake
 #
+# Cuts the files of lib and kinds into blocks, one for each local at the left margin, and puts together of each script what
+# it needs: a server creates every function of a script anew in each call. A verb begins with its most frequent cases, which
+# return; what only the rest needs comes after the line "-- Otherwise.", so that they do not pay for it.
+#
 # Lines that are empty or only a comment are left out. The bytes are written as \x escapes throughout, because then no byte
 # needs a rule.
-set(definitions "")
+cmake_policy(VERSION 3.25)
 
-# local NAME = digits for each constant of the header that a script names.
-file(STRINGS ${DEFAULTS} default_lines REGEX "^inline constexpr")
-set(constants_text "")
-foreach(constant IN LISTS CONSTANTS)
-  if(NOT "${default_lines}" MATCHES " ${constant}{([0-9]+)}")
-    message(FATAL_ERROR "${DEFAULTS} does not define ${constant}")
-  endif()
-  string(TOUPPER ${constant} name)
-  string(APPEND constants_text "local ${name} = ${CMAKE_MATCH_1}\n")
-endforeach()
-set(constants_file ${OUT}.constants.lua)
-file(WRITE ${constants_file} "${constants_text}")
+# What the functions share: the number of blocks; of each text its index; of each block its text, its words and the names
+# that it defines.
+function(put name value)
+  set_property(GLOBAL PROPERTY "lua_${name}" "${value}")
+endfunction()
 
-# The text of a file without comment lines.
-function(read_code path variable)
-  file(READ ${path} text)
+function(get variable name)
+  get_property(value GLOBAL PROPERTY "lua_${name}")
+  set(${variable} "${value}" PARENT_SCOPE)
+endfunction()
+
+put(count 0)
+
+# A list of CMake cannot hold these characters of Lua.
+string(ASCII 1 semicolon)
+string(ASCII 2 left_bracket)
+string(ASCII 3 right_bracket)
+string(ASCII 4 block_begin)
+
+# The code of a file, or of a part of it.
+function(without_comments text variable)
   string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
   string(REGEX REPLACE "\n\n+" "\n" text "${text}")
   string(REGEX REPLACE "^\n" "" text "${text}")
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Each part is written once; every script refers to it.
-function(embed path variable)
-  read_code(${path} text)
+function(identifiers text variable)
+  string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" words "${text}")
+  list(REMOVE_DUPLICATES words)
+  set(${variable} "${words}" PARENT_SCOPE)
+endfunction()
+
+# The index of a text in the table of blocks.
+function(add_block text variable)
+  string(SHA1 id "${text}")
+  get(index index_${id})
+  if(index STREQUAL "")
+    get(index count)
+    math(EXPR next "${index} + 1")
+    put(count ${next})
+    put(index_${id} ${index})
+    put(text_${index} "${text}")
+    identifiers("${text}" words)
+    put(words_${index} "${words}")
+    string(REGEX MATCH "^local (function )?([A-Za-z0-9_, ]+)" head "${text}")
+    string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" names "${CMAKE_MATCH_2}")
+    put(names_${index} "${names}")
+  endif()
+  set(${variable} ${index} PARENT_SCOPE)
+endfunction()
+
+# The indices of the blocks of a file.
+function(add_file path variable)
+  file(READ ${path} text)
+  without_comments("${text}" text)
+  string(REPLACE ";" "${semicolon}" text "\n${text}")
+  string(REPLACE "[" "${left_bracket}" text "${text}")
+  string(REPLACE "]" "${right_bracket}" text "${text}")
+  string(REPLACE "\nlocal " "${block_begin}local " text "${text}")
+  string(REPLACE "${block_begin}" ";" parts "${text}")
+  set(indices "")
+  foreach(part IN LISTS parts)
+    string(STRIP "${part}" part)
+    if(part)
+      string(REPLACE "${semicolon}" ";" part "${part}")
+      string(REPLACE "${left_bracket}" "[" part "${part}")
+      string(REPLACE "${right_bracket}" "]" part "${part}")
+      add_block("${part}\n" index)
+      list(APPEND indices ${index})
+    endif()
+  endforeach()
+  set(${variable} "${indices}" PARENT_SCOPE)
+endfunction()
+
+# Which of `blocks` a text needs, and what those need, in the order of `blocks`.
+function(needed_by text blocks variable)
+  foreach(index IN LISTS blocks)
+    get(names names_${index})
+    foreach(name IN LISTS names)
+      set(definition_${name} ${index})
+    endforeach()
+  endforeach()
+  identifiers("${text}" words)
+  set(needed "")
+  while(words)
+    list(POP_FRONT words word)
+    set(index "${definition_${word}}")
+    if(NOT index STREQUAL "" AND NOT index IN_LIST needed)
+      list(APPEND needed ${index})
+      get(more words_${index})
+      list(APPEND words ${more})
+    endif()
+  endwhile()
+  set(ordered ${blocks})
+  foreach(index IN LISTS blocks)
+    if(NOT index IN_LIST needed)
+      list(REMOVE_ITEM ordered ${index})
+    endif()
+  endforeach()
+  set(${variable} "${ordered}" PARENT_SCOPE)
+endfunction()
+
+# The blocks of a verb. `library`: those of its kind and of lib.
+function(add_verb path library variable)
+  file(READ ${path} rest)
+  set(order "")
+  while(NOT rest STREQUAL "")
+    string(FIND "${rest}" "\n-- Otherwise.\n" cut)
+    string(SUBSTRING "${rest}" 0 ${cut} text)
+    if(cut EQUAL -1)
+      set(rest "")
+    else()
+      math(EXPR cut "${cut} + 1")
+      string(SUBSTRING "${rest}" ${cut} -1 rest)
+    endif()
+    without_comments("${text}\n" text)
+    needed_by("${text}" "${library}" blocks)
+    list(REMOVE_ITEM blocks ${order})
+    add_block("${text}" index)
+    list(APPEND order ${blocks} ${index})
+  endwhile()
+  set(${variable} ${order} PARENT_SCOPE)
+endfunction()
+
+# The definition of a script that consists of these blocks.
+function(define name blocks)
+  set(whole "")
+  set(order "")
+  foreach(index IN LISTS blocks)
+    get(text text_${index})
+    string(APPEND whole "${text}")
+    math(EXPR hex "${index} + 256" OUTPUT_FORMAT HEXADECIMAL)
+    string(SUBSTRING "${hex}" 3 2 digits)
+    string(APPEND order "\\x${digits}")
+  endforeach()
+  string(SHA1 sha1 "${whole}")
+  get(definitions definitions)
+  put(definitions "${definitions}const Script ${name}{\"${name}\"sv, blocks, \"${order}\"sv, \"${sha1}\"sv};\n")
+endfunction()
+
+# local NAME = digits for each constant of the header that a script names.
+file(STRINGS ${DEFAULTS} default_lines REGEX "^inline constexpr")
+set(constants "")
+foreach(constant IN LISTS CONSTANTS)
+  if(NOT "${default_lines}" MATCHES " ${constant}{([0-9]+)}")
+    message(FATAL_ERROR "${DEFAULTS} does not define ${constant}")
+  endif()
+  string(TOUPPER ${constant} name)
+  add_block("local ${name} = ${CMAKE_MATCH_1}\n" index)
+  list(APPEND constants ${index})
+endforeach()
+foreach(library names event_log records queue)
+  add_file(${LUA}/lib/${library}.lua ${library})
+endforeach()
+foreach(kind IN LISTS KINDS)
+  cmake_path(GET kind STEM kind_name)
+  add_file(${kind} of_kind)
+  foreach(verb IN LISTS VERBS)
+    cmake_path(GET verb STEM verb_name)
+    add_verb(${verb} "${constants};${names};${of_kind};${event_log};${records};${queue}" blocks)
+    define(${kind_name}_${verb_name} "${blocks}")
+  endforeach()
+endforeach()
+foreach(single IN LISTS SINGLES)
+  cmake_path(GET single STEM name)
+  file(READ ${single} text)
+  without_comments("${text}" text)
+  add_block("${text}" index)
+  define(${name} ${index})
+endforeach()
+
+get(count count)
+if(count GREATER 256)
+  message(FATAL_ERROR "a script names its blocks by bytes, and there are ${count}")
+endif()
+set(table "")
+math(EXPR last "${count} - 1")
+foreach(index RANGE ${last})
+  get(text text_${index})
   string(HEX "${text}" bytes)
   string(REGEX REPLACE "(..)" "\\\\x\\1" literal "${bytes}")
   string(REPLACE "\\x0a" "\\x0a\"\n    \"" literal "${literal}")  # line for line
-  set(definitions "${definitions}constexpr std::string_view ${variable} =\n    \"${literal}\"sv;\n\n" PARENT_SCOPE)
-endfunction()
-
-embed(${constants_file} constants)
-foreach(library names event_log records queue)
-  embed(${LUA}/lib/${library}.lua ${library})
+  string(APPEND table "    \"${literal}\"sv,\n")
 endforeach()
-foreach(part IN LISTS KINDS VERBS SINGLES)
-  cmake_path(GET part STEM stem)
-  embed(${part} part_${stem})
-endforeach()
-
-set(scripts "")
-foreach(kind IN LISTS KINDS)
-  foreach(verb IN LISTS VERBS)
-    cmake_path(GET kind STEM k)
-    cmake_path(GET verb STEM v)
-    set(whole "")
-    foreach(part ${constants_file} ${LUA}/lib/names.lua ${kind} ${LUA}/lib/event_log.lua ${LUA}/lib/records.lua
-            ${LUA}/lib/queue.lua ${verb})
-      read_code(${part} text)
-      string(APPEND whole "${text}")
-    endforeach()
-    string(SHA1 sha1 "${whole}")
-    string(APPEND scripts
-      "const Script ${k}_${v}{\"${k}_${v}\"sv, {constants, names, part_${k}, event_log, records, queue, part_${v}}, \"${sha1}\"sv};\n")
-  endforeach()
-endforeach()
-
-foreach(single IN LISTS SINGLES)
-  cmake_path(GET single STEM s)
-  read_code(${single} text)
-  string(SHA1 sha1 "${text}")
-  string(APPEND scripts "const Script ${s}{\"${s}\"sv, {part_${s}}, \"${sha1}\"sv};\n")
-endforeach()
-
+get(definitions definitions)
 file(WRITE ${OUT} "// Generated by lua/embed.cmake.
 #include \"lua/scripts.h\"
 
@@ -79,8 +205,11 @@ using namespace std::string_view_literals;
 
 namespace {
 
-${definitions}}  // namespace
+constexpr std::string_view blocks[] = {
+${table}};
 
-${scripts}
+}  // namespace
+
+${definitions}
 }  // namespace rlock::scripts
 ")

@@ -85,6 +85,12 @@ std::vector<HostPort> Endpoint::addresses() const
   return {};
 }
 
+// A server may know a user by its TLS certificate.
+bool Endpoint::is_authenticated() const
+{
+  return !user.empty() || !password.empty() || !password_file.empty() || (tls && !tls->certificate.empty());
+}
+
 bool Endpoint::is_same_server(const Endpoint& other) const
 {
   if (kind != other.kind || scheme != other.scheme || path != other.path) {

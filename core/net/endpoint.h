@@ -57,6 +57,8 @@ struct Endpoint {
   [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }
   [[nodiscard]] bool is_sentinel_group() const { return kind == Kind::sentinel; }
   [[nodiscard]] bool has_group() const { return is_cluster() || is_sentinel_group(); }
+  // Whether a connection has rights of its own: otherwise it is the default user without a password.
+  [[nodiscard]] bool is_authenticated() const;
   // The private server of `local:`, which has no password.
   [[nodiscard]] bool is_private() const { return kind == Kind::local; }
   // The addresses in the URL: of the server, of the sentinels, or of the nodes. Empty: a unix socket, or `local:`.

@@ -18,8 +18,11 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
                                               StopToken stop)
 {
   auto transport = open_transport(server, endpoint, clock, stop);
-  return transport ? Result(std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport))))
-                   : Result<std::unique_ptr<LockStore>>(transport.error());
+  if (!transport) {
+    return transport.error();
+  }
+  const auto check = endpoint.is_authenticated() ? RightsCheck::before_grant : RightsCheck::none;
+  return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), check));
 }
 
 // The first row also gets what no other row is for.

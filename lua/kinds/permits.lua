@@ -11,7 +11,7 @@
 --
 -- The number is written with SET alone, which a holder needs anyway: where the rights cannot be checked (Redis 6) no
 -- operation stops half way.
-local NAME, MULTI_HOLDER = 'permits', true
+local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'permits', true, false
 local MAX_LISTED = 64
 
 local freed = false  -- whether there are more free permits than before

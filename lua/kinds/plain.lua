@@ -1,5 +1,5 @@
 -- plain: one holder at a time, as Redisson's RLock: hash {owner: hold count}.
-local NAME, MULTI_HOLDER = 'lock', false
+local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'lock', false, true
 
 -- One call, because this is the most frequent operation. A reader of a read-write lock has the same field, but beside a
 -- mode.
@@ -87,5 +87,5 @@ local function announce_free()
 end
 
 local function kind_denial(no)
-  return no('hmget', LOCK, 'f', 'f') or no('hgetall', LOCK) or no('hincrby', LOCK, 'f', '1') or no('lindex', FAIR, '0')
+  return no('hgetall', LOCK) or no('hincrby', LOCK, 'f', '1') or no('lindex', FAIR, '0')
 end

@@ -7,7 +7,7 @@
 --
 -- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
 -- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
-local NAME, MULTI_HOLDER = 'read-write lock', true
+local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'read-write lock', true, true
 local TIMEOUTS = string.sub(SECOND, 1, -string.len('timeout') - 1)
 local MAX_LISTED = 64
 

@@ -1,5 +1,5 @@
--- names: the keys, the arguments and the functions that every script has. A script is put together from the generated
--- constants, this file, the kind, lib/event_log.lua, lib/records.lua, lib/queue.lua and the verb.
+-- names: the keys, the arguments and the functions that every script may use. A verb calls them, and those of its kind and of
+-- lib; the build leaves out of each script what it does not call (embed.cmake).
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number given out: string

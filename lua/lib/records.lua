@@ -2,6 +2,7 @@
 -- kind. A kind provides
 --
 --   NAME, MULTI_HOLDER           its name; whether several owners may hold the lock at once
+--   NEEDS_NO_KEY                 whether every request can be granted where the key of the lock does not exist
 --   holds(owner)                 how many holds that owner has; nil: none
 --   holders()                    {owner, count, mode, owner, …} for display; only some of them when there are many
 --   capacity(found)              how many may hold it at once, 0 where that says nothing; how many do, if holders() is `found`
@@ -56,10 +57,10 @@ local function denied_reply()
   local function no(command, key, ...)
     return not may(command, key, ...) and {'denied', command, key} or nil
   end
-  return no('type', LOCK) or no('del', LOCK) or no('hget', FORCE, 'f') or no('hget', HOLDER, 'f')
-      or no('hset', HOLDER, 'f', 'v') or no('hdel', HOLDER, 'f') or no('hlen', HOLDER) or no('pexpire', HOLDER, '1')
-      or no('rpush', EVENTS, 'v') or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0')
-      or no('zpopmin', QUEUE)
+  return no('type', LOCK) or no('del', LOCK) or no('pttl', LOCK) or no('get', FENCE) or no('hget', FORCE, 'f')
+      or no('hget', HOLDER, 'f') or no('hmget', HOLDER, 'f') or no('hset', HOLDER, 'f', 'v')
+      or no('hdel', HOLDER, 'f') or no('hlen', HOLDER) or no('pexpire', HOLDER, '1') or no('rpush', EVENTS, 'v')
+      or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE)
       or no(SHARDED and 'spublish' or 'publish', OWNER_CHANNEL .. OWNER, 'yours')
       or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or kind_denial(no)
       or CHANNEL ~= '' and (no('publish', CHANNEL, '0')
@@ -114,9 +115,13 @@ end
 -- release (1.6 us).
 local function grant(owner, info, ttl, requested)
   local found_free = not pending_release and has_no_holder()
-  local fence = math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now_us())
-  fence = string.format('%.0f', fence)
-  redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
+  local now = now_us()
+  local fence = string.format('%.0f', now)
+  local last = tonumber(redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY, 'GET'))
+  if last and last >= now then
+    fence = string.format('%.0f', last + 1)
+    redis.call('SET', FENCE, fence, 'PX', FENCE_MEMORY)
+  end
   if MULTI_HOLDER then
     clean_records()
   else

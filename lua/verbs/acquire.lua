@@ -7,6 +7,7 @@
 --            holds the lock at this moment, because an owner that lost it must not get it back unnoticed
 --   ARGV[10] the ticket of an earlier reply, so that a queue that was lost is put in order again; or 0
 --   ARGV[11] milliseconds for which another job's success also counts for this one, which then need not run; or 0
+--   ARGV[12] 'unchecked': the connection named no user, so its rights are not asked for
 --
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      a job has succeeded; the caller holds nothing and has left the queue
@@ -21,21 +22,24 @@
 --
 -- A request that is sent twice counts once: an owner is fresh for each acquisition, so a hold that exists already comes
 -- from the same request.
-local HOLD_ID, TTL, INFO, WAIT_MODE, TICKET, SUCCESS_MAX_AGE = unpack(ARGV, 6)
+local HOLD_ID, TTL, INFO, WAIT_MODE, TICKET, SUCCESS_MAX_AGE, RIGHTS = unpack(ARGV, 6)
 
--- A record without its count would end the outer hold too early, so a write that might refuse the count comes first.
-local function reenter(held)
-  if HOLD_ID ~= OWNER and redis.call('HEXISTS', HOLDER, 'hold:' .. HOLD_ID) == 0 then
-    local reason, denied = reentry_obstacle(OWNER), denied_reply()
-    if reason or denied then
-      return denied or {'other', reason}
-    end
-    held = add_hold(OWNER)
-    local read = REQUESTED_MODE == 'read' and {'read:' .. HOLD_ID, OWNER} or {}
-    redis.call('HSET', HOLDER, 'hold:' .. HOLD_ID, OWNER, unpack(read))
-  elseif HOLD_ID == OWNER and redis.call('HSET', HOLDER, OWNER, INFO) == 1 then
+-- The most frequent case: the lock is free, no client waits for it, and no success of another job counts.
+if WAIT_MODE ~= 'again' and SUCCESS_MAX_AGE == '0' and NEEDS_NO_KEY
+    and redis.call('EXISTS', LOCK, QUEUE, RESERVED) == 0 then
+  return RIGHTS ~= 'unchecked' and denied_reply() or {'granted', grant(OWNER, INFO, TTL, REQUESTED_MODE), 1, 0}
+end
+
+-- Otherwise.
+-- The lock was handed over to OWNER, or the request is sent twice.
+local function confirm(held)
+  if redis.call('HSET', HOLDER, OWNER, INFO) == 1 then
     redis.call('HSET', HOLDER, 'hold:' .. OWNER, OWNER)  -- the record was lost; this request comes from the outer hold
   end
+  return held
+end
+
+local function granted_reply(held)
   if extend(OWNER, TTL) then
     extend_records(TTL)
     announce_next(TTL)  -- last: the next waiter prepares its job, which takes processor time from this one
@@ -44,6 +48,28 @@ local function reenter(held)
   end
   local fence, agreed = fence_of(OWNER)
   return {'granted', fence, held, agreed}
+end
+
+local held = holds(OWNER)
+if held and HOLD_ID == OWNER and SUCCESS_MAX_AGE == '0' and not is_revoked() then
+  return granted_reply(confirm(held))
+end
+
+-- Otherwise.
+-- A record without its count would end the outer hold too early, so a write that might refuse the count comes first.
+local function reenter(held)
+  if HOLD_ID == OWNER then
+    return granted_reply(confirm(held))
+  elseif redis.call('HEXISTS', HOLDER, 'hold:' .. HOLD_ID) == 0 then
+    local reason, denied = reentry_obstacle(OWNER), RIGHTS ~= 'unchecked' and denied_reply()
+    if reason or denied then
+      return denied or {'other', reason}
+    end
+    held = add_hold(OWNER)
+    local read = REQUESTED_MODE == 'read' and {'read:' .. HOLD_ID, OWNER} or {}
+    redis.call('HSET', HOLDER, 'hold:' .. HOLD_ID, OWNER, unpack(read))
+  end
+  return granted_reply(held)
 end
 
 -- Returns the position and the ticket. The stored ticket counts: a reply that was lost has told it, too.
@@ -139,7 +165,6 @@ local function denied_done_channel()
   return may and not may(publish, DONE, 'done') and {'denied', publish, DONE} or nil
 end
 
-local held = holds(OWNER)
 local done = success_age()
 if done then
   if WAIT_MODE == 'again' then
@@ -184,7 +209,7 @@ local reserved = redis.call('PTTL', RESERVED)
 if reserved > 0 then
   return busy_reply(reserved)
 end
-local denied = denied_reply() or denied_done_channel()
+local denied = RIGHTS ~= 'unchecked' and (denied_reply() or denied_done_channel())
 if denied then
   return denied
 end

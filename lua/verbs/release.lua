@@ -16,6 +16,36 @@
 -- HDEL, which a full memory allows, and after one write it allows the others too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 
+-- The most frequent case: the last hold of an exclusive lock, and the record of its owner names it.
+local function is_last_hold()
+  if MULTI_HOLDER or OWN_SUBSCRIBERS < 0 or MIN_HOLD > 0 or REMEMBER_SUCCESS > 0 or holds(OWNER) ~= 1 then
+    return false
+  end
+  local record = redis.call('HMGET', HOLDER, 'hold:' .. HOLD_ID, 'keep:' .. OWNER)
+  return record[1] and not record[2]
+end
+
+local last_hold = is_last_hold()
+if last_hold then
+  redis.call('DEL', LOCK, HOLDER, FORCE)
+  pending_release = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER
+  if redis.call('EXISTS', QUEUE, FAIR) == 0 then
+    log_pending_release()
+    if CHANNEL ~= '' then
+      publish_to_foreign('0')
+    end
+    return {'released', 0}
+  end
+end
+
+-- Otherwise.
+if last_hold then
+  local admitted = pass_on(OWN_SUBSCRIBERS)
+  log_pending_release()
+  return {'released', admitted}
+end
+
+-- Otherwise.
 local function time_in_ms(ms)
   return math.floor(now_us() / 1000) + ms
 end

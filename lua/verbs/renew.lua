@@ -15,31 +15,15 @@
 -- Never re-creates a key that is gone, because another client may have worked under it meanwhile. Never shortens,
 -- because an outer hold may count on more. PEXPIRE, because it is allowed when memory is full. A question (ttl 0)
 -- changes nothing.
-local TTL = tonumber(ARGV[6])
+local TTL, HOLD_ID = tonumber(ARGV[6]), ARGV[7] or ''
 local time = string.format('%.0f', now_us())
-if not holds(OWNER) then
-  local reply = lost_reply()
-  reply[6] = time
-  if TTL > 0 then
-    try_admit_waiters()
-  end
-  return reply
-end
 
 -- A hold is gone where the owner's record exists and does not name it. Where the record was lost the hold is believed,
 -- even if others have written to the record since. A false "released" stops a job that has no competitor; a false
 -- "held" is covered by the outer hold.
-local function is_released(hold)
-  local fields = hold ~= '' and redis.call('HMGET', HOLDER, OWNER, 'hold:' .. hold)
+local function is_released()
+  local fields = HOLD_ID ~= '' and redis.call('HMGET', HOLDER, OWNER, 'hold:' .. HOLD_ID)
   return fields and fields[1] and not fields[2]
-end
-
-if is_released(ARGV[7] or '') then
-  return {'lost', 'released', false, false, redis.call('HGET', FORCE, OWNER), time}
-end
-
-if TTL > 0 and is_revoked() then
-  return {'lost', 'revoked', false, false, redis.call('HGET', FORCE, OWNER), time}
 end
 
 -- Logs a renewal that came later than RENEWALS_PER_TTL demands.
@@ -51,19 +35,39 @@ local function log_if_late(left)
   end
 end
 
-if ARGV[8] == 'stopping' then
-  note_stopping()
-end
-if TTL > 0 then
+local function extend_hold()
   local left = extend(OWNER, TTL)
   if left then
     extend_records(TTL)
     redis.call('PEXPIRE', FENCE, FENCE_MEMORY)
     log_if_late(left)
   end
-  -- A waiter behind one that was killed gets no message about that death. A holder of such a lock renews it anyway.
-  if MULTI_HOLDER and redis.call('EXISTS', QUEUE) == 1 then
-    try_admit_waiters()
+end
+
+local loss = not holds(OWNER) and 'none' or is_released() and 'released' or TTL > 0 and is_revoked() and 'revoked'
+if not loss then
+  if ARGV[8] == 'stopping' then
+    note_stopping()
+  end
+  if TTL > 0 then
+    extend_hold()
+  end
+  if not MULTI_HOLDER or TTL == 0 or redis.call('EXISTS', QUEUE) == 0 then
+    return {'kept', redis.call('HGET', FORCE, OWNER), time}
   end
 end
+
+-- Otherwise.
+if loss == 'none' then
+  local reply = lost_reply()
+  reply[6] = time
+  if TTL > 0 then
+    try_admit_waiters()
+  end
+  return reply
+elseif loss then
+  return {'lost', loss, false, false, redis.call('HGET', FORCE, OWNER), time}
+end
+-- A waiter behind one that was killed gets no message about that death. A holder of such a lock renews it anyway.
+try_admit_waiters()
 return {'kept', redis.call('HGET', FORCE, OWNER), time}

@@ -11,7 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 
 using namespace rlock::test;
@@ -42,24 +45,60 @@ std::set<std::string> stems(const char* folder)
   return found;
 }
 
+// The line and how often it is there.
+std::map<std::string, int> lines_of(const std::string& text)
+{
+  std::map<std::string, int> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    ++lines[line];
+  }
+  return lines;
+}
+
 std::string constant(const std::string& name, std::int64_t value)
 {
   return "local " + name + " = " + std::to_string(value) + "\n";
 }
 
-std::string whole(const std::string& kind, const std::string& verb)
+// What a script may consist of besides its verb.
+std::string library(const std::string& kind)
 {
   return constant("HANDOVER_CONFIRMATION", rlock::handover_confirmation.count()) +
          constant("LOOK_AGAIN_AFTER", rlock::look_again_after.count()) +
          constant("FENCE_MEMORY", rlock::fence_memory.count()) + constant("RENEWALS_PER_TTL", rlock::renewals_per_ttl) +
          code_of(lua / "lib/names.lua") + code_of(lua / "kinds" / (kind + ".lua")) +
-         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/queue.lua") +
-         code_of(lua / "verbs" / (verb + ".lua"));
+         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/queue.lua");
+}
+
+// All lines of the verb, and others of the library.
+void check_lines(const std::string& source, const std::string& kind, const std::string& verb)
+{
+  std::map<std::string, int> lines = lines_of(source);
+  std::map<std::string, int> may = lines_of(library(kind) + code_of(lua / "verbs" / (verb + ".lua")));
+  for (const auto& [line, times] : lines) {
+    CHECK_MESSAGE(times <= may[line], line);
+  }
+  for (const auto& [line, times] : lines_of(code_of(lua / "verbs" / (verb + ".lua")))) {
+    CHECK_MESSAGE(times <= lines[line], line);
+  }
+}
+
+// Every function is created anew in each call, so one that is not called costs time for nothing.
+void check_that_all_functions_are_called(const std::string& source)
+{
+  static const std::regex definition("(?:^|\\n)local function ([a-z_]+)");
+  for (std::sregex_iterator it(source.begin(), source.end(), definition), end; it != end; ++it) {
+    const std::string name = (*it)[1];
+    const std::regex use("\\b" + name + "\\b");
+    CHECK_MESSAGE(std::distance(std::sregex_iterator(source.begin(), source.end(), use), end) > 1,
+                  name << " is unused");
+  }
 }
 
 }  // namespace
 
-TEST_CASE("embedding: a script for every kind and verb, line for line, and its SHA1 is the server's")
+TEST_CASE("embedding: a script for every kind and verb, of the lines it needs, and its SHA1 is the server's")
 {
   const RedisServer redis;
   std::set<std::string> embedded;
@@ -80,7 +119,10 @@ TEST_CASE("embedding: a script for every kind and verb, line for line, and its S
       CAPTURE(name);
       CHECK(embedded.erase(name) == 1);
       for (const rlock::Script* script : rlock::scripts::all) {
-        CHECK((script->name != name || script->source() == whole(kind, verb)));
+        if (script->name == name) {
+          check_lines(script->source(), kind, verb);
+          check_that_all_functions_are_called(script->source());
+        }
       }
     }
   }

@@ -67,9 +67,12 @@ Value set(ModelRedis& redis, const Words& words)
 {
   const Entry* const before = Commands::find(redis, words[1]);
   Entry entry{words.at(2), {}};
+  Value answer = Value::status("OK");
   for (std::size_t at = 3; at < words.size(); ++at) {
     if (words[at] == "KEEPTTL") {
       entry.expires = before != nullptr ? before->expires : std::nullopt;
+    } else if (words[at] == "GET") {
+      answer = get(redis, words);
     } else if (words[at] == "PX") {
       const std::int64_t ms = integer_of(words.at(++at));
       if (ms <= 0) {
@@ -81,7 +84,7 @@ Value set(ModelRedis& redis, const Words& words)
     }
   }
   Commands::set(redis, words[1], std::move(entry));
-  return Value::status("OK");
+  return answer;
 }
 
 // The indexes as a range of the elements, which may be empty.

@@ -76,12 +76,12 @@ struct BrokenScripts {
 const std::vector<BrokenScripts> mistakes{
     {55,
      "a renewal does not look at the owner",
-     {{"if not holds(OWNER) then\n  local reply", "if false then\n  local reply"}}},
+     {{"not holds(OWNER) and 'none' or is_released()", "is_released()"}}},
     {36,
      "a renewal makes a lock that is gone anew",
-     {{"if not holds(OWNER) then\n  local reply",
-       "if redis.call('EXISTS', LOCK) == 0 and TTL > 0 then add_holder(OWNER, TTL, REQUESTED_MODE) end\n"
-       "if not holds(OWNER) then\n  local reply"}}},
+     {{"local loss = not holds",
+       "if NAME == 'lock' and redis.call('EXISTS', LOCK) == 0 and TTL > 0 then\n"
+       "  redis.call('HSET', LOCK, OWNER, 1)\n  redis.call('PEXPIRE', LOCK, TTL)\nend\nlocal loss = not holds"}}},
     {8,
      "a release does not look at the owner",
      {{"local held = holds(OWNER)\nif not held then\n  if leave_queue()",
@@ -97,8 +97,7 @@ const std::vector<BrokenScripts> mistakes{
        "redis.call('HSET', LOCK, owner, 1)"}}},
     {36,
      "the fence is a counter",
-     {{"math.max((tonumber(redis.call('GET', FENCE)) or 0) + 1, now_us())",
-       "(tonumber(redis.call('GET', FENCE)) or 0) + 1"}}},
+     {{"local now = now_us()\n  local fence", "local now = 1\n  local fence"}}},
     {48,
      "a newcomer does not queue",
      {{"if redis.call('EXISTS', QUEUE) == 1 then\n  local admitted", "if false then\n  local admitted"},

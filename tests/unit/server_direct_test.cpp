@@ -11,6 +11,7 @@
 #include <string_view>
 
 using namespace rlock;
+using namespace std::string_view_literals;
 using namespace rlock::test;
 
 namespace {
@@ -51,7 +52,8 @@ TEST_CASE("run_script: the source follows where the server does not know the scr
 {
   constexpr std::string_view by_sha = "*5\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
   constexpr std::string_view by_source = "*5\r\n$4\r\nEVAL\r\n$8\r\nreturn 7\r\n$1\r\n1\r\n$1\r\nk\r\n$1\r\na\r\n";
-  const Script script{.name = "seven", .parts = {"return", " ", "7"}, .sha1 = "ab"};
+  constexpr std::array<std::string_view, 3> blocks{" ", "7", "return"};
+  const Script script{.name = "seven", .blocks = blocks.data(), .order = "\x02\0\x01"sv, .sha1 = "ab"};
   const std::array<std::string_view, 1> keys{"k"};
   const std::array<std::string_view, 1> args{"a"};
   for (const std::string last : {":7\r\n", "-NOSCRIPT No matching script\r\n", "-OOM full\r\n"}) {
@@ -121,7 +123,8 @@ TEST_CASE("run_scripts: a script that the server does not know is sent again, by
     peer.say(peer.hear(by_source.size()) == by_source ? ":7\r\n" : "-ERR\r\n");
     peer.lasts(plenty);
   });
-  const Script script{.name = "seven", .parts = {"return 7"}, .sha1 = "ab"};
+  constexpr std::array<std::string_view, 1> blocks{"return 7"};
+  const Script script{.name = "seven", .blocks = blocks.data(), .order = "\0"sv, .sha1 = "ab"};
   const std::vector<ScriptCall> calls(2, {.script = script, .keys = {"k"}, .args = {}});
   Direct transport(server.endpoint(), real_clock);
   const auto answers = run_scripts(transport, calls, within(plenty));

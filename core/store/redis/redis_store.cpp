@@ -105,6 +105,8 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
   return reply;
 }
 
+std::string_view RedisStore::rights_check() const { return m_rights_check == RightsCheck::none ? "unchecked" : ""; }
+
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
 // On the connection of the acquire, because WAIT is about the writes of its own connection.
@@ -135,7 +137,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who), options.queues ? "wait" : "try",
-                           std::to_string(options.ticket), text_of(shared_for(spec))},
+                           std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
                           limit);
   if (!reply) {
     return reply.error();
@@ -162,9 +164,9 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
 Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
-  const auto reply =
-      call(script, spec.name, spec.mode, hold.owner,
-           {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec))}, limit);
+  const auto reply = call(
+      script, spec.name, spec.mode, hold.owner,
+      {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec)), rights_check()}, limit);
   if (!reply) {
     return reply.error();
   }

@@ -35,6 +35,9 @@ void QueueRules::after_script(const Words& request)
   if (!script.ends_with("_acquire") || holder != caller) {
     check_listening(script, caller, holder);
   }
+  if (script.ends_with("_release")) {
+    m_queue_before.erase(caller);  // it leaves the queue, and may find the lock free in the same script
+  }
   check_order(holder);
 }
 

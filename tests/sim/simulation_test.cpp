@@ -74,9 +74,7 @@ struct BrokenScripts {
 
 // Each is a plausible mistake.
 const std::vector<BrokenScripts> mistakes{
-    {55,
-     "a renewal does not look at the owner",
-     {{"not holds(OWNER) and 'none' or is_released()", "is_released()"}}},
+    {55, "a renewal does not look at the owner", {{"not holds(OWNER) and 'none' or is_released()", "is_released()"}}},
     {36,
      "a renewal makes a lock that is gone anew",
      {{"local loss = not holds",
@@ -95,9 +93,7 @@ const std::vector<BrokenScripts> mistakes{
      "a lock has no ttl",
      {{"redis.call('HSET', LOCK, owner, 1)\n  redis.call('PEXPIRE', LOCK, ttl)",
        "redis.call('HSET', LOCK, owner, 1)"}}},
-    {36,
-     "the fence is a counter",
-     {{"local now = now_us()\n  local fence", "local now = 1\n  local fence"}}},
+    {36, "the fence is a counter", {{"local now = now_us()\n  local fence", "local now = 1\n  local fence"}}},
     {48,
      "a newcomer does not queue",
      {{"if redis.call('EXISTS', QUEUE) == 1 then\n  local admitted", "if false then\n  local admitted"},

@@ -212,7 +212,11 @@ TEST_CASE("last resort: the job is dead before its lock expires when runner and 
     if (lives_on) {
       ::kill(job, SIGKILL);
     }
-    runs[static_cast<std::size_t>(i)]->signal(SIGKILL);
+    const Process& rlock = *runs[static_cast<std::size_t>(i)];
+    if (const pid_t stopped = find_guardian(rlock.pid()); stopped > 0) {
+      ::kill(stopped, SIGKILL);  // stopped before it had a job, it would stay so
+    }
+    rlock.signal(SIGKILL);
   }
 }
 

@@ -13,10 +13,11 @@
 --
 -- A request that is sent twice gets the same answer: the first request removes the hold from the record and leaves an
 -- entry in the event log, or remembers the departure from the queue; the second request finds that. The first write is
--- HDEL, which a full memory allows, and after one write it allows the others too.
+-- DEL or HDEL, which a full memory allows, and after one write it allows the others too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 
--- The most frequent case: the last hold of an exclusive lock, and the record of its owner names it.
+-- The most frequent cases: the last hold of an exclusive lock, and the record of its owner names it. First: no client waits
+-- in a queue.
 local function is_last_hold()
   if MULTI_HOLDER or OWN_SUBSCRIBERS < 0 or MIN_HOLD > 0 or REMEMBER_SUCCESS > 0 or holds(OWNER) ~= 1 then
     return false
@@ -39,6 +40,7 @@ if last_hold then
 end
 
 -- Otherwise.
+-- The same with a queue.
 if last_hold then
   local admitted = pass_on(OWN_SUBSCRIBERS)
   log_pending_release()

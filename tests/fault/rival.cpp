@@ -119,6 +119,8 @@ bool Rival::try_for(const std::string& key, const std::function<void()>& while_h
     [[maybe_unused]] const auto released = m_store->release(spec, owner, {}, soon());
     m_claims.drop("the rival");
   }
+  // A quorum gives back in the background what it did not get. A request that is sent twice meanwhile would get two answers.
+  m_store->rest();
   return granted;
 }
 

@@ -211,12 +211,13 @@ TEST_CASE("quorum: two of five killed during a job are not noticed, a third stop
 TEST_CASE("quorum: a lock that was deleted on three servers is a lost lock")
 {
   Quorum quorum;
-  Process job = quorum.start({"-k", "k", "--ttl", "3s", "--", "sleep", "20"});
+  // A server that does not answer in time would never have the lock.
+  Process job = quorum.start({"-k", "k", "--ttl", "15s", "--server-timeout", "5s", "--", "sleep", "60"});
   wait_until([&] { return quorum.held(everybody) == 5; }, "the lock is taken");
   for (const std::size_t i : {0, 2, 4}) {
     quorum.servers[i].command({"DEL", "k"});
   }
-  CHECK(job.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(40s) == Exit{.code = 121, .signal = 0});
   CHECK(job.err().find("expired or deleted") != std::string::npos);
 }
 
@@ -341,7 +342,8 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
   CHECK(quorum.held({0, 1, 2}) == 0);
 
   Process watched({"sleep", "60"});
-  const Finished acquired = quorum.rlock("acquire", {"-k", "k", "--ttl", "3s", "--pid", std::to_string(watched.pid())});
+  const Finished acquired = quorum.rlock(
+      "acquire", {"-k", "k", "--ttl", "3s", "--server-timeout", "5s", "--pid", std::to_string(watched.pid())});
   CHECK(acquired.code == 0);
   const auto pttl = [&] { return as_int(quorum.servers[1].command({"PTTL", "k"})); };
   for (int renewal = 0; renewal < 3; ++renewal) {

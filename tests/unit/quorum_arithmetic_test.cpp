@@ -106,5 +106,5 @@ TEST_CASE("quorum: the pause after a tie grows with each tie, and shrinks each t
   for (int i = 0; i < 7; ++i) {
     backoff.settled();
   }
-  CHECK(backoff.draw() <= Millis{600});
+  CHECK(backoff.draw() <= Millis{4});  // one slow tie long ago does not slow down what follows
 }

@@ -53,7 +53,12 @@ class Backoff {
     m_least = std::clamp(took * 2, shortest, longest / 4);
     m_ties = std::min(m_ties + 1, most_doublings);
   }
-  void settled() { m_ties = std::max(m_ties - 1, 0); }
+  // Some client has the lock. After as many as there were ties the servers' slowness is forgotten, too.
+  void settled()
+  {
+    m_ties = std::max(m_ties - 1, 0);
+    m_least = m_ties == 0 ? shortest : m_least;
+  }
 
   [[nodiscard]] Millis draw()
   {

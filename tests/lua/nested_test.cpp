@@ -93,6 +93,19 @@ TEST_CASE("a nested hold: --min-hold is kept until the last release, and the lon
   }
 }
 
+TEST_CASE("a nested hold: --min-hold of the inner one is kept after an outer one that has none")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(mode.index());
+    const ScriptedLock lock(mode);
+    lock.acquire("a", "a", 10'000);
+    lock.acquire("a", "inner", 10'000);
+    CHECK(word(lock.release("a", "inner", 30'000)) == "still_held");
+    CHECK(word(lock.release("a", "a")) == "released");
+    CHECK(lock.inspect().elements.at(2).integer > 20'000);
+  }
+}
+
 TEST_CASE("a nested hold: a wish to stay taken leaves nothing for ever, nor outlives its time")
 {
   for (const Mode& mode : modes) {

@@ -193,6 +193,16 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
+TEST_CASE("queue script: a release tells the first waiter of a fair lock of Redisson, also when no rlock waits")
+{
+  const ScriptedLock lock;
+  ChannelListener fair(lock.server, Words{"redisson_lock__channel:{k}:jvm:1"});
+  lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "jvm:1"});
+  lock.acquire("a");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(fair.received() == Words{"0"});
+}
+
 TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
 {
   const ReadWriteLock lock;

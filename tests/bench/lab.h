@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the benchmarks.
+// Shared by the measuring programs. Each prints one JSON object for run.py; the figures of a row are those of the rounds.
 #pragma once
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/fixture_failures.h"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -19,11 +21,9 @@ inline Words operator+(Words left, const Words& right)
   return left;
 }
 
-inline double median(std::vector<double> values)
-{
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
+using Figures = nlohmann::ordered_json;
+
+inline void print(const Figures& figures) { std::puts(figures.dump().c_str()); }
 
 using test::FixtureFailures;
 

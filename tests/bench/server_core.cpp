@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a lock costs the one thread of a server: commands and microseconds by INFO commandstats, for each kind an
-// uncontended acquire with its release, a hand-over (the release and the confirmation) and a renewal. The first line is
+// uncontended acquire with its release, a hand-over (the release and the confirmation) and a renewal; and
 // the simplest correct lock, SET NX PX and a script that compares and deletes, sent in the same way.
 //
 //   rlock_server_core [ROUNDS]      starts a redis-server, which ends with it
-//
-// Microseconds are medians over the rounds, and how many times the simplest lock they are. A thread of a server does
-// 1,000,000 of them in a second.
 #include "bench/lab.h"
 #include "server/direct.h"
 #include "store/redis/redis_store.h"
@@ -14,7 +11,6 @@
 #include "support/temp_dir.h"
 
 #include <array>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <set>
@@ -185,28 +181,9 @@ class ServerCore {
   int m_owners = 0;
 };
 
-// Several costs of one thing, as a table's row.
-class Row {
- public:
-  Row(std::string what, std::function<Cost()> measure) : m_what(std::move(what)), m_measure(std::move(measure)) {}
-
-  void round()
-  {
-    const Cost cost = m_measure();
-    m_us.push_back(cost.us);
-    m_commands = cost.commands;
-  }
-  [[nodiscard]] double us() const { return median(m_us); }
-  void print(double simplest) const
-  {
-    std::printf("%-38s %6.1f us  %5.1f x  %5.1f commands\n", m_what.c_str(), us(), us() / simplest, m_commands);
-  }
-
- private:
-  std::string m_what;
-  std::function<Cost()> m_measure;
-  std::vector<double> m_us;
-  double m_commands = 0;
+struct Row {
+  std::string what;
+  std::function<Cost()> measure;
 };
 
 }  // namespace
@@ -217,22 +194,23 @@ int main(int argc, char** argv)
   const int rounds = argc > 1 ? std::stoi(argv[1]) : 15;
   ServerCore open(RightsCheck::none);
   ServerCore checked(RightsCheck::before_grant);
-  std::vector<Row> rows{{"the simplest lock", [&] { return open.simplest(); }}};
+  std::vector<Row> rows{{"simplest", [&] { return open.simplest(); }}};
   for (const Subject& subject : subjects) {
     const std::string name = subject.name;
-    rows.emplace_back(name + ": acquire, release", [&] { return open.pair(subject.mode); });
-    rows.emplace_back(name + ": the same, as a user", [&] { return checked.pair(subject.mode); });
-    rows.emplace_back(name + ": hand-over", [&] { return open.hand_over(subject.mode); });
-    rows.emplace_back(name + ": renewal", [&] { return open.renewal(subject.mode); });
+    rows.push_back({name + ": acquire, release", [&] { return open.pair(subject.mode); }});
+    rows.push_back({name + ": acquire, release as a user", [&] { return checked.pair(subject.mode); }});
+    rows.push_back({name + ": hand-over", [&] { return open.hand_over(subject.mode); }});
+    rows.push_back({name + ": renewal", [&] { return open.renewal(subject.mode); }});
   }
+  Figures figures;
   for (int round = 0; round < rounds; ++round) {
-    for (Row& row : rows) {
-      row.round();
+    for (const Row& row : rows) {
+      const Cost cost = row.measure();
+      figures[row.what]["us"].push_back(cost.us);
+      figures[row.what]["commands"] = cost.commands;
     }
   }
-  for (const Row& row : rows) {
-    row.print(rows.front().us());
-  }
+  print(figures);
   remove_temp_dirs();
   return 0;
 }

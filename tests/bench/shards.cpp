@@ -5,20 +5,17 @@
 //   rlock_shards RLOCK STAMP [ROUNDS [SHARDS [PROCESSES [JOBS [MS]]]]]      starts a redis-server, which ends with it
 //
 // PROCESSES loops run `rlock run … -- a job that takes MS` JOBS times each, in turns with one lock and with SHARDS
-// shards. Prints jobs a second from the first begin to the last end, and the ratio, as medians over the rounds. The
-// number for flock is what this machine can reach: with fewer cores than shards most of the time goes into starting the
-// jobs.
+// shards. Prints the ratio of the jobs a second, from the first begin to the last end. The number for flock is what
+// this machine can reach: with fewer cores than shards most of the time goes into starting the jobs.
 #include "bench/lab.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace rlock;
@@ -67,47 +64,23 @@ double measure(const Plan& plan, const std::function<std::string(int)>& lock_of)
 }
 
 // One lock and many shards in turns.
-class Contest {
- public:
-  Contest(const char* name, std::function<double(bool many)> measure) : m_name(name), m_measure(std::move(measure)) {}
-
-  void round()
-  {
-    m_one.push_back(m_measure(false));
-    m_many.push_back(m_measure(true));
-    m_ratios.push_back(m_many.back() / m_one.back());
-  }
-  void print(const Plan& plan) const
-  {
-    std::printf(
-        "%d processes, jobs of %d ms, %d rounds: %-5s one %.0f jobs/s, %d %.0f jobs/s, ratio %.2f (%.2f to %.2f)\n",
-        plan.processes, plan.ms, plan.rounds, m_name, median(m_one), plan.shards, median(m_many), median(m_ratios),
-        *std::min_element(m_ratios.begin(), m_ratios.end()), *std::max_element(m_ratios.begin(), m_ratios.end()));
-  }
-
- private:
-  const char* m_name;
-  std::function<double(bool)> m_measure;
-  std::vector<double> m_one, m_many, m_ratios;
-};
-
 void compare(const Plan& plan)
 {
   const RedisServer server({.args = {"--maxclients", "5000"}});
   const std::string run = plan.rlock + " run -S " + server.url() + " -k bench ";
   const std::string files = "flock " + (make_temp_dir("flock") / "f").string();
-  Contest rlock_contest("rlock", [&](bool many) {
+  const auto rlock_runs = [&](bool many) {
     return measure(plan, [&](int) { return run + (many ? "--shards " + std::to_string(plan.shards) : "") + " --"; });
-  });
-  Contest theirs("flock", [&](bool many) {
+  };
+  const auto flock_runs = [&](bool many) {
     return measure(plan, [&](int process) { return files + std::to_string(many ? process % plan.shards : 0); });
-  });
+  };
+  Figures figures;
   for (int round = 0; round < plan.rounds; ++round) {
-    rlock_contest.round();
-    theirs.round();
+    figures["rlock"].push_back(rlock_runs(true) / rlock_runs(false));
+    figures["flock"].push_back(flock_runs(true) / flock_runs(false));
   }
-  rlock_contest.print(plan);
-  theirs.print(plan);
+  print(figures);
 }
 
 }  // namespace

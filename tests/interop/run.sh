@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [PATTERN]: rlock beside the real libraries that share its locks: Redisson, redis-py, redsync, node-redlock. Downloads
 # them to build/interop, and runs the scenarios whose names match PATTERN. A library whose tools or registry are missing is
-# skipped with a line. RLOCK is the rlock that is tested (build/dev/rlock), RLOCK_TEST_SERVER the server (redis-server).
+# skipped with a line. `run.sh --download` only downloads and builds, rslock too, for tests/bench. RLOCK is the rlock that is tested (build/dev/rlock), RLOCK_TEST_SERVER the server (redis-server).
 # RLOCK_INTEROP_SECONDS: no scenario begins after that time.
 set -eu
 until=$(($(date +%s) + ${RLOCK_INTEROP_SECONDS:-3600}))
@@ -11,8 +11,10 @@ out=$(cd "$here/../.." && pwd)/build/interop
 rlock=${RLOCK:-$here/../../build/dev/rlock}
 mkdir -p "$out"
 
+download_only=''
+[ "${1-}" != --download ] || download_only=yes
 # What is not downloaded and built by then is skipped.
-ready_by=$(($(date +%s) + 100))
+ready_by=$(($(date +%s) + ${download_only:+5}100))
 
 in_time() {
   left=$((ready_by - $(date +%s)))
@@ -67,6 +69,13 @@ node_redlock() {
   build node-redlock cp "$here/strings/node_redlock.mjs" .
 }
 
+rslock() {
+  export CARGO_HOME="$out/cargo" CARGO_TARGET_DIR="$out/rslock"
+  cd "$here/../bench/rslock"
+  download rslock cargo cargo fetch -q --locked || return 0
+  build rslock cargo build -q --release --locked --offline
+}
+
 redis_py() {
   download redis-py pip pip install -q --target "$out/redis-py" -r "$here/strings/requirements.txt" || return 0
   build redis-py true
@@ -81,8 +90,12 @@ pids=''
 (redsync) & pids="$pids $!"
 (node_redlock) & pids="$pids $!"
 (redis_py) & pids="$pids $!"
+if [ -n "$download_only" ]; then
+  (rslock) & pids="$pids $!"
+fi
 "${CXX:-c++}" -std=c++20 -O1 -o "$out/job" "$here/job.cpp"
 for pid in $pids; do
   wait "$pid"
 done
+[ -z "$download_only" ] || exit 0
 exec python3 -B "$here" --rlock "$rlock" --out "$out" --until "$until" "$@"

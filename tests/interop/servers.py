@@ -24,10 +24,12 @@ def server_program():
 class Server:
     def __init__(self, directory):
         os.mkdir(directory)
+        self._directory = directory
         for _ in range(5):  # another process may take the port first
             self.port = free_port()
             self.process = subprocess.Popen(
                 [server_program(), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", directory,
+                 "--unixsocket", os.path.join(directory, "socket"), "--maxclients", "5000",
                  "--logfile", os.path.join(directory, "log"), "--daemonize", "no"])
             wait_until("the server answers or ends", lambda: self.process.poll() is not None or self._answers())
             if self.process.poll() is None:
@@ -37,6 +39,10 @@ class Server:
     @property
     def url(self):
         return f"redis://127.0.0.1:{self.port}"
+
+    @property
+    def socket_url(self):
+        return f"unix://{self._directory}/socket"
 
     def ask(self, *words):
         """The reply to a command: None, a number, text or a list."""

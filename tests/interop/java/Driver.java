@@ -9,6 +9,8 @@
 //   permits KIND KEY N                   trySetPermits
 //   loop KIND KEY DIR WHO HOLD_MS        one Section after the other until DIR/stop exists: done TURNS
 // An exception is answered by: error CLASS MESSAGE.
+//
+// Driver WATCHDOG_MS URL -- KEY JOB...: runs a job under a lock, for tests/bench.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
@@ -21,6 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.redisson.Redisson;
+import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
@@ -28,6 +31,9 @@ public final class Driver {
   private static final Map<String, ExecutorService> threads = new ConcurrentHashMap<>();
 
   public static void main(String[] args) throws Exception {
+    if (args.length > 3 && args[2].equals("--")) {
+      System.exit(runJob(connect(args[1], Long.parseLong(args[0])), Arrays.asList(args).subList(3, args.length)));
+    }
     List<RedissonClient> clients = new ArrayList<>();
     for (String url : Arrays.asList(args).subList(1, args.length)) {
       clients.add(connect(url, Long.parseLong(args[0])));
@@ -41,6 +47,16 @@ public final class Driver {
           .execute(() -> answer(locks, words));
     }
     System.exit(0);
+  }
+
+  private static int runJob(RedissonClient client, List<String> words) throws Exception {
+    RLock lock = client.getLock(words.get(0));
+    lock.lock();
+    try {
+      return new ProcessBuilder(words.subList(1, words.size())).inheritIO().start().waitFor();
+    } finally {
+      lock.unlock();
+    }
   }
 
   private static RedissonClient connect(String url, long watchdog) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // node_redlock.mjs URL [URL URL]: takes and releases locks of node-redlock as its standard input says; redis_py.py describes the
 // lines. KIND is `one`, for the first server, or `quorum`, for all.
+import { spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import Redis from 'ioredis';
 import Redlock from 'redlock';
 
 const RETRY_MS = 100;
-const clients = process.argv.slice(2).map((url) => new Redis(url));
+const [urls, job] = process.argv[3] === '--' ? [[process.argv[2]], process.argv.slice(4)] : [process.argv.slice(2), null];
+const clients = urls.map((url) => new Redis(url));
 // Its own retries keep what a refused attempt got on a minority of the servers, and do not count it in the next attempt. Two
 // clients can so block each other until the lease ends (seen with 5.0.0-beta.2). So each attempt is a call.
 const settings = { retryCount: 0 };
@@ -65,6 +67,16 @@ async function answer(number, thread, verb, kind, key, ...args) {
   console.log(number, String(now()), text);
 }
 
+async function runJob([key, ...command]) {
+  await verbs.lock('job', 'one', key, 3600000, 60000);
+  const { status } = spawnSync(command[0], command.slice(1), { stdio: 'inherit' });
+  await verbs.unlock('job');
+  process.exit(status);
+}
+
+if (job) {
+  await runJob(job);
+}
 console.log(0, String(now()), 'ready');
 createInterface({ input: process.stdin })
   .on('line', (line) => {

@@ -7,8 +7,11 @@ which the call returned. The verbs, which redsync and node_redlock.mjs have as w
   extend KIND KEY LEASE_MS         the lock ends LEASE_MS from now: extended
   unlock KIND KEY                  released TIME_BEFORE_THE_CALL
 An exception is answered by: error CLASS MESSAGE.
+
+redis_py.py URL -- KEY JOB...: runs a job under a lock, for tests/bench. Redisson's driver, redsync and node_redlock.mjs do the same.
 """
 import queue
+import subprocess
 import sys
 import threading
 import time
@@ -53,8 +56,15 @@ class Worker(threading.Thread):
         return f"released {before}"
 
 
+def run_job(client, key, job):
+    with client.lock(key, timeout=60):
+        return subprocess.call(job)
+
+
 def main():
     client = redis.Redis.from_url(sys.argv[1])
+    if sys.argv[2:3] == ["--"]:
+        return run_job(client, sys.argv[3], sys.argv[4:])
     workers = {}
     tell(0, time.monotonic_ns(), "ready")
     for line in sys.stdin:
@@ -63,6 +73,7 @@ def main():
             workers[thread] = Worker(client)
             workers[thread].start()
         workers[thread].orders.put((number, verb, key, args))
+    return 0
 
 
-main()
+sys.exit(main())

@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,24 @@ func connect(urls []string) *redsync.Redsync {
 	return redsync.New(pools...)
 }
 
+func runJob(server *redsync.Redsync, key string, job []string) {
+	lock := server.NewMutex(key, redsync.WithExpiry(time.Minute), redsync.WithTries(1000000))
+	if err := lock.Lock(); err != nil {
+		panic(err)
+	}
+	command := exec.Command(job[0], job[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Run()
+	if done, err := lock.Unlock(); !done {
+		panic(err)
+	}
+	os.Exit(command.ProcessState.ExitCode())
+}
+
 func main() {
+	if len(os.Args) > 3 && os.Args[2] == "--" {
+		runJob(connect(os.Args[1:2]), os.Args[3], os.Args[4:])
+	}
 	servers := map[string]*redsync.Redsync{"one": connect(os.Args[1:2]), "quorum": connect(os.Args[1:])}
 	workers := map[string]*worker{}
 	fmt.Println(0, now(), "ready")

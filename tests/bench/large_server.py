@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rlock list` on a server with many keys that are no locks, beside `redis-cli --scan`, in turns."""
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from servers import Server
+
+HASHES, LOCKS = 150_000, 20
+
+
+def measure(bench):
+    if not shutil.which("redis-cli"):
+        bench.results.note("not measured, because redis-cli is not installed: list")
+        return
+    server = Server(os.path.join(bench.directory, "large"))
+    try:
+        server.ask("EVAL", "for i = 1, ARGV[1] do redis.call('HSET', 'hash:' .. i, 'field', i) end", 0, HASHES)
+        for number in range(LOCKS):
+            subprocess.run([bench.rlock, "acquire", "-S", server.url, "-k", f"lock{number}", "--lease", "1h"], check=True,
+                           stdout=subprocess.DEVNULL)
+        compare(bench, server)
+    finally:
+        server.stop()
+
+
+def compare(bench, server):
+    ratios, scripts = [], []
+    for _ in range(bench.rounds):
+        server.ask("CONFIG", "RESETSTAT")
+        listing, locks = timed([bench.rlock, "list", "-S", server.url, "--json"])
+        stats = server.ask("INFO", "commandstats")
+        scripts.append(sum(map(int, re.findall(r"cmdstat_eval(?:sha|_ro|sha_ro)?:calls=(\d+)", stats))))
+        if locks.count("lock") < LOCKS:
+            raise RuntimeError(f"rlock list shows: {locks[:200]}")
+        ratios.append(listing / timed(["redis-cli", "-u", server.url, "--scan"])[0])
+    bench.results.row(f"list of {LOCKS} locks among {HASHES} hashes", "x scan", ratios)
+    bench.results.row("scripts of that list", "", scripts)
+
+
+def timed(words):
+    """(seconds, standard output)"""
+    begin = time.perf_counter()
+    done = subprocess.run(words, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words[:2])} ended with {done.returncode} after {seconds:.1f} s: {done.stderr.strip()}")
+    return seconds, done.stdout

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controls of the judge and the mutations are texts that name lines of rlock. They run too long for every change, so a change
+// of such a line is noticed here.
+#include "support/paths.h"
+#include "support/text_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+
+namespace {
+
+const std::filesystem::path top = RLOCK_SOURCE_DIR;
+
+struct Place {
+  std::string file;
+  std::string text;  // the lines that are replaced
+  int number;        // of the line in the list that begins it, for a failure
+};
+
+std::vector<std::string> lines_of(const std::filesystem::path& file)
+{
+  std::istringstream text(test::text_of(file));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// The hunks of a patch: what each expects to find.
+std::vector<Place> hunks_of(const std::filesystem::path& patch)
+{
+  std::vector<Place> hunks;
+  std::string file;
+  int number = 0;
+  for (const std::string& line : lines_of(patch)) {
+    ++number;
+    if (line.starts_with("--- a/")) {
+      file = line.substr(6);
+    } else if (line.starts_with("@@ ")) {
+      hunks.push_back({file, "", number});
+    } else if (line.starts_with("diff ")) {
+      file.clear();
+    } else if (!file.empty() && !hunks.empty() && (line.starts_with(" ") || line.starts_with("-"))) {
+      hunks.back().text += line.substr(1) + "\n";
+    }
+  }
+  return hunks;
+}
+
+// The mutations of mutations/list.txt: their "-" lines.
+std::vector<Place> mutations()
+{
+  std::vector<Place> all;
+  int number = 0;
+  for (const std::string& line : lines_of(top / "tests/mutations/list.txt")) {
+    ++number;
+    if (line.starts_with("= ")) {
+      all.push_back({"", "", number});
+    } else if (line.starts_with("@ ")) {
+      all.back().file = line.substr(2);
+    } else if (line.starts_with("- ")) {
+      all.back().text += (all.back().text.empty() ? "" : "\n") + line.substr(2);
+    }
+  }
+  return all;
+}
+
+int count(const std::string& text, const std::string& part)
+{
+  int found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+void expect_once(const Place& place)
+{
+  CAPTURE(place.number);
+  CAPTURE(place.file);
+  CAPTURE(place.text);
+  REQUIRE_FALSE(place.text.empty());
+  CHECK(count(test::text_of(top / place.file), place.text) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("deliberate mistakes: each control of the judge fits the code")
+{
+  int patches = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(top / "tests/judge/controls")) {
+    CAPTURE(entry.path().filename().string());
+    const std::vector<Place> hunks = hunks_of(entry.path());
+    CHECK_FALSE(hunks.empty());
+    for (const Place& hunk : hunks) {
+      expect_once(hunk);
+    }
+    ++patches;
+  }
+  CHECK(patches >= 7);
+}
+
+TEST_CASE("deliberate mistakes: each mutation fits the code")
+{
+  const std::vector<Place> all = mutations();
+  CHECK(all.size() >= 40);
+  for (const Place& mutation : all) {
+    expect_once(mutation);
+  }
+}

@@ -11,12 +11,13 @@
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -84,6 +85,20 @@ Violations check_keys(Servers& servers)
   return violations;
 }
 
+// A storm without the faults that were meant would find nothing.
+void demand_known_faults(const JudgeOptions& options, const std::vector<std::string>& names)
+{
+  const std::string unknown = options.unknown_fault(names);
+  if (unknown.empty()) {
+    return;
+  }
+  std::string text = "there is no fault '" + unknown + "' on " + options.topology + "; its server faults are:";
+  for (const std::string& name : names) {
+    text += " " + name;
+  }
+  throw std::invalid_argument(text);
+}
+
 Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
 {
   StallMeter stalls = machine_stalls();
@@ -93,6 +108,7 @@ Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
                        .pause = options.server_pause,
                        .wanted = [&](const std::string& name) { return options.wants(name); },
                        .calms = has_queue(options.topology)});
+  demand_known_faults(options, faults.names());
   StallMeter server_stalls = judge::server_stalls(faults.servers());
   Storm storm(storm_options(options, faults, dir));
   faults.begin();
@@ -138,15 +154,23 @@ int finish(const JudgeOptions& options, const std::string& program, const Verdic
 int main(int argc, char** argv)
 {
   std::signal(SIGPIPE, SIG_IGN);
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << usage_text();
+    return 0;
+  }
   // A fault that a fixture could not end is mended later (server_faults.h).
   const test::FixtureFailures failures(test::FixtureFailures::Then::throws);
   const std::optional<JudgeOptions> options = parse_options({argv + 1, argv + argc}, std::random_device{}());
-  const auto names = topology_names();
-  if (!options || std::find(names.begin(), names.end(), options->topology) == names.end()) {
+  if (!options) {
     std::cerr << usage_text();
     return 2;
   }
   std::cout << "seed " << options->seed << std::endl;
   const std::filesystem::path dir = test::make_temp_dir("judge");
-  return finish(*options, argv[0], run(*options, dir), dir);
+  try {
+    return finish(*options, argv[0], run(*options, dir), dir);
+  } catch (const std::invalid_argument& wrong) {
+    std::cerr << wrong.what() << '\n';
+    return 2;
+  }
 }

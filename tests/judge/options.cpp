@@ -51,14 +51,24 @@ bool set(JudgeOptions& options, const std::string& name, const std::string& valu
 
 bool is_fault_of_rlock(const std::string& fault) { return fault == "processes" || fault == "operators"; }
 
+bool has(const std::vector<std::string>& names, const std::string& name)
+{
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 bool JudgeOptions::wants(const std::string& fault) const
 {
-  const auto has = [&](const std::string& name) {
-    return std::find(faults.begin(), faults.end(), name) != faults.end();
-  };
-  return faults.empty() || has(fault) || (!is_fault_of_rlock(fault) && has("servers"));
+  return faults.empty() || has(faults, fault) || (!is_fault_of_rlock(fault) && has(faults, "servers"));
+}
+
+std::string JudgeOptions::unknown_fault(const std::vector<std::string>& of_servers) const
+{
+  const auto unknown = std::find_if(faults.begin(), faults.end(), [&](const std::string& name) {
+    return !is_fault_of_rlock(name) && name != "servers" && !has(of_servers, name);
+  });
+  return unknown == faults.end() ? "" : *unknown;
 }
 
 std::string JudgeOptions::repeat_command(const std::string& program) const
@@ -107,7 +117,8 @@ std::string usage_text()
   return text +
          "\n"
          "  --rlock PATH      the rlock that is judged (the built one)\n"
-         "  --faults LIST     only these: processes, operators, servers, or names of server faults (all)\n"
+         "  --faults LIST     only these: processes, operators, servers, or server faults by their\n"
+         "                    names, which a report lists (all)\n"
          "  --rate N          rlocks a second (3)\n"
          "  --server-pause S  seconds between two server faults (4)\n"
          "  --report FILE     writes the report there, too\n"

@@ -24,6 +24,8 @@ struct JudgeOptions {
 
   // A name of a server fault, or "servers" for all of them; "processes"; "operators".
   [[nodiscard]] bool wants(const std::string& fault) const;
+  // The first of `faults` that means nothing where the servers have these faults; empty: there is none.
+  [[nodiscard]] std::string unknown_fault(const std::vector<std::string>& of_servers) const;
   [[nodiscard]] std::string repeat_command(const std::string& program) const;
 };
 

@@ -33,6 +33,15 @@ ServerFaults::~ServerFaults()
   m_thread.join();
 }
 
+std::vector<std::string> ServerFaults::names() const
+{
+  std::vector<std::string> names;
+  for (const ServerFault& fault : m_faults) {
+    names.push_back(fault.name);
+  }
+  return names;
+}
+
 void ServerFaults::begin() { set(Phase::storm); }
 
 std::vector<FaultRecord> ServerFaults::records() const
@@ -57,6 +66,7 @@ bool ServerFaults::await(Phase phase, Millis timeout)
 void ServerFaults::run()
 {
   m_servers = make_servers(m_options.topology);
+  m_faults = m_servers->faults(m_options.keys);
   set(Phase::made);
   while (!await(Phase::storm, std::chrono::hours(1))) {
   }
@@ -113,7 +123,7 @@ std::string ServerFaults::end_and_settle()
 void ServerFaults::storm()
 {
   test::SeededRng rng(m_options.seed);
-  std::vector<ServerFault> faults = m_servers->faults(m_options.keys);
+  std::vector<ServerFault> faults = m_faults;
   std::erase_if(faults, [&](const ServerFault& fault) { return !m_options.wanted(fault.name); });
   const auto pause = [&] {
     return Millis(static_cast<std::int64_t>(below(rng, 2 * static_cast<std::uint64_t>(m_options.pause.count()))));

@@ -34,6 +34,7 @@ class ServerFaults {
   ServerFaults& operator=(const ServerFaults&) = delete;
 
   [[nodiscard]] Servers& servers() { return *m_servers; }
+  [[nodiscard]] std::vector<std::string> names() const;  // of all faults that the servers can have
   void begin();
   std::string end_and_settle();  // returns when the servers serve again; otherwise says what is wrong
 
@@ -56,6 +57,7 @@ class ServerFaults {
 
   ServerFaultOptions m_options;
   std::unique_ptr<Servers> m_servers;
+  std::vector<ServerFault> m_faults;  // all of them; written before Phase::made
   mutable std::mutex m_mutex;
   std::condition_variable m_changed;
   Phase m_phase = Phase::start;  // guarded by m_mutex

@@ -2,33 +2,21 @@
 #include "fault/faulty_relay.h"
 
 #include "net/codec.h"
+#include "support/sockets.h"
 #include "support/temp_dir.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <system_error>
 #include <utility>
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace rlock::test {
 namespace {
 
 constexpr Millis drip_pause{1};
 constexpr std::size_t longest_drip = 40;  // bytes; the rest comes at once
-
-sockaddr_un address_of(const std::filesystem::path& path)
-{
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
-  return address;
-}
-
-Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
 bool send_all(const Fd& to, std::string_view bytes)
 {
@@ -106,10 +94,9 @@ std::size_t request_size(std::string_view bytes)
 // One connection of a client. Lives on a thread of its own, so every fault is a few plain statements.
 class FaultyRelay::Session {
  public:
-  Session(FaultyRelay& relay, Fd client) : m_relay(relay), m_client(std::move(client)), m_server(unix_socket())
+  Session(FaultyRelay& relay, Fd client)
+      : m_relay(relay), m_client(std::move(client)), m_server(connect_to(relay.m_server)), m_lasts(bool(m_server))
   {
-    const sockaddr_un address = address_of(relay.m_server);
-    m_lasts = ::connect(m_server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
 
   void run()
@@ -253,13 +240,8 @@ FaultyRelay::FaultyRelay(std::filesystem::path server, FaultPlan& plan, FaultyRe
       m_path(make_temp_dir("faulty") / "socket"),
       m_plan(plan),
       m_options(std::move(options)),
-      m_listener(unix_socket())
+      m_listener(unix_listener(m_path))
 {
-  const sockaddr_un address = address_of(m_path);
-  if (::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(m_listener.get(), 32) != 0) {
-    throw std::system_error(errno, std::generic_category(), m_path);
-  }
   m_acceptor = std::thread([this] { accept_all(); });
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/proxy.h"
 
-#include "net/socket_path.h"
+#include "support/sockets.h"
 #include "support/temp_dir.h"
-
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -21,30 +18,6 @@ namespace rlock::judge {
 namespace {
 
 constexpr std::size_t drop_size = 7;  // bytes of a dripping reply or request that arrive together
-
-Fd stream_socket(int family) { return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
-
-Fd unix_listener(const std::filesystem::path& path)
-{
-  Fd listener = stream_socket(AF_UNIX);
-  const sockaddr_un address = socket_address(path.string());
-  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  return listener;
-}
-
-Fd tcp_listener(std::uint16_t& port)
-{
-  Fd listener = stream_socket(AF_INET);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  REQUIRE(::bind(listener.get(), any, size) == 0);
-  REQUIRE(::getsockname(listener.get(), any, &size) == 0);
-  port = ntohs(address.sin_port);
-  return listener;
-}
 
 // The peer gets a reset instead of the end of the stream. For a unix socket it is the end.
 void reset(Fd& socket)
@@ -60,12 +33,11 @@ Proxy::Proxy(std::filesystem::path server, Listens listens)
     : m_server(std::move(server)), m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
   if (listens == Listens::tcp) {
-    m_listener = tcp_listener(m_port);
+    m_listener = test::tcp_listener(m_port, SOCK_NONBLOCK);
   } else {
     m_path = test::make_temp_dir("proxy") / "socket";
-    m_listener = unix_listener(m_path);
+    m_listener = test::unix_listener(m_path, SOCK_NONBLOCK);
   }
-  REQUIRE(::listen(m_listener.get(), 512) == 0);
   m_thread = std::thread([this] { run(); });
 }
 
@@ -198,16 +170,14 @@ void Proxy::accept_one()
 {
   Connection connection;
   connection.requests.from = Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  connection.replies.from = stream_socket(AF_UNIX);
   connection.disturbed = m_disturbed && choose();
   if (connection.disturbed && m_disturbance.harm == Harm::cut) {
     ++m_count;
     reset(connection.requests.from);
     return;
   }
-  const sockaddr_un address = socket_address(m_server.string());
-  const auto* const any = reinterpret_cast<const sockaddr*>(&address);
-  if (connection.requests.from && ::connect(connection.replies.from.get(), any, sizeof address) == 0) {
+  connection.replies.from = test::connect_to(m_server, SOCK_NONBLOCK);
+  if (connection.requests.from && connection.replies.from) {
     m_connections.push_back(std::move(connection));
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/network.h"
 
+#include "support/sockets.h"
+
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace rlock::sim {
 namespace {
@@ -78,13 +78,7 @@ Network::~Network() { std::filesystem::remove(m_path); }
 void Network::start_server()
 {
   std::filesystem::remove(m_path);
-  m_listener = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  m_path.string().copy(address.sun_path, sizeof address.sun_path - 1);
-  if (::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(m_listener.get(), 1000) != 0) {
-    throw std::runtime_error("cannot listen on " + m_path.string());
-  }
+  m_listener = test::unix_listener(m_path, SOCK_NONBLOCK);
 }
 
 void Network::stop_server()

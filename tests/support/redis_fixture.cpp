@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "net/connection.h"
 #include "support/skip.h"
+#include "support/sockets.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -19,7 +20,6 @@
 #include <string_view>
 #include <utility>
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,15 +50,9 @@ std::string client_program()
 
 std::uint16_t free_port()
 {
-  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  REQUIRE(::bind(socket.get(), any, size) == 0);
-  REQUIRE(::getsockname(socket.get(), any, &size) == 0);
-  return ntohs(address.sin_port);
+  std::uint16_t port = 0;
+  tcp_listener(port);
+  return port;
 }
 
 Result<Reply> ask(const Endpoint& endpoint, const std::vector<std::string>& words, Millis timeout)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/relay.h"
 
+#include "support/sockets.h"
 #include "support/temp_dir.h"
 
 #include <doctest/doctest.h>
@@ -11,20 +12,9 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace rlock::test {
 namespace {
-
-sockaddr_un address_of(const std::filesystem::path& path)
-{
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
-  return address;
-}
-
-Fd unix_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
 bool send_all(const Fd& to, std::string_view text)
 {
@@ -34,11 +24,8 @@ bool send_all(const Fd& to, std::string_view text)
 }  // namespace
 
 Relay::Relay(const RedisServer& server)
-    : m_server(server.socket_path()), m_path(make_temp_dir("relay") / "socket"), m_listener(unix_socket())
+    : m_server(server.socket_path()), m_path(make_temp_dir("relay") / "socket"), m_listener(unix_listener(m_path))
 {
-  const sockaddr_un address = address_of(m_path);
-  REQUIRE(::bind(m_listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(::listen(m_listener.get(), 8) == 0);
   m_thread = std::thread([this] { run(); });
 }
 
@@ -121,9 +108,8 @@ void Relay::run()
 
 void Relay::accept_one()
 {
-  Pair pair{.client = Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), .server = unix_socket()};
-  const sockaddr_un address = address_of(m_server);
-  if (pair.client && ::connect(pair.server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+  Pair pair{.client = Fd(::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), .server = connect_to(m_server)};
+  if (pair.client && pair.server) {
     m_pairs.push_back(std::move(pair));
   }
 }

@@ -1,55 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/scripted_server.h"
 
+#include "support/sockets.h"
 #include "support/temp_dir.h"
 
 #include <doctest/doctest.h>
 
 #include <utility>
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace rlock::test {
-
-namespace {
-
-Fd on_free_port(Endpoint& endpoint)
-{
-  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  REQUIRE(::bind(listener.get(), generic, size) == 0);
-  REQUIRE(::getsockname(listener.get(), generic, &size) == 0);
-  endpoint.port = ntohs(address.sin_port);
-  return listener;
-}
-
-Fd on_unix_socket(Endpoint& endpoint)
-{
-  Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  endpoint.path = make_temp_dir("wire") / "socket";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  endpoint.path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  REQUIRE(::bind(listener.get(), generic, sizeof address) == 0);
-  return listener;
-}
-
-}  // namespace
 
 Fd listening_socket(Endpoint::Kind kind, Endpoint& endpoint)
 {
   endpoint.kind = kind;
-  Fd listener = kind == Endpoint::Kind::tcp ? on_free_port(endpoint) : on_unix_socket(endpoint);
-  REQUIRE(::listen(listener.get(), 8) == 0);
-  return listener;
+  if (kind == Endpoint::Kind::tcp) {
+    return tcp_listener(endpoint.port);
+  }
+  endpoint.path = make_temp_dir("wire") / "socket";
+  return unix_listener(endpoint.path);
 }
 
 CallLimits within(Millis time, StopToken stop) { return {real_clock.now() + time, stop}; }

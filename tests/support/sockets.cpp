@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/sockets.h"
+
+#include "net/socket_path.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <netinet/in.h>
+
+namespace rlock::test {
+namespace {
+
+constexpr int most_unaccepted = 512;
+
+Fd stream_socket(int family, int flags) { return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0)); }
+
+void demand(bool done, const std::string& what)
+{
+  if (!done) {
+    throw std::system_error(errno, std::generic_category(), what);
+  }
+}
+
+}  // namespace
+
+Fd unix_listener(const std::filesystem::path& path, int flags)
+{
+  Fd listener = stream_socket(AF_UNIX, flags);
+  const sockaddr_un address = socket_address(path.string());
+  demand(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, path);
+  demand(::listen(listener.get(), most_unaccepted) == 0, path);
+  return listener;
+}
+
+Fd tcp_listener(std::uint16_t& port, int flags)
+{
+  Fd listener = stream_socket(AF_INET, flags);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  demand(::bind(listener.get(), any, size) == 0, "127.0.0.1");
+  demand(::listen(listener.get(), most_unaccepted) == 0, "127.0.0.1");
+  demand(::getsockname(listener.get(), any, &size) == 0, "127.0.0.1");
+  port = ntohs(address.sin_port);
+  return listener;
+}
+
+Fd connect_to(const std::filesystem::path& path, int flags)
+{
+  Fd socket = stream_socket(AF_UNIX, flags);
+  const sockaddr_un address = socket_address(path.string());
+  const bool done = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return done ? std::move(socket) : Fd();
+}
+
+}  // namespace rlock::test

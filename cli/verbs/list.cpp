@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "at least one lock is held"},
+    ExitLine{"0", "at least one lock is held; with -o prometheus always"},
     ExitLine{"1", "no lock is held, and nothing is printed"},
 };
 
@@ -71,7 +71,7 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   print_held(*states, *output_format);
   const bool any_held =
       std::any_of(states->begin(), states->end(), [](const LockState& state) { return state.held(); });
-  return ended(any_held ? ExitCode::ok : ExitCode::no);
+  return ended(any_held || *output_format == OutputFormat::prometheus ? ExitCode::ok : ExitCode::no);
 }
 
 void add_list_options(Options& options, RawList& raw)

@@ -11,6 +11,9 @@ using namespace rlock::test;
 TEST_CASE("prometheus: status and list tell a collector")
 {
   const RedisServer server;
+  const Finished nothing = run_rlock({"list", "-S", server.url(), "-o", "prometheus"});
+  CHECK(nothing.code == 0);  // no lock is held: no failure of the collector
+  CHECK(nothing.out.find("# TYPE rlock_held gauge\n") != std::string::npos);
   REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "stock", "--lease", "1m"}).code == 0);
   const Finished told = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "stock", "free"});
   CHECK(told.code == 0);  // cron jobs publish with: rlock status ... >new && mv new old

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue (lua/lib/queue.lua) where several owners may hold a lock at once. Over 300 lines: one case for each rule of
-// the queue.
-#include "lua/scripted_lock.h"
-#include "support/foreign_kinds.h"
+// The queue (lua/lib/queue.lua) where several owners may hold a lock at once; queue_foreign_test.cpp has foreign clients beside
+// it. Over 300 lines: one case for each rule of the queue.
+#include "lua/queued_read_write.h"
 #include "support/process.h"
 #include "support/wait_until.h"
 
@@ -22,38 +21,11 @@ using Fields = std::map<std::string, std::string>;
 
 constexpr const char* line_of_readers = "rlock:queue-rw:{k}";
 constexpr const char* line_for_permits = "rlock:queue-permits:{k}";
-constexpr const char* reserved = "rlock:reserved:{k}";
 const std::string long_ago = "1";  // a ticket older than SUBSCRIBE_GRACE
-
-// When the lock was last left to foreign clients; empty: never. It lasts longer than the 10 ms of `reserved`.
-std::string left_to_foreign(const ScriptedLock& lock, const std::string& waiters = "rlock:waiters:{k}")
-{
-  return lock.hash(waiters)["#left"];
-}
-
-struct ReadWriteLock : ScriptedLock {
-  ReadWriteLock() : ScriptedLock(Reader{}) {}
-  Reply read(const std::string& owner, const std::string& options = "wait", int ttl = 30'000) const
-  {
-    return acquire_as(Reader{}, owner, options, ttl);
-  }
-  Reply write(const std::string& owner, const std::string& options = "wait", int ttl = 30'000,
-              const std::string& ticket = "0") const
-  {
-    return acquire_as(Writer{}, owner, options, ttl, ticket);
-  }
-  Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
-  Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
-};
 
 Words in_line(const ScriptedLock& lock, const char* line)
 {
   return as_texts(lock.server.command({"ZRANGE", line, "0", "-1"}));
-}
-
-bool has(const Words& words, const std::string& word)
-{
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 bool told_to_look(const Words& words, int latest)
@@ -67,7 +39,7 @@ bool told_to_look(const Words& words, int latest)
 
 TEST_CASE("queue script: a reader behind a waiting writer is refused, whether it waits or only tries")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   ChannelListener writer = subscribe_as(lock, "w");
   ChannelListener reader = subscribe_as(lock, "b");
   lock.read("a");
@@ -122,7 +94,7 @@ TEST_CASE("queue script: the first waiter learns when the lock ends, also past a
 
 TEST_CASE("queue script: readers behind each other come in together, those behind the next writer do not")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   ChannelListener writer = subscribe_as(lock, "w2");
   ChannelListener last = subscribe_as(lock, "r3");
@@ -143,21 +115,21 @@ TEST_CASE("queue script: readers behind each other come in together, those behin
 
 TEST_CASE("queue script: a dead writer in front blocks no reader, a living one does")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   lock.read("a");
   {
     const ChannelListener writer = subscribe_as(lock, "w");
     lock.write("w", "wait", 30'000, long_ago);
     CHECK(word(lock.read("b")) == "busy");
   }
-  wait_until([&] { return word(lock.read("b")) == "granted"; }, "the server knows that nobody listens any more");
+  wait_until([&] { return word(lock.read("b")) == "granted"; }, "the server knows that the waiter listens no more");
   CHECK(in_line(lock, line_of_readers) == Words{});
   CHECK(lock.hash("rlock:waiters-rw:{k}").count("w") == 0);
 }
 
 TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, a living one stays")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   const auto renew = [&] { return word(lock.renew("a")); };
   lock.read("a");
   ChannelListener behind = subscribe_as(lock, "b");
@@ -175,7 +147,7 @@ TEST_CASE("queue script: a dead writer in front is found by a reader's renewal, 
 
 TEST_CASE("queue script: a writer killed while it waits is found by the next renewal of a job that reads")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   const auto run = [&](const char* kind) {
     return rlock_argv({"run", "-S", lock.server.url(), kind, "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   };
@@ -188,24 +160,14 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
   ChannelListener behind = subscribe_as(lock, "b");  // does nothing by itself
   CHECK(word(lock.read("b")) == "busy");
   writer.signal(SIGKILL);
-  wait_until([&] { return has(behind.received(), "yours"); }, "who waits behind it is let in",
+  wait_until([&] { return has(behind.received(), "yours"); }, "the reader behind it is let in",
              std::chrono::seconds(30));
   CHECK(in_line(lock, line_of_readers) == Words{});
 }
 
-TEST_CASE("queue script: a release tells the first waiter of a fair lock of Redisson, also when no rlock waits")
-{
-  const ScriptedLock lock;
-  ChannelListener fair(lock.server, Words{"redisson_lock__channel:{k}:jvm:1"});
-  lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "jvm:1"});
-  lock.acquire("a");
-  CHECK(word(lock.release("a")) == "released");
-  CHECK(fair.received() == Words{"0"});
-}
-
 TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   ChannelListener two(lock.server, Words{"rlock:owner:{k}:r1", "rlock:owner:{k}:r2"});
   const ChannelListener writer = subscribe_as(lock, "w");
   lock.read("a");
@@ -217,7 +179,7 @@ TEST_CASE("queue script: a writer that gives up lets in the readers behind it")
 
 TEST_CASE("queue script: a writer that goes on reading lets in the readers in front of the next writer")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   ChannelListener reader = subscribe_as(lock, "r");
   const ChannelListener writer = subscribe_as(lock, "w2");
   lock.write("w");
@@ -231,7 +193,7 @@ TEST_CASE("queue script: a writer that goes on reading lets in the readers in fr
 
 TEST_CASE("queue script: a hundred and thirty readers behind a writer all come in, by a few that look")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   Words channels;
   lock.write("w");
   for (int i = 0; i < 130; ++i) {
@@ -312,7 +274,7 @@ TEST_CASE("queue script: a permit that is handed over and not confirmed goes to 
 
 TEST_CASE("queue script: the first waiter is told when to look, if the remaining holders may end without a message")
 {
-  const ReadWriteLock lock;
+  const QueuedReadWrite lock;
   ChannelListener writer = subscribe_as(lock, "w");
   lock.read("long", "try", 300'000), lock.read("killed", "try", 2000);
   lock.write("w");
@@ -321,194 +283,6 @@ TEST_CASE("queue script: the first waiter is told when to look, if the remaining
   CHECK(told_to_look(received, 2000));
   CHECK_FALSE(has(received, "look 0"));
   CHECK(lock.write("w").elements.at(1).integer <= 2000);
-}
-
-TEST_CASE("queue script: the first waiter is told about a foreign holder, which notifies no single owner")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  ChannelListener writer = subscribe_as(lock, "w");
-  lock.read("a"), lock.read("b");
-  lock.write("w");
-  java.read();  // ignores the queue
-  lock.end_read("a");
-  CHECK(has(writer.received(), "look 0"));
-  const Reply refused = lock.write("w");
-  CHECK(refused.elements.at(2).text == "uuid:1");
-  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);
-}
-
-TEST_CASE("queue script: a read lock handed to an rlock reader is announced to foreign readers")
-{
-  const ReadWriteLock lock;
-  ChannelListener java(lock.server, "redisson_rwlock:{k}");
-  const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:r", "rlock:owner:{k}:w2"});
-  lock.write("w");
-  lock.read("r"), lock.write("w2");
-  lock.end_write("w");
-  CHECK(java.received() == Words{"1", "0"});
-  lock.read("r");
-  lock.end_read("r");  // to w2
-  CHECK(java.received() == Words{});
-  CHECK(lock.hash("k").count("w2:write") == 1);
-}
-
-TEST_CASE("queue script: a permit handed to an rlock waiter is not announced, remaining ones are")
-{
-  const ScriptedLock lock(Permits{2});
-  ChannelListener java(lock.server, "redisson_sc:{k}");
-  const ChannelListener waiter = subscribe_as(lock, "w");
-  lock.acquire("a"), lock.acquire("b");
-  lock.wait("w");
-  lock.release("a");
-  CHECK(java.received() == Words{});
-  lock.wait("w");
-  lock.server.command({"ZADD", "{k}:timeout", "1", "b"});  // killed
-  const ChannelListener another = subscribe_as(lock, "v");
-  lock.wait("v"), lock.release("v");
-  CHECK(java.received() == Words{"1"});
-
-  lock.acquire("a");
-  lock.wait("v");
-  lock.server.command({"ZADD", "{k}:timeout", "1", "a"});
-  lock.release("w");  // to v, and one permit is left over
-  CHECK(java.received() == Words{"1"});
-}
-
-TEST_CASE("queue script: every third hand-over is left to foreign clients that wait")
-{
-  struct Row {
-    Mode mode;
-    const char* channel;
-    Words words;
-  };
-  for (const Row& row : {Row{Writer{}, "redisson_rwlock:{k}", {"1", "0"}}, Row{Permits{1}, "redisson_sc:{k}", {"1"}}}) {
-    CAPTURE(row.channel);
-    const ScriptedLock lock(row.mode);
-    ChannelListener java(lock.server, row.channel);
-    ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
-    lock.acquire("o0");
-    lock.wait("o1"), lock.wait("o2"), lock.wait("o3");
-    for (const std::string owner : {"o0", "o1"}) {
-      lock.release(owner);
-      CHECK(java.received() == Words{});
-      lock.wait(owner == "o0" ? "o1" : "o2");
-    }
-    waiters.received();
-    CHECK(word(lock.release("o2")) == "released");
-    CHECK(java.received() == row.words);
-    CHECK(has(waiters.received(), "look 10"));
-    CHECK(lock.pttl(reserved) <= 10);
-    wait_until([&] { return word(lock.wait("o3")) == "granted"; }, "nobody came for it");
-  }
-}
-
-TEST_CASE("queue script: a JVM that waits for one of several servers hears that an attempt of a quorum was taken back")
-{
-  for (const Mode& mode : {Mode(Plain{}), Mode(Writer{})}) {
-    const ScriptedLock lock(mode);
-    const LockKeys keys(*LockName::parse("k"), mode);
-    ChannelListener java(lock.server, keys.channel);
-    lock.acquire("a");
-    CHECK(word(lock.eval(scripts_of(mode).release, "a", {"a", "-1", "0", "0"})) == "released");
-    CHECK(java.received() == Words{"00"});
-    CHECK(lock.exists("k") == 0);
-  }
-}
-
-TEST_CASE("queue script: every third hand-over is left to the waiters of Redisson's fair lock")
-{
-  for (const bool is_alive : {true, false}) {
-    CAPTURE(is_alive);
-    const ScriptedLock lock;
-    lock.server.command({"RPUSH", "redisson_lock_queue:{k}", "uuid:1"});
-    ChannelListener java(lock.server, is_alive ? "redisson_lock__channel:{k}:uuid:1" : "another");
-    const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2", "rlock:owner:{k}:o3"});
-    lock.acquire("o0");
-    lock.wait("o1"), lock.wait("o2"), lock.wait("o3");
-    for (const char* owner : {"o0", "o1", "o2"}) {
-      CHECK(left_to_foreign(lock) == "");
-      lock.release(owner);
-      lock.wait("o" + std::to_string(owner[1] - '0' + 1));
-    }
-    CHECK((left_to_foreign(lock) != "") == is_alive);
-    CHECK(java.received() == (is_alive ? Words{"0"} : Words{}));
-  }
-}
-
-TEST_CASE("queue script: the first waiter behind a foreign holder asks once a second: a fair lock is silent")
-{
-  const ScriptedLock lock;
-  lock.server.command({"HSET", "k", "uuid:1", "1"});
-  lock.server.command({"PEXPIRE", "k", "60000"});
-  CHECK(lock.wait("a").elements.at(7).integer == 1000);
-  CHECK(lock.wait("b").elements.at(7).kind == Reply::Kind::nil);
-  lock.server.command({"PEXPIRE", "k", "500"});
-  CHECK(lock.wait("a").elements.at(7).kind == Reply::Kind::nil);  // the ttl is over before that
-  lock.server.command({"DEL", "k"});
-  CHECK(word(lock.wait("a")) == "granted");
-  CHECK(lock.wait("b").elements.at(7).kind == Reply::Kind::nil);
-}
-
-TEST_CASE("queue script: what foreign clients take from an empty queue does not count against their turns")
-{
-  struct Row {
-    Mode mode;
-    const char* waiters;
-  };
-  for (const Row& row : {Row{Plain{}, "rlock:waiters:{k}"}, Row{Writer{}, "rlock:waiters-rw:{k}"}}) {
-    CAPTURE(row.waiters);
-    const ScriptedLock lock(row.mode);
-    const ChannelListener java(lock.server, LockKeys(*LockName::parse("k"), row.mode).channel);
-    const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
-    lock.acquire("o0");
-    lock.wait("o1"), lock.wait("o2");
-    // A turn of foreign clients of 24 ms, more than five seconds ago.
-    const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
-    const std::string left = std::to_string((seconds - 6) * 1'000'000);
-    lock.server.command(
-        {"HSET", row.waiters, "#left", left, "#took", std::to_string((seconds - 6) * 1'000'000 + 24'000)});
-    // Found free, as after a foreign client that came while the queue was empty.
-    lock.server.command({"DEL", "k"});
-    CHECK(word(lock.wait("o1")) == "granted");
-    lock.server.command({"HSET", row.waiters, "#turn", "2"});
-    CHECK(word(lock.release("o1")) == "released");
-    CHECK(left_to_foreign(lock, row.waiters) > left);
-  }
-}
-
-TEST_CASE("queue script: after a spell of foreign clients the queue keeps the lock for as long as that took")
-{
-  const ScriptedLock lock;
-  const ChannelListener java(lock.server, "redisson_lock__channel:{k}");
-  const ChannelListener waiters(lock.server, Words{"rlock:owner:{k}:o1", "rlock:owner:{k}:o2"});
-  lock.acquire("o0");
-  lock.wait("o1"), lock.wait("o2");
-  const auto seconds = std::stoll(lock.server.command({"TIME"}).elements.at(0).text);
-  const std::string left = std::to_string((seconds - 1000) * 1'000'000);
-  lock.server.command({"HSET", "rlock:waiters:{k}", "#turn", "2", "#left", left});
-  lock.server.command({"DEL", "k"});  // the turn ends now, after a thousand seconds: LONGEST_PREFERENCE counts
-  CHECK(word(lock.wait("o1")) == "granted");
-  CHECK(lock.hash("rlock:waiters:{k}").count("#took") == 1);
-  lock.release("o1");
-  CHECK(left_to_foreign(lock) == left);
-}
-
-TEST_CASE("queue script: a lock that is not free yet is not left to foreign clients")
-{
-  const ReadWriteLock lock;
-  const ChannelListener java(lock.server, "redisson_rwlock:{k}");
-  const ChannelListener writer = subscribe_as(lock, "w");
-  for (const char* owner : {"a", "b", "c", "d", "e"}) {
-    lock.read(owner);
-  }
-  lock.write("w");
-  for (const char* owner : {"a", "b", "c", "d"}) {
-    lock.end_read(owner);
-    CHECK(left_to_foreign(lock, "rlock:waiters-rw:{k}") == "");
-  }
-  lock.end_read("e");
-  CHECK(lock.hash("k").count("w:write") == 1);
 }
 
 TEST_CASE("queue script: an owner that finds its lock gone admits the next")

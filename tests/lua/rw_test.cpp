@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock, and beside it. What all kinds have in
-// common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
-#include "lua/scripted_lock.h"
-#include "support/foreign_kinds.h"
+// The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock; rw_redisson_test.cpp has both on one lock. What all
+// kinds have in common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
+#include "lua/read_write_lock.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
-#include <map>
 #include <string>
 
 using namespace rlock;
 using namespace rlock::test;
-
-namespace {
-
-using Fields = std::map<std::string, std::string>;
-
-constexpr const char* channel = "redisson_rwlock:{k}";
-
-struct ReadWriteLock : ScriptedLock {
-  ReadWriteLock() : ScriptedLock(Reader{}) {}
-  Reply read(const std::string& owner, int ttl = 30'000) const { return acquire_as(Reader{}, owner, "try", ttl); }
-  Reply write(const std::string& owner, int ttl = 30'000) const { return acquire_as(Writer{}, owner, "try", ttl); }
-  Reply nested(const Mode& mode, const std::string& owner, const std::string& hold, int ttl = 30'000) const
-  {
-    return eval_as(mode, scripts_of(mode).acquire, owner, {hold, std::to_string(ttl), "host=h", "try", "0", "0"});
-  }
-  Reply end_nested(const Mode& mode, const std::string& owner, const std::string& hold) const
-  {
-    return eval_as(mode, scripts_of(mode).release, owner, {hold, "0", "0", "0"});
-  }
-  Reply end_read(const std::string& owner) const { return release_as(Reader{}, owner); }
-  Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
-};
-
-std::string timeout_of(const std::string& owner, int hold = 1)
-{
-  return "{k}:" + owner + ":rwlock_timeout:" + std::to_string(hold);
-}
-
-}  // namespace
 
 TEST_CASE("rw: a reader on the wire")
 {
@@ -124,7 +93,7 @@ TEST_CASE("rw: readers together, writers alone")
 TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and 0 after a writer")
 {
   const ReadWriteLock lock;
-  ChannelListener listener(lock.server, channel);
+  ChannelListener listener(lock.server, rw_channel);
   lock.read("a"), lock.read("b");
   lock.end_read("a");
   CHECK(listener.received() == Words{});
@@ -143,7 +112,7 @@ TEST_CASE("rw: what is said when it becomes free: 0 after the last reader, 1 and
 TEST_CASE("rw: a writer may read as well, and go on reading, and then other readers are admitted")
 {
   const ReadWriteLock lock;
-  ChannelListener listener(lock.server, channel);
+  ChannelListener listener(lock.server, rw_channel);
   lock.write("a", 20'000);
   CHECK(lock.nested(Reader{}, "a", "inner").elements.at(2).integer == 2);
   CHECK(lock.hash("k") == Fields{{"mode", "write"}, {"a:write", "1"}, {"a", "1"}});
@@ -332,129 +301,4 @@ TEST_CASE("rw: inspect shows each holder once, with what it holds")
   seen = lock.inspect();
   REQUIRE(seen.elements.at(5).elements.size() == 4);
   CHECK(seen.elements.at(5).elements.at(2).text == "read");
-}
-
-// Beside Redisson, facts/wire-formats.md §6.
-
-TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  REQUIRE_FALSE(java.read());
-  CHECK(word(lock.read("a")) == "granted");
-  CHECK(word(lock.write("w")) == "busy");
-  CHECK(java.end_read() == 0);
-  CHECK(java.write());
-  CHECK(word(lock.end_read("a")) == "released");
-  REQUIRE_FALSE(java.write());
-  const Reply refused = lock.read("a");
-  CHECK(word(refused) == "busy");
-  CHECK(refused.elements.at(2).text == "uuid:1");
-  CHECK(refused.elements.at(4).kind == Reply::Kind::nil);  // it has no record
-  CHECK(java.end_write() == 1);
-  CHECK(word(lock.write("w")) == "granted");
-  CHECK(java.read());
-  CHECK(java.write());
-}
-
-TEST_CASE("rw beside Redisson: the release of one client's reader keeps the other's")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  ChannelListener listener(lock.server, channel);
-  lock.read("a", 20'000);
-  java.read(30'000);
-  CHECK(java.end_read() == 0);
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
-  CHECK(lock.pttl("k") <= 20'000);
-  CHECK(lock.pttl("k") > 19'000);
-  java.read(10'000);
-  CHECK(word(lock.end_read("a")) == "released");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
-  CHECK(lock.pttl("k") <= 10'000);
-  CHECK(lock.pttl("k") > 9000);
-  CHECK(listener.received() == Words{});
-  CHECK(java.end_read() == 1);
-  CHECK(listener.received() == Words{"0"});
-}
-
-TEST_CASE("rw beside Redisson: nested reads of rlock survive its release")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  lock.read("a");
-  lock.nested(Reader{}, "a", "inner");
-  java.read();
-  CHECK(java.end_read() == 0);
-  CHECK(lock.hash("k").at("a") == "2");
-  CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "still_held");
-  java.read();
-  CHECK(java.end_read() == 0);
-  CHECK(word(lock.end_read("a")) == "released");
-}
-
-TEST_CASE("rw beside Redisson: a renewal by rlock restores what its renewal shortened")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  lock.read("a", 300'000);
-  java.read(30'000);
-  CHECK(java.renew_read(30'000));
-  CHECK(lock.pttl("k") <= 30'000);
-  CHECK(word(lock.renew("a", 250'000)) == "kept");
-  CHECK(lock.pttl("k") > 240'000);
-  CHECK(lock.pttl(timeout_of("a")) > 290'000);
-}
-
-TEST_CASE("rw beside Redisson: the field of a dead reader blocks no client, whichever client releases last")
-{
-  for (const bool ours_is_last : {true, false}) {
-    CAPTURE(ours_is_last);
-    const ReadWriteLock lock;
-    const ForeignReadWrite java(lock.server, "uuid:1");
-    const ForeignReadWrite dead(lock.server, "uuid:2");
-    ChannelListener listener(lock.server, channel);
-    dead.read(), java.read(), lock.read("a"), lock.read("killed");
-    lock.server.command({"DEL", timeout_of("uuid:2"), timeout_of("killed")});
-    if (ours_is_last) {
-      CHECK(java.end_read() == 0);
-      CHECK(word(lock.end_read("a")) == "released");
-    } else {
-      CHECK(word(lock.end_read("a")) == "released");
-      CHECK(java.end_read() == 1);
-    }
-    CHECK(lock.exists("k") == 0);
-    CHECK(listener.received() == Words{"0"});
-    CHECK(word(lock.write("w")) == "granted");
-  }
-}
-
-TEST_CASE("rw beside Redisson: its writer that goes on reading admits rlock readers, and no stray field blocks writers")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  java.write();
-  java.read();
-  CHECK(java.end_write() == 1);
-  CHECK(word(lock.read("a")) == "granted");
-  CHECK(java.end_read() == 0);
-  CHECK(word(lock.end_read("a")) == "released");
-  REQUIRE(word(lock.write("w")) == "granted");
-  CHECK(word(lock.end_write("w")) == "released");
-  REQUIRE_FALSE(java.write());
-  CHECK(java.end_write() == 1);
-  CHECK(lock.exists("k") == 0);
-}
-
-TEST_CASE("rw beside Redisson: an rlock writer that goes on reading leaves what its readers expect")
-{
-  const ReadWriteLock lock;
-  const ForeignReadWrite java(lock.server, "uuid:1");
-  lock.write("a");
-  lock.nested(Reader{}, "a", "inner");
-  lock.end_write("a");
-  REQUIRE_FALSE(java.read());
-  CHECK(word(lock.end_nested(Reader{}, "a", "inner")) == "released");
-  CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"uuid:1", "1"}});
-  CHECK(java.end_read() == 1);
 }

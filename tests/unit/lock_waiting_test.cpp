@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One waiter for any of several locks, on a store that the test controls. Over 300 lines: the store needs 200 of them.
-#include "lock/waiting.h"
+// One waiter for any of several locks, on a store that the test controls.
+#include "support/wait_fixture.h"
 
 #include <doctest/doctest.h>
 
@@ -10,190 +10,13 @@
 #include <string>
 #include <vector>
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 using namespace rlock;
+using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
 
 using Words = std::vector<std::string>;
-
-// The server's state of one lock.
-struct Lock {
-  bool is_free = false;
-  bool is_taken = false;
-  bool is_queued = false;
-  std::uint64_t ahead = 0;
-  std::uint64_t ticket = 0;  // the waiter's
-  Hint said;
-};
-
-struct WaitFixture {
-  std::vector<Lock> locks;
-  Words calls;                      // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
-  std::function<void()> with_call;  // runs at the same time as the last of these calls
-  int fail_at = 0;                  // the call that fails, from 1; 0: none
-  int fails_from = 0;               // this call and all that follow fail; 0: none
-  bool takes_effect = false;        // a failed call takes effect on the server
-  bool had_spoken = false;          // the server has answered before the failed call
-  bool drops_listener = false;
-  int readable = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-  explicit WaitFixture(std::size_t count) : locks(count) {}
-  WaitFixture(const WaitFixture&) = delete;
-  WaitFixture& operator=(const WaitFixture&) = delete;
-  ~WaitFixture() { ::close(readable); }
-
-  void hand_over(std::size_t which)
-  {
-    if (std::exchange(locks[which].is_queued, false)) {
-      locks[which].is_taken = true;
-      say(which, {.look_in = 0ms});
-    }
-  }
-  void say(std::size_t which, const Hint& hint)
-  {
-    locks[which].said = hint;
-    ::eventfd_write(readable, 1);
-  }
-  void cut_ears()
-  {
-    drops_listener = true;
-    ::eventfd_write(readable, 1);
-  }
-
-  // "taken: 1; queues: 0 2"
-  [[nodiscard]] std::string show() const
-  {
-    std::string taken, queues;
-    for (std::size_t i = 0; i < locks.size(); ++i) {
-      taken += locks[i].is_taken ? " " + std::to_string(i) : "";
-      queues += locks[i].is_queued ? " " + std::to_string(i) : "";
-    }
-    return "taken:" + taken + "; queues:" + queues;
-  }
-  [[nodiscard]] std::string requests() const
-  {
-    std::string text;
-    for (const std::string& call : calls) {
-      text += (text.empty() ? "" : ", ") + call;
-    }
-    return text;
-  }
-  [[nodiscard]] std::ptrdiff_t count(const std::string& call) const
-  {
-    return std::count_if(calls.begin(), calls.end(), [&](const std::string& one) { return one.starts_with(call); });
-  }
-};
-
-class ScriptedListener final : public Listener {
- public:
-  ScriptedListener(WaitFixture& fixture, std::size_t locks) : m_fixture(fixture), m_locks(locks) {}
-  [[nodiscard]] int fd() const override { return m_fixture.readable; }
-  Result<Hints> heard(const Clock&) override
-  {
-    eventfd_t count = 0;
-    ::eventfd_read(m_fixture.readable, &count);
-    if (std::exchange(m_fixture.drops_listener, false)) {
-      return Error{ErrorCode::unreachable, "cut"};
-    }
-    Hints hints;
-    for (std::size_t which = 0; which < m_locks; ++which) {
-      hints.push_back(std::exchange(m_fixture.locks[which].said, Hint{}));
-    }
-    return hints;
-  }
-  Result<Done> hear_releases(std::size_t, const CallLimits&) override { return Done{}; }
-  Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
-
- private:
-  WaitFixture& m_fixture;
-  std::size_t m_locks;
-};
-
-class ScriptedStore final : public LockStore {
- public:
-  explicit ScriptedStore(WaitFixture& fixture) : m_fixture(fixture) {}
-
-  Result<Attempt> acquire(const LockSpec& spec, const Owner&, const AcquireOptions& options,
-                          const CallLimits& limit) override
-  {
-    const std::size_t which = number(spec.name);
-    Lock& lock = m_fixture.locks[which];
-    return call<Attempt>(options.queues ? "stand" : "look", which, limit, [&]() -> Attempt {
-      if (lock.is_free || lock.is_taken) {
-        lock.is_free = false;
-        lock.is_taken = true;
-        return Granted{.fence = 1, .count = 1};
-      }
-      lock.is_queued = lock.is_queued || options.queues;
-      lock.ticket = options.ticket != 0 ? options.ticket : 1'000'000;
-      return Busy{.ttl = 60s,
-                  .holder = Holder{Owner::of("o:1"), 1, HolderInfo{}},
-                  .waiters_ahead = lock.ahead,
-                  .ticket = options.queues ? lock.ticket : 0};
-    });
-  }
-  Result<bool> is_queued(const LockSpec& spec, const Owner&, const CallLimits& limit) override
-  {
-    const std::size_t which = number(spec.name);
-    return call<bool>("check", which, limit, [&] { return m_fixture.locks[which].is_queued; });
-  }
-  Result<Release> release(const LockSpec& spec, const Hold&, const ReleaseOptions&, const CallLimits& limit) override
-  {
-    const std::size_t which = number(spec.name);
-    Lock& lock = m_fixture.locks[which];
-    return call<Release>("leave", which, limit, [&]() -> Release {
-      lock.is_queued = false;
-      if (std::exchange(lock.is_taken, false)) {
-        return Released{};  // and passes the lock on: not free
-      }
-      return Dequeued{};
-    });
-  }
-  Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner&,
-                                           const CallLimits& limit) override
-  {
-    return call<std::unique_ptr<Listener>>("listen", specs.size(), limit,
-                                           [&] { return std::make_unique<ScriptedListener>(m_fixture, specs.size()); });
-  }
-  void forget() override {}
-
-  Result<Renewal> renew(const LockSpec&, const Owner&, const CallLimits&) override { return unasked(); }
-  Result<LockState> inspect(const LockName&, const CallLimits&) override { return unasked(); }
-  Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unasked(); }
-
- private:
-  static std::size_t number(const LockName& name) { return std::stoul(name.text().substr(2)); }  // "k:3"
-  static Error unasked() { return {ErrorCode::internal, "nobody asks that"}; }
-
-  template <typename T, typename Effect>
-  Result<T> call(const std::string& what, std::size_t which, const CallLimits& limit, Effect effect)
-  {
-    if (limit.stop.requested()) {
-      return Error{ErrorCode::interrupted, "stopped"};
-    }
-    m_fixture.calls.push_back(what + " " + std::to_string(which));
-    const auto number_of_call = static_cast<int>(m_fixture.calls.size());
-    const bool fails =
-        number_of_call == m_fixture.fail_at || (m_fixture.fails_from != 0 && number_of_call >= m_fixture.fails_from);
-    std::optional<T> answer;
-    if (!fails || m_fixture.takes_effect) {
-      answer.emplace(effect());
-    }
-    if (m_fixture.with_call) {
-      m_fixture.with_call();
-    }
-    if (fails) {
-      return Error{.code = ErrorCode::unreachable, .text = "lost", .was_there = m_fixture.had_spoken};
-    }
-    return *std::move(answer);
-  }
-
-  WaitFixture& m_fixture;
-};
 
 // Each rest calls the observer once, which then triggers the event.
 class TickingObserver final : public WaitObserver {
@@ -237,11 +60,11 @@ constexpr WaitPolicy not_at_all{.until = Instant{}, .waits = false, .server_time
 std::string outcome_of(WaitFixture& fixture, const WaitPolicy& policy, WaitObserver& observer, std::uint64_t first = 0,
                        StopToken stop = StopToken::never())
 {
-  ScriptedStore store(fixture);
+  const auto store = store_of(fixture);
   const BootClock clock;
   FixedRng rng(first);
   const auto specs = specs_for(fixture);
-  const auto outcome = wait_and_acquire(store, specs, Owner::of("us:1"), policy, clock, rng, stop, observer);
+  const auto outcome = wait_and_acquire(*store, specs, Owner::of("us:1"), policy, clock, rng, stop, observer);
   std::string text = !outcome                                        ? outcome.error().text
                      : std::holds_alternative<TimedOut>(*outcome)    ? "busy"
                      : std::holds_alternative<Interrupted>(*outcome) ? "interrupted"
@@ -292,7 +115,7 @@ TEST_CASE("waiting for any: chance says where the round begins")
 {
   for (std::size_t first = 0; first < 4; ++first) {
     WaitFixture fixture(4);
-    for (Lock& lock : fixture.locks) {
+    for (WaitFixture::Lock& lock : fixture.locks) {
       lock.is_free = true;
     }
     TickingObserver observer(nullptr);
@@ -329,7 +152,7 @@ TEST_CASE("waiting for any: no two tickets of a waiter are alike, so that no wai
   WaitFixture fixture(4);
   outcome_of(fixture, for_ever, [&] { fixture.hand_over(2); });
   std::set<std::uint64_t> tickets;
-  for (const Lock& lock : fixture.locks) {
+  for (const WaitFixture::Lock& lock : fixture.locks) {
     tickets.insert(lock.ticket);
   }
   CHECK(tickets.size() == 4);

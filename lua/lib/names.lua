@@ -1,5 +1,6 @@
 -- names: the keys, the arguments and the functions that every script may use. A verb calls them, and those of its kind and of
--- lib; the build leaves out of each script what it does not call (embed.cmake).
+-- lib. The build leaves out of each script what it does not call, and puts what only the part of a verb after a line
+-- "-- Otherwise." calls behind the part before it (embed.cmake).
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
 --   KEYS[2]  the last fencing number given out: string

@@ -46,11 +46,7 @@ class ClusterServers final : public Servers {
     const auto owner = [this](Rng&, const std::string& key) { return std::vector{m_ways.of(m_cluster.owner(key))}; };
     add_faults(all, network_recipes(), owner, keys);
     add_faults(all, state_recipes(), owner, keys);
-    for (ServerFault& fault : all) {
-      if (fault.excuse == Excuse::clock) {
-        fault.act = [this](Rng& rng) { return step_clocks(rng); };
-      }
-    }
+    step_clocks_together(all, m_cluster.nodes());
     add_away(all, keys);
     add_changes(all, keys);
     watch_fail_overs(all, [this, keys] { return owners_of(keys); },
@@ -77,8 +73,9 @@ class ClusterServers final : public Servers {
  private:
   void add_away(std::vector<ServerFault>& all, const Words& keys)
   {
-    all.push_back(guarded_fault("pause-master", Excuse::none,
-                                [this, keys](Rng& rng) { return pause(owner_of_some(keys, rng), short_time(rng)); }));
+    all.push_back(guarded_fault("pause-master", Excuse::none, [this, keys](Rng& rng) {
+      return pause_server(owner_of_some(keys, rng), short_time(rng));
+    }));
     all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this, keys](Rng& rng) {
       test::RedisServer& master = owner_of_some(keys, rng);
       master.kill_hard();
@@ -86,8 +83,8 @@ class ClusterServers final : public Servers {
       m_cluster.wait_until_served();
       return true;
     }));
-    all.push_back(
-        guarded_fault("pause-replica", Excuse::none, [this](Rng& rng) { return pause(replica(rng), some_time(rng)); }));
+    all.push_back(guarded_fault("pause-replica", Excuse::none,
+                                [this](Rng& rng) { return pause_server(replica(rng), some_time(rng)); }));
     all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
       test::RedisServer& other = replica(rng);
       other.kill_hard();
@@ -134,14 +131,6 @@ class ClusterServers final : public Servers {
     }));
   }
 
-  static bool pause(test::RedisServer& server, Millis time)
-  {
-    server.stop_signal();
-    std::this_thread::sleep_for(time);
-    server.cont();
-    return true;
-  }
-
   test::RedisServer& owner_of_some(const Words& keys, Rng& rng)
   {
     return m_cluster.owner(keys[below(rng, keys.size())]);
@@ -177,16 +166,6 @@ class ClusterServers final : public Servers {
     };
     test::wait_until(follows, "the node follows its master or is one", 30s);
     m_cluster.wait_until_served();
-  }
-
-  // All have the same clock: a replica that becomes the master must not live in another time.
-  Hit step_clocks(Rng& rng)
-  {
-    const Millis by = below(rng, 2) == 0 ? some_time(rng) : -some_time(rng);
-    for (const test::RedisServer& node : m_cluster.nodes()) {
-      node.step_clock(by);
-    }
-    return {.done = true};
   }
 
   test::RedisCluster m_cluster;

@@ -6,6 +6,7 @@
 #include "support/wait_until.h"
 
 #include <filesystem>
+#include <thread>
 
 #include <sys/resource.h>
 
@@ -50,6 +51,14 @@ bool start(const ServerTarget& target, const std::string&)
 }
 
 }  // namespace
+
+bool pause_server(test::RedisServer& server, Millis time)
+{
+  server.stop_signal();
+  std::this_thread::sleep_for(time);
+  server.cont();
+  return true;
+}
 
 std::span<const Recipe> process_recipes()
 {

@@ -134,14 +134,34 @@ bool free_disk(const ServerTarget& target, const std::string& key)
   return false;
 }
 
-bool step_clock(const ServerTarget& target, const std::string&, Rng& rng)
+Millis random_step(Rng& rng)
 {
   const Millis by = some_time(rng);
-  target.server->step_clock(below(rng, 2) == 0 ? by : -by);
+  return below(rng, 2) == 0 ? by : -by;
+}
+
+bool step_clock(const ServerTarget& target, const std::string&, Rng& rng)
+{
+  target.server->step_clock(random_step(rng));
   return true;
 }
 
 }  // namespace
+
+void step_clocks_together(std::vector<ServerFault>& faults, const std::deque<RedisServer>& servers)
+{
+  for (ServerFault& fault : faults) {
+    if (fault.excuse == Excuse::clock) {
+      fault.act = [&servers](Rng& rng) {
+        const Millis by = random_step(rng);
+        for (const RedisServer& server : servers) {
+          server.step_clock(by);
+        }
+        return Hit{.done = true};
+      };
+    }
+  }
+}
 
 std::span<const Recipe> state_recipes()
 {

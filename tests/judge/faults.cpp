@@ -45,7 +45,7 @@ class FailOverWatch {
   {
     const Instant now = BootClock().now();
     std::string masters;
-    if (!attempt("who is the master", [&] { return !(masters = m_masters()).empty(); }).done) {
+    if (!attempt("ask for the masters", [&] { return !(masters = m_masters()).empty(); }).done) {
       return false;  // the servers do not agree now
     }
     m_since = now;

@@ -7,6 +7,7 @@
 #include "judge/servers.h"
 #include "support/redis_fixture.h"
 
+#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -50,6 +51,11 @@ ServerFault guarded_fault(const std::string& name, Excuse excuse, std::function<
 // since the last fault. `masters` names the servers that are masters now. `expected`: faults that change the masters, and
 // when they are done say themselves what that excuses.
 void watch_fail_overs(std::vector<ServerFault>& faults, std::function<std::string()> masters, const Words& expected);
+
+// For servers of which one may take the place of another: a clock step sets the clocks of all of them.
+void step_clocks_together(std::vector<ServerFault>& faults, const std::deque<test::RedisServer>& servers);
+
+bool pause_server(test::RedisServer& server, Millis time);  // true
 
 // How long a fault lasts: mostly less than a lease of the storm, sometimes longer.
 Millis some_time(Rng& rng);

@@ -49,12 +49,7 @@ class SentinelServers final : public Servers {
     const auto master = [this](Rng&, const std::string&) { return std::vector{m_ways.of(m_group.master())}; };
     add_faults(all, network_recipes(), master, keys);
     add_faults(all, state_recipes(), master, keys);
-    // All have the same clock: a replica that becomes the master must not live in another time.
-    for (ServerFault& fault : all) {
-      if (fault.excuse == Excuse::clock) {
-        fault.act = [this](Rng& rng) { return step_clocks(rng); };
-      }
-    }
+    step_clocks_together(all, m_group.servers);
     add_away(all);
     add_fail_overs(all);
     watch_fail_overs(all, [this] { return std::to_string(m_group.master().port()); },
@@ -82,7 +77,7 @@ class SentinelServers final : public Servers {
   void add_away(std::vector<ServerFault>& all)
   {
     all.push_back(guarded_fault("pause-master", Excuse::none,
-                                [this](Rng& rng) { return pause(m_group.master(), short_time(rng)); }));
+                                [this](Rng& rng) { return pause_server(m_group.master(), short_time(rng)); }));
     all.push_back(guarded_fault("restart-master-with-data", Excuse::none, [this](Rng&) {
       test::RedisServer& master = m_group.master();
       master.kill_hard();
@@ -91,8 +86,8 @@ class SentinelServers final : public Servers {
       m_group.await_replicas(replicas);
       return true;
     }));
-    all.push_back(
-        guarded_fault("pause-replica", Excuse::none, [this](Rng& rng) { return pause(replica(rng), some_time(rng)); }));
+    all.push_back(guarded_fault("pause-replica", Excuse::none,
+                                [this](Rng& rng) { return pause_server(replica(rng), some_time(rng)); }));
     all.push_back(guarded_fault("restart-replica", Excuse::none, [this](Rng& rng) {
       test::RedisServer& other = replica(rng);
       other.kill_hard();
@@ -152,14 +147,6 @@ class SentinelServers final : public Servers {
     return true;
   }
 
-  static bool pause(test::RedisServer& server, Millis time)
-  {
-    server.stop_signal();
-    std::this_thread::sleep_for(time);
-    server.cont();
-    return true;
-  }
-
   test::RedisServer& replica(Rng& rng)
   {
     std::vector<test::RedisServer*> others;
@@ -170,15 +157,6 @@ class SentinelServers final : public Servers {
       }
     }
     return *others[below(rng, others.size())];
-  }
-
-  Hit step_clocks(Rng& rng)
-  {
-    const Millis by = below(rng, 2) == 0 ? some_time(rng) : -some_time(rng);
-    for (const test::RedisServer& server : m_group.servers) {
-      server.step_clock(by);
-    }
-    return {.done = true};
   }
 
   const bool m_sync;

@@ -52,6 +52,9 @@ def row(name, reached, all_lines):
 
 def main():
     arguments = sys.argv[1:]
+    if arguments in (["-h"], ["--help"]):
+        print(__doc__)
+        return
     if not shutil.which("gcovr"):
         sys.exit("no gcovr: coverage is not measured")
     if arguments != ["--report"]:

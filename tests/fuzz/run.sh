@@ -6,7 +6,7 @@
 # RLOCK_FUZZ_MINIMISE=1 adds to the corpora in the tree what the run found to cover more, minimised.
 set -eu
 cd "$(dirname "$0")/../.."
-minutes=$1
+minutes=${1:?"usage: run.sh MINUTES [FUZZER...]"}
 shift
 [ $# -gt 0 ] || set -- $(ls tests/fuzz/corpus)
 
@@ -36,6 +36,8 @@ for name in "$@"; do
   last=$(grep ' cov: ' "$found/log" | tail -n 1)
   field() { echo "$last" | sed -n "s/.* $1: \([0-9]*\).*/\1/p"; }
   what=$(cd "$found" && ls | grep -E '^(crash|leak|timeout|oom|slow-unit)-' | tr '\n' ' ' || true)
+  # Without its final statistics it did not run to the end.
+  [ -n "$executions" ] || what="${what}no end, see $found/log" failed=1
   printf '%-12s %12s %8s %9s %9s  %s\n' "$name" "${executions:--}" "$(field cov)" "$(field ft)" "$(field corp)" "${what:-nothing}"
   case $what in *crash-* | *leak-* | *timeout-* | *oom-*) failed=1 ;; esac
 done

@@ -114,11 +114,11 @@ TEST_CASE("contract: a hold ends with its ttl, and a renewal lengthens it")
 {
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
-    REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 500ms), holder));
-    CHECK(store.one().renew(Tested::spec(Plain{}, 1s), holder, Tested::soon()));
+    REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 1500ms), holder));
+    CHECK(store.one().renew(Tested::spec(Plain{}, 3s), holder, Tested::soon()));
     const Millis left = store.state().ttl.value_or(0ms);
-    CHECK(left > 500ms);
-    CHECK(left <= 1s);
+    CHECK(left > 1500ms);
+    CHECK(left <= 3s);
     wait_until([&] { return !store.state().held(); }, "the ttl is over");
     CHECK(store.granted(store.other(), Tested::spec(), Tested::owner()));
   });
@@ -160,7 +160,7 @@ TEST_CASE("contract: a release can keep the lock for a while")
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 1s})));
+    CHECK(std::holds_alternative<Released>(store.release(store.one(), holder, {.keep = 3s})));
     CHECK_FALSE(store.granted(store.other(), Tested::spec(), Tested::owner()));
     wait_until([&] { return store.granted(store.other(), Tested::spec(), Tested::owner()).has_value(); },
                "the lock is kept no longer");

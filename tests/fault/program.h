@@ -33,7 +33,6 @@ class Program {
   void expect(bool holds, const std::string& what);
 
   [[nodiscard]] bool job_began() const { return m_begun > 0; }
-  [[nodiscard]] bool job_ended() const { return m_ended; }  // by itself
   [[nodiscard]] const Exit& exit() const { return m_exit; }
   [[nodiscard]] Millis took() const { return m_took; }
   // What must never happen, with the exit code and what rlock has said.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences and queues: who comes after whom.
+// The order of the holders: the fence grows, and waiters get the lock in the order of the queue.
 #include "judge/checks.h"
 
 #include <algorithm>

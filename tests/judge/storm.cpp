@@ -2,7 +2,6 @@
 #include "judge/storm.h"
 
 #include "judge/leftovers.h"
-#include "support/text_file.h"
 
 #include <algorithm>
 #include <chrono>
@@ -82,11 +81,6 @@ void Storm::count_faults()
       ++m_fault_counts[aftermath.fault.plan().name()];
     }
   }
-}
-
-std::string Storm::log_of(std::size_t run) const
-{
-  return test::text_of(m_options.dir / (std::to_string(run) + ".log"));
 }
 
 void Storm::start_due(Instant now)

@@ -47,7 +47,6 @@ class Storm {
   [[nodiscard]] std::vector<RunRecord> runs() const { return {m_records.begin(), m_records.end()}; }
   [[nodiscard]] const std::vector<FaultRecord>& operations() const { return m_operations; }
   [[nodiscard]] const std::map<std::string, int>& process_faults() const { return m_fault_counts; }  // by name
-  [[nodiscard]] std::string log_of(std::size_t run) const;
 
  private:
   struct Active {

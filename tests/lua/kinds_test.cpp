@@ -49,7 +49,7 @@ std::size_t holders(const ScriptedLock& lock) { return lock.inspect().elements.a
 
 void wait_for_expiry(const ScriptedLock& lock)
 {
-  wait_until([&] { return holders(lock) == 0; }, "nobody holds it any more");
+  wait_until([&] { return holders(lock) == 0; }, "no client holds it any more");
 }
 
 std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.at(1).text); }

@@ -133,7 +133,7 @@ TEST_CASE("permits: their number may change when all holders are dead")
 {
   const PermitsLock lock(2);
   lock.acquire("a", "a", 40), lock.acquire("b", "b", 40);
-  wait_until([&] { return word(lock.acquire_of(5, "c")) == "granted"; }, "nobody holds one");
+  wait_until([&] { return word(lock.acquire_of(5, "c")) == "granted"; }, "no permit is held");
   CHECK(lock.number() == "4");
   CHECK(lock.members() == 1);
 }

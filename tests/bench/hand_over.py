@@ -18,11 +18,12 @@ def measure(bench):
 
 
 def compare(bench, ms, waiting):
+    jobs = f"{waiting} waiting, {f'jobs of {ms} ms' if ms else 'empty jobs'}"
+    print(f"  {jobs}", flush=True)
     peers = [bench.peers.rlock, bench.peers.flock]
     if ms and waiting in bench.crowds_of_others:
         peers += [peer for peer in bench.peers.others if peer.most_waiting >= waiting]
     rounds = [{peer.name: drain(bench, peer, ms, waiting) for peer in peers} for _ in range(bench.rounds)]
-    jobs = f"{waiting} waiting, {f'jobs of {ms} ms' if ms else 'empty jobs'}"
     for peer in peers:
         for number, what, unit in ((0, "gap", "us"), (1, "drain", "ms")):
             values = [one[peer.name][number] for one in rounds]

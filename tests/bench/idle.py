@@ -3,13 +3,12 @@
 import collections
 import contextlib
 import re
-import socket
 import statistics
 import subprocess
-import threading
 import time
 
 import hand_over
+from requests_of_clients import Requests
 from waiting import wait_until
 
 KIB_OF_MIB = 1024
@@ -76,43 +75,12 @@ def resident_mib(pid):
         return int(re.search(r"Rss:\s+(\d+)", file.read())[1]) / KIB_OF_MIB
 
 
-class Requests:
-    """Counts the requests of rlocks, without the commands that scripts call and without the questions of this program."""
-
-    OWN = ("zcard", "exists", "pubsub", "client")
-    HANDSHAKE = "hello"
-
-    def __init__(self, server):
-        self._counts = collections.Counter()
-        self._connection = socket.create_connection(("127.0.0.1", server.port))
-        self._connection.sendall(b"MONITOR\r\n")
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-        wait_until("the server shows requests", lambda: server.ask("EXISTS", "x") == 0 and self._counts["exists"])
-
-    def stop(self):
-        """(scripts, others)"""
-        time.sleep(0.2)  # what the server has sent arrives
-        self._connection.shutdown(socket.SHUT_RDWR)
-        self._reader.join()
-        self._connection.close()
-        scripts = self._counts["evalsha"] + self._counts["eval"]
-        return scripts, self._counts.total() - scripts - sum(self._counts[name] for name in (*self.OWN, self.HANDSHAKE))
-
-    def _read(self):
-        with self._connection.makefile(errors="replace") as lines:
-            for line in lines:
-                request = re.match(r'\S+ \[\d+ (?!lua\])\S+\] "(\w+)"', line)
-                if request:
-                    self._counts[request[1].lower()] += 1
-
-
 def requests_of_waiters(bench):
     """From the first request to the last: what fifty more waiters add."""
     def requests(waiting):
         counter = Requests(bench.server)
         hand_over.drain(bench, bench.peers.rlock, 3, waiting)
-        return counter.stop()
+        return counter.count()
 
     more = 50
     pairs = [(requests(2), requests(2 + more)) for _ in range(bench.rounds)]
@@ -125,7 +93,7 @@ def requests_of_silent_waiters(bench, waiting, seconds):
         time.sleep(1)
         counter = Requests(bench.server)
         time.sleep(seconds)
-        per_waiter = sum(counter.stop()) / waiting / seconds * 10
+        per_waiter = sum(counter.count()) / waiting / seconds * 10
     bench.results.row("requests of a silent waiter in 10 s", "", [per_waiter], f"{waiting} waiters for {seconds} s")
 
 

@@ -4,6 +4,7 @@
 PROMISES = {
     "start: rlock": (1.25, "x flock"),
     "instructions of a start": (1.0, "million"),
+    "round trips of a start": (2, ""),
     "gap, 50 waiting, jobs of 3 ms: rlock": (1.1, "x flock"),
     "gap, 200 waiting, jobs of 3 ms: rlock": (1.1, "x flock"),
     "gap, 50 waiting, empty jobs: rlock": (1.25, "x flock"),

@@ -35,7 +35,7 @@ class Bench:
 
     def __init__(self, options, directory):
         self.rlock, self.directory, self.quick = options.rlock, directory, options.quick
-        self.rounds = 1 if options.quick else options.rounds
+        self.rounds = options.rounds or (1 if options.quick else 5)
         self.crowds = [10, 50, 200] if options.quick else [10, 50, 200, 1000]
         self.crowds_of_others = [10] if options.quick else [10, 50]
         self._programs = options.programs
@@ -115,10 +115,10 @@ def measure_all(options, directory):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    rounds = int(os.environ.get("ROUNDS", 5))
+    rounds = int(os.environ.get("ROUNDS", 0))
     parser.add_argument("--rounds", type=int, default=rounds, help="of each measurement; default: ROUNDS, or 5")
     parser.add_argument("--quick", action="store_true", default=rounds == 1,
-                        help="one round and smaller crowds, about two minutes; the same as ROUNDS=1 in the environment")
+                        help="smaller crowds, and one round: about three minutes; the same as ROUNDS=1 in the environment")
     parser.add_argument("--rlock", default=f"{ROOT}/build/release/rlock")
     parser.add_argument("--programs", default=f"{ROOT}/build/dev/tests", help="where the measuring programs are")
     parser.add_argument("--out", default=f"{ROOT}/build/bench")

@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import time
 
+from requests_of_clients import Requests
+
 TURNS = 40
 SLOW_S = 0.02  # a peer that takes longer is measured in every eighth turn
 
@@ -32,6 +34,15 @@ def measure(bench):
         else:
             bench.results.row(f"start: {name}", "x flock", [one[name] / one["flock"] for one in rounds],
                               f"{statistics.median(milliseconds):.2f} ms")
+    requests(bench)
+
+
+def requests(bench):
+    words = [*bench.peers.rlock.words("requests"), "true"]
+    run(words)  # the server now has the scripts
+    counter = Requests(bench.server)
+    run(words)
+    bench.results.row("round trips of a start", "", [sum(counter.count())])
 
 
 def run(words):

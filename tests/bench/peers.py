@@ -61,6 +61,16 @@ def libraries(out, server):
     return [(one, os.path.exists(f"{out}/{ready}.ready")) for ready, one in known]
 
 
+def answers(process, name, asks):
+    """Waits until a server answers; ends one that does not."""
+    try:
+        wait_until(f"{name} answers", asks)
+    except AssertionError:
+        process.kill()
+        process.wait()
+        raise
+
+
 class Etcd:
     def __init__(self, directory):
         client, other = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
@@ -70,7 +80,7 @@ class Etcd:
             ["etcd", "--data-dir", os.path.join(directory, "etcd"), "--listen-client-urls", client,
              "--advertise-client-urls", client, "--listen-peer-urls", other, "--initial-advertise-peer-urls", other,
              "--initial-cluster", f"default={other}"], stdout=self._log, stderr=self._log)
-        wait_until("etcd answers", lambda: self._ctl("endpoint", "health").returncode == 0)
+        answers(self.process, "etcd", lambda: self._ctl("endpoint", "health").returncode == 0)
 
     def peer(self):
         def waiting(key):
@@ -94,7 +104,7 @@ class Consul:
         self.process = subprocess.Popen(
             ["consul", "agent", "-dev", "-bind=127.0.0.1", f"-http-port={self.port}", "-dns-port=-1", "-grpc-port=-1",
              "-grpc-tls-port=-1", *unused], stdout=self._log, stderr=self._log)
-        wait_until("consul answers", lambda: subprocess.run(
+        answers(self.process, "consul", lambda: subprocess.run(
             ["consul", "kv", "put", f"-http-addr=127.0.0.1:{self.port}", "there", "1"],
             capture_output=True).returncode == 0)
 
@@ -112,15 +122,14 @@ class Peers:
     """All that are here, and the servers of those that need one."""
 
     def __init__(self, program, server, directory, out, note):
-        self._stores = [store(directory) for name, store in (("etcd", Etcd), ("consul", Consul)) if shutil.which(name)]
+        self._stores = []
         self.rlock, self.rlock_unix = rlock(program, server)
         self.flock = flock(directory)
-        self.others = [store.peer() for store in self._stores]
-        if shutil.which("redis-cli"):
+        self.others = []
+        for store, *programs in ((Etcd, "etcd", "etcdctl"), (Consul, "consul")):
+            self._add_store(store, programs, directory, note)
+        if is_installed("redis-cli", note):
             self.others.append(Peer("redis-cli recipe", lambda key: [f"{HERE}/set_nx.sh", server.url, key]))
-        for name in ("etcdctl", "consul", "redis-cli"):
-            if not shutil.which(name):
-                note(f"not measured, because it is not installed: {name}")
         for peer, is_ready in libraries(out, server):
             if is_ready:
                 self.others.append(peer)
@@ -130,3 +139,21 @@ class Peers:
     def stop(self):
         for store in self._stores:
             store.stop()
+
+    def _add_store(self, store, programs, directory, note):
+        if not all(is_installed(program, note) for program in programs):
+            return
+        try:
+            started = store(directory)
+        except AssertionError as problem:
+            note(f"not measured: {programs[0]}: {problem}")
+            return
+        self._stores.append(started)
+        self.others.append(started.peer())
+
+
+def is_installed(program, note):
+    if not shutil.which(program):
+        note(f"not measured, because it is not installed: {program}")
+        return False
+    return True

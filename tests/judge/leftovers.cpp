@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 
 #include <unistd.h>
 
@@ -33,16 +34,26 @@ std::string name_of_process(const std::filesystem::path& process)
   return name.substr(0, name.find('\n'));
 }
 
-bool may_lack_ttl(const std::string& key) { return key.find("permits") != std::string::npos; }
+bool is_permits(const std::string& lock) { return lock.starts_with("permits"); }
 
-std::vector<std::string> keys_of(const Ask& ask)
+// When each permit expires: sorted set {permit: ms}.
+std::string expiries_of(const std::string& lock) { return "{" + lock + "}:timeout"; }
+
+// The number of permits and their expiries.
+bool may_lack_ttl(const std::string& key)
+{
+  return is_permits(key) || (key.starts_with("{permits") && key.ends_with("}:timeout"));
+}
+
+// nullopt: the server does not tell them all.
+std::optional<std::vector<std::string>> keys_of(const Ask& ask)
 {
   std::vector<std::string> keys;
   std::string cursor = "0";
   do {
     const Result<Reply> page = ask({"SCAN", cursor, "COUNT", "1000"});
     if (!page || page->kind != Reply::Kind::array || page->elements.size() != 2) {
-      return keys;  // the server is away
+      return std::nullopt;
     }
     cursor = page->elements[0].text;
     for (const Reply& key : page->elements[1].elements) {
@@ -52,12 +63,24 @@ std::vector<std::string> keys_of(const Ask& ask)
   return keys;
 }
 
-// A cluster node answers with an error for a key that belongs to another node.
-bool is_present(const Ask& ask, const std::string& key, std::int64_t& ttl)
+// As PTTL: -1 without one, -2 without the key. A cluster node answers with an error for a key that belongs to another node.
+std::int64_t ttl_of(const Ask& ask, const std::string& key)
 {
   const Result<Reply> reply = ask({"PTTL", key});
-  ttl = reply && !reply->is_error() ? reply->integer : -2;
-  return ttl != -2;
+  return reply && !reply->is_error() ? reply->integer : -2;
+}
+
+// How long the last of the permits is still held; -2: none is.
+std::int64_t permits_held_for(const Ask& ask, const std::string& lock)
+{
+  const Result<Reply> time = ask({"TIME"});
+  const Result<Reply> last = ask({"ZRANGE", expiries_of(lock), "-1", "-1", "WITHSCORES"});
+  if (!time || time->elements.size() != 2 || !last || last->elements.size() != 2) {
+    return -2;
+  }
+  const std::int64_t now = std::stoll(time->elements[0].text) * 1000 + std::stoll(time->elements[1].text) / 1000;
+  const std::int64_t end = std::stoll(last->elements[1].text);
+  return end > now ? end - now : -2;
 }
 
 }  // namespace
@@ -92,9 +115,13 @@ Violations check_ttls(Servers& servers)
 {
   Violations violations;
   servers.ask_each([&](const Ask& ask) {
-    for (const std::string& key : keys_of(ask)) {
-      std::int64_t ttl = 0;
-      if (!may_lack_ttl(key) && is_present(ask, key, ttl) && ttl == -1) {
+    const auto keys = keys_of(ask);
+    if (!keys) {
+      violations.push_back({"every key has a ttl", "a server that should serve again does not tell its keys", {}});
+      return;
+    }
+    for (const std::string& key : *keys) {
+      if (!may_lack_ttl(key) && ttl_of(ask, key) == -1) {
         violations.push_back({"every key has a ttl", key + " has none", {}});
       }
     }
@@ -107,9 +134,9 @@ Violations check_locks_are_free(Servers& servers, const Words& keys)
   Violations violations;
   servers.ask_each([&](const Ask& ask) {
     for (const std::string& key : keys) {
-      std::int64_t ttl = 0;
-      if (!may_lack_ttl(key) && is_present(ask, key, ttl)) {
-        violations.push_back({"no lock is left", key + " is held for " + std::to_string(ttl) + " ms", {}});
+      const std::int64_t left = is_permits(key) ? permits_held_for(ask, key) : ttl_of(ask, key);
+      if (left != -2) {
+        violations.push_back({"no lock is left", key + " is held for " + std::to_string(left) + " ms", {}});
       }
     }
   });

@@ -25,7 +25,7 @@ struct RunningProcess {
 std::vector<RunningProcess> processes_of_storm();
 std::vector<RunningProcess> processes_of_run(std::size_t run);
 
-// Every key has a ttl, but for those of permits.
+// Every key has a ttl, but for the number of permits and their expiries.
 Violations check_ttls(Servers& servers);
 
 // When every lease is over, no lock is left.

@@ -20,6 +20,7 @@ constexpr int line_length = 11;
 constexpr Millis pause_in_line{200};
 constexpr Millis first_in_line{2500};  // its job; a waiter tells only after a second that it is in line
 constexpr Millis pause_of_operators{5000};
+constexpr int found_free = 1;  // the exit code of force-unlock
 
 Millis random_pause(Rng& rng, Millis average)
 {
@@ -204,7 +205,11 @@ void Storm::look_at_operations()
       continue;
     }
     operation->record.end = m_clock.now();
-    operation->record.done = operation->process.wait().code == 0;
+    const int code = operation->process.wait().code;
+    operation->record.done = code == 0;
+    if (code == found_free) {
+      operation->record.excuse = Excuse::none;  // after any other failure it may have removed the lock
+    }
     m_operations.push_back(operation->record);
     operation = m_operating.erase(operation);
   }

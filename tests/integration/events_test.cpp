@@ -80,7 +80,7 @@ TEST_CASE("events: taken and let go, by whom, with its number")
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
   const Finished text = on(server, {"events", "-k", "k"});
   CHECK(text.out.find("  k  acquired  ") != std::string::npos);
-  CHECK(text.out.find(", running true (nightly), fence ") != std::string::npos);
+  CHECK(text.out.find(", running true [nightly], fence ") != std::string::npos);
 }
 
 TEST_CASE("events: each hand-over of a line is one event")
@@ -102,8 +102,8 @@ TEST_CASE("events: each hand-over of a line is one event")
   }
   const std::string text = on(queue.server, {"events", "-k", "k"}).out;
   CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
-  CHECK(
-      std::regex_search(text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
+  CHECK(std::regex_search(
+      text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
 
 TEST_CASE("events: forced and let go on request, and by whom")

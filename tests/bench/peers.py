@@ -45,20 +45,23 @@ def flock(directory):
 
 
 def libraries(out, server):
-    """What tests/interop/run.sh has downloaded and built: a process for each job."""
-    def clients(_):
-        return server.ask("CLIENT", "LIST").count("\n") - 2  # without this one and the holder
+    """(Peer, whether it is there) of each library that tests/interop/run.sh downloads and builds: a process for each job."""
+    def peer(name, argv, most_waiting=50, connections=1):
+        def waiting(_):
+            clients = server.ask("CLIENT", "LIST").count("\n") - 1  # without this one
+            return clients // connections - 1  # without the holder
 
-    def peer(name, argv, most_waiting=50):
-        return name, Peer(name, lambda key: [*argv, server.url, "--", key], clients, most_waiting)
+        return Peer(name, lambda key: [*argv, server.url, "--", key], waiting, most_waiting)
 
     java = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dslf4j.internal.verbosity=ERROR", "-cp",
             f"{out}/redisson-4.7.0/classes:{out}/redisson-4.7.0/*", "Driver", "30000"]
-    known = [peer("redis-py", ["env", f"PYTHONPATH={out}/redis-py", sys.executable, "-B", f"{STRINGS}/redis_py.py"]),
-             peer("redsync", [f"{out}/redsync"]), peer("rslock", [f"{out}/rslock/release/peer"]),
-             peer("node-redlock", ["node", f"{out}/node-redlock/node_redlock.mjs"]),
-             ("redisson-4.7.0", peer("Redisson 4.7.0", java, 10)[1])]
-    return [(one, os.path.exists(f"{out}/{ready}.ready")) for ready, one in known]
+    python = ["env", f"PYTHONPATH={out}/redis-py", sys.executable, "-B"]
+    known = {"redis-py": peer("redis-py", [*python, f"{STRINGS}/redis_py.py"]),
+             "redsync": peer("redsync", [f"{out}/redsync"]),
+             "rslock": peer("rslock", [f"{out}/rslock/release/peer"]),
+             "node-redlock": peer("node-redlock", ["node", f"{out}/node-redlock/node_redlock.mjs"]),
+             "redisson-4.7.0": peer("Redisson 4.7.0", java, most_waiting=10, connections=2)}
+    return [(one, os.path.exists(f"{out}/{name}.ready")) for name, one in known.items()]
 
 
 def answers(process, name, asks):

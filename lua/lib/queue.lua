@@ -1,4 +1,5 @@
--- queue: who waits, and how the lock passes from one holder to the next. The same for every kind of lock.
+-- queue: who waits, and how the lock passes from one holder to the next. The same for every kind of lock. Over 300 lines: the
+-- turns of rlock waiters and of foreign clients depend on each other.
 local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waiter may not have subscribed yet
 local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
 local LONGEST_PREFERENCE = 1000000  -- us, at most, for which rlock waiters come first after a turn of foreign clients

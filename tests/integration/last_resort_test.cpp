@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When both runner and guardian were killed or stopped the kernel ends the job. Over 300 lines: every case needs the
-// same holder.
+// When runner, guardian or both are killed or stopped: the job ends, by the guardian or by the kernel, and what becomes of its
+// lock. Over 300 lines: every case needs the same holder.
 #include "support/guardian_of.h"
 #include "support/job_runner.h"
 #include "support/process.h"

@@ -116,6 +116,19 @@ class ScriptedStore final : public LockStore {
 
 }  // namespace
 
+std::vector<LockSpec> WaitFixture::specs() const
+{
+  std::vector<LockSpec> specs;
+  for (std::size_t i = 0; i < locks.size(); ++i) {
+    specs.push_back({.name = *LockName::parse("k:" + std::to_string(i)),
+                     .mode = {},
+                     .ttl = std::chrono::seconds(30),
+                     .who = {},
+                     .once = {}});
+  }
+  return specs;
+}
+
 std::unique_ptr<LockStore> store_of(WaitFixture& fixture) { return std::make_unique<ScriptedStore>(fixture); }
 
 }  // namespace rlock::test

@@ -62,6 +62,8 @@ struct WaitFixture {
     ::eventfd_write(readable, 1);
   }
 
+  [[nodiscard]] std::vector<LockSpec> specs() const;  // of k:0, k:1 and so on
+
   // "taken: 1; queues: 0 2"
   [[nodiscard]] std::string show() const
   {
@@ -86,7 +88,7 @@ struct WaitFixture {
   }
 };
 
-// Locks k:0, k:1 and so on. The fixture must outlive the store.
+// The fixture must outlive the store.
 std::unique_ptr<LockStore> store_of(WaitFixture& fixture);
 
 }  // namespace rlock::test

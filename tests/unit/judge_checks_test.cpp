@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of the judge on records made by hand: each promise kept, and each promise broken.
 #include "judge/checks.h"
-#include "judge/evidence.h"
 
 #include <doctest/doctest.h>
 
@@ -293,26 +292,4 @@ TEST_CASE("judge: a job is dead before the lease of its stopped rlock ends")
   const RunRecord both = with(lost(1, 0, 1110, 5), Target::runner, SIGSTOP, 100);
   CHECK(wrong(with(both, Target::guardian, SIGSTOP, 100)) == 1);
   CHECK(wrong(with(both, Target::runner, SIGCONT, 500)) == 0);  // it renewed again
-}
-
-TEST_CASE("judge: the evidence of a job is read line by line")
-{
-  Evidence evidence;
-  CHECK(add_lines("B 1000 7 42 k\nH 2000 7\nH 30", evidence) == 23);
-  REQUIRE(evidence.begin);
-  CHECK(evidence.begin->fence == 42);
-  CHECK(evidence.begin->key == "k");
-  CHECK(evidence.last == Instant(std::chrono::nanoseconds(2000)));
-  CHECK_FALSE(evidence.end);
-  add_lines("H 3000 8\nE 3500 7 3\n", evidence);
-  REQUIRE(evidence.end);
-  CHECK(evidence.end->code == 3);
-  CHECK(evidence.last == Instant(std::chrono::nanoseconds(3500)));
-}
-
-TEST_CASE("judge: a waiter was in line when its log says so")
-{
-  const std::string log = R"({"time":"1970-01-01T00:01:00.250Z","level":"notice","event":"waiting","key":null})";
-  CHECK(queued_since(log, std::chrono::seconds(10)) == Instant(Millis(50'251)));
-  CHECK_FALSE(queued_since("", std::chrono::seconds(10)));
 }

@@ -43,16 +43,6 @@ class FixedRng final : public Rng {
   std::uint64_t m_value;
 };
 
-std::vector<LockSpec> specs_for(const WaitFixture& fixture)
-{
-  std::vector<LockSpec> specs;
-  for (std::size_t i = 0; i < fixture.locks.size(); ++i) {
-    specs.push_back(
-        {.name = *LockName::parse("k:" + std::to_string(i)), .mode = {}, .ttl = 30s, .who = {}, .once = {}});
-  }
-  return specs;
-}
-
 constexpr WaitPolicy for_ever{.until = std::nullopt, .waits = true, .server_timeout = 5s};
 constexpr WaitPolicy not_at_all{.until = Instant{}, .waits = false, .server_timeout = 5s};
 
@@ -63,7 +53,7 @@ std::string outcome_of(WaitFixture& fixture, const WaitPolicy& policy, WaitObser
   const auto store = store_of(fixture);
   const BootClock clock;
   FixedRng rng(first);
-  const auto specs = specs_for(fixture);
+  const auto specs = fixture.specs();
   const auto outcome = wait_and_acquire(*store, specs, Owner::of("us:1"), policy, clock, rng, stop, observer);
   std::string text = !outcome                                        ? outcome.error().text
                      : std::holds_alternative<TimedOut>(*outcome)    ? "busy"

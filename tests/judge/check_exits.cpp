@@ -95,7 +95,9 @@ bool is_explained(const Records& records, const RunRecord& run)
   const Instant since = run.spawned - run.ttl;
   const Instant until = run.ended.value_or(run.evidence.last);
   const Millis late = std::max(stalled(records, since, until), sum_of(records.server_stalls, since, until));
-  return !run.signals.empty() || had_fault(records, since, until) || late > run.ttl / 10;
+  const bool had_fault = std::any_of(run.keys.begin(), run.keys.end(),
+                                     [&](const std::string& key) { return had_fault_of(key, records, since, until); });
+  return !run.signals.empty() || had_fault || late > run.ttl / 10;
 }
 
 }  // namespace

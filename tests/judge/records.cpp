@@ -43,16 +43,11 @@ Millis sum_of(const std::vector<Stall>& stalls, Instant from, Instant to)
   return std::chrono::ceil<Millis>(sum);
 }
 
-bool had_fault(const Records& records, Instant from, Instant to)
-{
-  return std::any_of(records.faults.begin(), records.faults.end(),
-                     [&](const FaultRecord& fault) { return fault.begin <= to && fault.end >= from; });
-}
-
-bool had_fault_of(const std::string& key, const Records& records, Instant from, Instant to)
+bool had_fault_of(const std::string& lock, const Records& records, Instant from, Instant to)
 {
   return std::any_of(records.faults.begin(), records.faults.end(), [&](const FaultRecord& fault) {
-    return (fault.key.empty() || fault.key == key) && fault.begin <= to && fault.end >= from;
+    const bool concerns = fault.key.empty() || fault.key == lock || fault.key.starts_with(lock + ":");
+    return concerns && fault.begin <= to && fault.end >= from;
   });
 }
 

@@ -95,11 +95,8 @@ struct Records {
 Millis sum_of(const std::vector<Stall>& stalls, Instant from, Instant to);
 inline Millis stalled(const Records& records, Instant from, Instant to) { return sum_of(records.stalls, from, to); }
 
-// Whether a fault of the servers went on between `from` and `to`.
-bool had_fault(const Records& records, Instant from, Instant to);
-
-// The same, without those that concern other keys.
-bool had_fault_of(const std::string& key, const Records& records, Instant from, Instant to);
+// Whether a fault that concerns this lock, or one of its shards, went on between `from` and `to`.
+bool had_fault_of(const std::string& lock, const Records& records, Instant from, Instant to);
 
 bool was_sent(const RunRecord& run, Target target, int number);
 

@@ -264,6 +264,9 @@ TEST_CASE("judge: a loss has a cause")
   const RunRecord run = lost(1, 0, 100, 5);
   CHECK(check_losses(records({run})).violations.size() == 1);
   CHECK(check_losses(records({run}, {fault(Excuse::none, 50, 60)})).violations.empty());
+  CHECK(check_losses(records({run}, {fault(Excuse::none, 50, 60, "")})).violations.empty());
+  CHECK(check_losses(records({run}, {fault(Excuse::none, 50, 60, "k:1")})).violations.empty());  // of a shard
+  CHECK(check_losses(records({run}, {fault(Excuse::none, 50, 60, "another")})).violations.size() == 1);
   CHECK(check_losses(records({run}, {}, {{at(0), at(200)}})).violations.empty());
   Records slow = records({run});
   slow.server_stalls = {{at(0), at(200)}};

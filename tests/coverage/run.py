@@ -71,7 +71,7 @@ def main():
     for name, total in sorted(folders.items(), key=lambda folder: folder[0].replace("all", "~")):
         print(row(name, *total))
     reached, all_lines = folders["all of core"]
-    sys.exit(0 if 100 * reached >= ENOUGH * all_lines else 1)
+    sys.exit(0 if all_lines and 100 * reached >= ENOUGH * all_lines else 1)
 
 
 if __name__ == "__main__":

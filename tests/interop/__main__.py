@@ -89,7 +89,8 @@ class Bench:
             server.stop()
         for figure in self.figures:
             print(f"  {figure}")
-        print(f"interop: {self.ran} scenarios, {len(self.failed)} failed")
+        print(f"interop: {self.ran} scenarios, {len(self.failed)} failed" if self.ran else
+              "interop: skipped: no scenario was run, because no library is there or no name matches")
         if not self.failed:
             shutil.rmtree(self.directory)
             return 0

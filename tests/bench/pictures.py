@@ -31,11 +31,14 @@ def draw(results, directory):
 def start(results, directory, times):
     """Horizontal bars, the fastest on top."""
     bars = sorted(times.items(), key=lambda one: -one[1])
-    rows = [f'{row} {value} "{name}" {colour_of(name)} "{value:.1f} ms, {value / times["flock"]:.1f} x"'
-            for row, (name, value) in enumerate(bars)]
+
+    def label(name, value):
+        return f"{value:.1f} ms" + (f", {results['rows'][f'start: {name}']['median']:.1f} x" if name != "flock" else "")
+
+    rows = [f'{row} {value} "{name}" {colour_of(name)} "{label(name, value)}"' for row, (name, value) in enumerate(bars)]
     return gnuplot(results, directory, "start", "x", "Start of an empty job under a free lock, and its end", f"""
 set logscale x
-set xlabel "milliseconds (logarithmic); x: times flock"
+set xlabel "median, milliseconds (logarithmic); x: median of the ratios to flock in each round"
 set xrange [{min(times.values()) / 2}:{max(times.values()) * 12}]
 set yrange [-0.7:{len(bars) - 0.3}]
 unset key

@@ -74,6 +74,7 @@ class Supervision {
   {
     Instant valid_until = m_lock_set.first_to_expire().lease().valid_until();
     do {
+      m_job.reset();
       auto job =
           m_lock_set.prepared_job.start(m_lock_set.held_locks(), valid_until, m_lock_set.sessions.front().fence());
       if (!job) {
@@ -81,9 +82,10 @@ class Supervision {
         m_context.log.error(job.error().text, {.event = "failed"});
         return failure(job.error().code, m_request.compatibility);
       }
+      m_job.emplace(*std::move(job));
       m_gate_killed = false;
       while (!m_never_ran && !m_over && !m_gate_killed) {
-        handle_events(*job);
+        handle_events(*m_job);
       }
       valid_until = m_lock_set.prepared_job.shared_deadline().valid_until();
     } while (m_gate_killed);
@@ -330,6 +332,7 @@ class Supervision {
   LockSet& m_lock_set;
   const Instant m_acquired_at;
   LeaseGroup m_leases;
+  std::optional<Job> m_job;           // over by the time of the release, but its guardian is reaped after it
   Instant m_stopped_by = far_future;  // a guardian that was told to stop the job has done so by then
   std::optional<Ended> m_ended;
   std::optional<RunEnd> m_never_ran;  // why, and how rlock ends; nullopt: the job runs

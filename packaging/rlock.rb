@@ -9,7 +9,6 @@ class Rlock < Formula
   license "Apache-2.0"
   head "https://example.org/rlock.git", branch: "main"
 
-  depends_on "cli11" => :build
   depends_on "cmake" => :build
   depends_on "ninja" => :build
   depends_on "nlohmann-json" => :build

@@ -9,8 +9,6 @@
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -43,18 +41,17 @@ std::vector<Candidate> verbs()
   return candidates;
 }
 
-std::vector<Candidate> options_of(const CLI::App& app)
+std::vector<Candidate> options_of(const OptionTable& table)
 {
   std::vector<Candidate> candidates;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) {
+  for (const Option& option : table.all()) {
+    if (option.group.empty()) {
       continue;  // hidden from help
     }
-    for (const std::string& name : option->get_lnames()) {
-      candidates.push_back({"--" + name, option->get_description()});
-    }
-    for (const std::string& name : option->get_snames()) {
-      candidates.push_back({"-" + name, option->get_description()});
+    for (const auto& names : {option.long_names(), option.short_names()}) {
+      for (const std::string_view name : names) {
+        candidates.push_back({std::string(name), option.help.str()});
+      }
     }
   }
   return candidates;
@@ -63,24 +60,21 @@ std::vector<Candidate> options_of(const CLI::App& app)
 // The names, after the prefix, of the locks on the server that `options` name.
 std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
 {
-  CLI::App app;
+  OptionTable table;
   RawServer server;
   RawKeys keys;
-  Options known(app);
+  Options known(table);
   add_server_options(known, server);
   add_prefix_option(known, keys);
   SplitArgv relevant;
   for (std::size_t i = 0; i < options.size(); ++i) {
-    const CLI::Option* option = app.get_option_no_throw(options[i]);
-    for (int words = option == nullptr ? 0 : 1 + option->get_items_expected_max(); words > 0 && i < options.size();
-         --words) {
+    const Option* option = table.find(options[i]);
+    for (int words = option == nullptr ? 0 : option->takes_value() ? 2 : 1; words > 0 && i < options.size(); --words) {
       relevant.options.push_back(options[i]);
       i += words > 1 ? 1 : 0;
     }
   }
-  if (!parse(app, relevant)) {
-    return {};
-  }
+  fill_targets(table, relevant);
   server.timeout = std::to_string(server_timeout.count()) + "ms";
   const auto opened = open_server(server, environment);
   LockListing* const listing = opened ? opened->store->listing() : nullptr;
@@ -99,14 +93,14 @@ class CommandLine {
  public:
   CommandLine(const Verb& verb, std::span<const std::string> before, std::string_view typed,
               const Environment& environment)
-      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment)
+      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment), m_options(verb.name)
   {
-    add_verb_options(verb, m_app, m_wants_help);
+    add_verb_options(verb, m_options, m_wants_help);
   }
 
   Completion next()
   {
-    const auto before = split_argv(m_app, m_before, m_verb.operands);
+    const auto before = split_argv(m_options, m_before, m_verb.operands);
     if (!before) {
       return value_of_unfinished();
     }
@@ -139,7 +133,7 @@ class CommandLine {
   {
     std::vector<std::string> words(m_before.begin(), m_before.end());
     words.push_back(word);
-    const auto result = split_argv(m_app, words, m_verb.operands);
+    const auto result = split_argv(m_options, words, m_verb.operands);
     return result ? std::optional(*result) : std::nullopt;
   }
 
@@ -150,20 +144,19 @@ class CommandLine {
     if (!whole || whole->options.size() < 2) {
       return {};
     }
-    const CLI::Option* option = m_app.get_option_no_throw(whole->options[whole->options.size() - 2]);
-    return option == nullptr ? Completion{} : values(option->get_type_name(), whole->options);
+    const Option* option = m_options.find(whole->options[whole->options.size() - 2]);
+    return option == nullptr ? Completion{} : values(option->value_name, whole->options);
   }
 
   // The name of an option, or the value in `--on-lost=w`.
   Completion option()
   {
     const std::size_t equals = m_typed.find('=');
-    const CLI::Option* known =
-        equals == std::string_view::npos ? nullptr : m_app.get_option_no_throw(std::string(m_typed.substr(0, equals)));
+    const Option* known = equals == std::string_view::npos ? nullptr : m_options.find(m_typed.substr(0, equals));
     if (known == nullptr) {
-      return {.candidates = options_of(m_app)};
+      return {.candidates = options_of(m_options)};
     }
-    Completion completion = values(known->get_type_name(), {});
+    Completion completion = values(known->value_name, {});
     for (Candidate& candidate : completion.candidates) {
       candidate.word.insert(0, m_typed.substr(0, equals + 1));
     }
@@ -182,12 +175,12 @@ class CommandLine {
   }
 
   // The candidates for a value such as auto|DUR: capitals name a kind of value, other words are values.
-  Completion values(const std::string& type, const std::vector<std::string>& options)
+  Completion values(std::string_view type, const std::vector<std::string>& options)
   {
     Completion completion;
     for (std::size_t begin = 0; begin <= type.size();) {
       const std::size_t end = std::min(type.find('|', begin), type.size());
-      const std::string word = type.substr(begin, end - begin);
+      const std::string word(type.substr(begin, end - begin));
       begin = end + 1;
       if (word == "FILE") {
         return {.kind = Completion::Kind::files, .candidates = {}};
@@ -228,7 +221,7 @@ class CommandLine {
   std::span<const std::string> m_before;
   std::string_view m_typed;
   const Environment& m_environment;
-  CLI::App m_app;
+  OptionTable m_options;
   HelpWanted m_wants_help;
 };
 

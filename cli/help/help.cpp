@@ -7,8 +7,6 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <charconv>
 
@@ -17,17 +15,15 @@ namespace {
 
 constexpr std::size_t line_width = 80;
 
-std::string joined_names(const CLI::Option& option)
+std::string joined_names(const Option& option)
 {
-  std::string names;
-  for (const std::string& name : option.get_snames()) {
-    names += (names.empty() ? "-" : ", -") + name;
+  std::string joined;
+  for (const auto& names : {option.short_names(), option.long_names()}) {
+    for (const std::string_view name : names) {
+      joined += (joined.empty() ? "" : ", ") + std::string(name);
+    }
   }
-  for (const std::string& name : option.get_lnames()) {
-    names += (names.empty() ? "--" : ", --") + name;
-  }
-  const bool takes_value = option.get_items_expected_max() > 0;
-  return takes_value ? names + " " + option.get_type_name() : names;
+  return option.takes_value() ? joined + " " + std::string(option.value_name) : joined;
 }
 
 // Wraps `text` in the columns from `column` to the end of the line. `used`: the column at which the first line begins.
@@ -64,24 +60,24 @@ std::string entry(std::string_view term, std::string_view text, std::size_t colu
 }
 
 // The options of a group by name: "  -S, --server URL; --server-timeout DUR; …".
-std::string names_text(const CLI::App& app, const std::string& group)
+std::string names_text(const OptionTable& table, std::string_view group)
 {
   std::string names;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group() == group) {
-      names += (names.empty() ? "" : "; ") + joined_names(*option);
+  for (const Option& option : table.all()) {
+    if (option.group == group) {
+      names += (names.empty() ? "" : "; ") + joined_names(option);
     }
   }
   return "  " + wrapped(names, 2, 2, "; ");
 }
 
-std::string described_text(const CLI::App& app, const std::string& group)
+std::string described_text(const OptionTable& table, std::string_view group)
 {
   constexpr std::size_t column = 28;
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group() == group) {
-      text += entry(joined_names(*option), option->get_description(), column);
+  for (const Option& option : table.all()) {
+    if (option.group == group) {
+      text += entry(joined_names(option), option.help.str(), column);
     }
   }
   return text;
@@ -90,16 +86,16 @@ std::string described_text(const CLI::App& app, const std::string& group)
 enum class Detail { names, descriptions };
 
 // The options of the server are named in the help of each verb and described by rlock help servers only.
-std::string options_text(const CLI::App& app, Detail detail)
+std::string options_text(const OptionTable& table, Detail detail)
 {
   std::string text;
-  for (const std::string& group : app.get_groups()) {
+  for (const std::string_view group : table.groups()) {
     if (group.empty()) {
       continue;  // hidden options
     }
     const bool is_server = group == server_group;
-    text += "\n" + group + (is_server ? " (described by rlock help servers):\n" : ":\n");
-    text += is_server || detail == Detail::names ? names_text(app, group) : described_text(app, group);
+    text += "\n" + std::string(group) + (is_server ? " (described by rlock help servers):\n" : ":\n");
+    text += is_server || detail == Detail::names ? names_text(table, group) : described_text(table, group);
   }
   return text;
 }
@@ -154,11 +150,11 @@ std::string overview()
 std::string help_of(const Verb& verb)
 {
   constexpr std::size_t column = 16;
-  CLI::App app;
+  OptionTable table(verb.name);
   HelpWanted wants_help;
-  add_verb_options(verb, app, wants_help);
+  add_verb_options(verb, table, wants_help);
 
-  const std::string options = options_text(app, Detail::descriptions);
+  const std::string options = options_text(table, Detail::descriptions);
   std::string text = heading(verb) + options;
   if (options.find("DUR") != std::string::npos) {
     text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s.\n";
@@ -172,26 +168,25 @@ std::string help_of(const Verb& verb)
 
 std::string brief_help_of(const Verb& verb)
 {
-  CLI::App app;
+  OptionTable table(verb.name);
   HelpWanted wants_help;
-  add_verb_options(verb, app, wants_help);
-  return heading(verb) + options_text(app, Detail::names) + examples_text(verb) + "\nrlock help " +
+  add_verb_options(verb, table, wants_help);
+  return heading(verb) + options_text(table, Detail::names) + examples_text(verb) + "\nrlock help " +
          std::string(verb.name) + " describes the options.\n";
 }
 
 std::string help_of_servers()
 {
   constexpr std::size_t column = 28;
-  CLI::App app;
-  app.set_help_flag();
+  OptionTable table;
   RawServer raw;
-  Options options(app);
+  Options options(table);
   add_server_options(options, raw);
   std::string text = "rlock help servers: the server URLs and their options\n\nURLs:\n";
   for (const UrlForm& form : url_forms()) {
     text += entry(form.url, form.meaning, column);
   }
-  return text + "\nOptions of every verb that asks a server:\n" + described_text(app, server_group);
+  return text + "\nOptions of every verb that asks a server:\n" + described_text(table, server_group);
 }
 
 std::string help_of_json()

@@ -7,8 +7,6 @@
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cctype>
 
 namespace rlock::cli {
@@ -36,54 +34,51 @@ std::string plain(std::string_view text)
 std::string word(std::string_view text) { return "\\&" + plain(text); }
 
 // "Fl k , Fl -key Ar KEY"
-std::string item(const CLI::Option& option)
+std::string item(const Option& option)
 {
   std::string line;
   const char* comma = "";
-  for (const std::string& name : option.get_snames()) {
-    line += std::string(comma) + "Fl " + name;
-    comma = " , ";
+  for (const auto& names : {option.short_names(), option.long_names()}) {
+    for (const std::string_view name : names) {
+      line += std::string(comma) + "Fl " + std::string(name.substr(1));
+      comma = " , ";
+    }
   }
-  for (const std::string& name : option.get_lnames()) {
-    line += std::string(comma) + "Fl -" + name;
-    comma = " , ";
-  }
-  const bool takes_value = option.get_items_expected_max() > 0;
-  return line + (takes_value ? " Ar " + word(option.get_type_name()) : "") + "\n";
+  return line + (option.takes_value() ? " Ar " + word(option.value_name) : "") + "\n";
 }
 
-std::string list(const CLI::App& app, const std::string& group)
+std::string list(const OptionTable& table, std::string_view group)
 {
   std::string text = ".Bl -tag -width Ds\n";
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group() == group) {
-      text += ".It " + item(*option) + plain(option->get_description()) + "\n";
+  for (const Option& option : table.all()) {
+    if (option.group == group) {
+      text += ".It " + item(option) + plain(option.help.str()) + "\n";
     }
   }
   return text + ".El\n";
 }
 
 // The options of a group by name.
-std::string names(const CLI::App& app, const std::string& group)
+std::string names(const OptionTable& table, std::string_view group)
 {
   std::string text;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group() == group) {
-      text += (text.empty() ? "." : " ;\n.") + item(*option);
+  for (const Option& option : table.all()) {
+    if (option.group == group) {
+      text += (text.empty() ? "." : " ;\n.") + item(option);
       text.pop_back();
     }
   }
   return text + " .\n";
 }
 
-std::string options(const CLI::App& app)
+std::string options(const OptionTable& table)
 {
   std::string text;
-  for (const std::string& group : app.get_groups()) {
+  for (const std::string_view group : table.groups()) {
     if (group == server_group) {
-      text += ".Pp\n" + group + ", described in\n.Xr rlock 1 :\n" + names(app, group);
+      text += ".Pp\n" + std::string(group) + ", described in\n.Xr rlock 1 :\n" + names(table, group);
     } else if (!group.empty()) {  // help hides the group ""
-      text += ".Pp\n" + plain(group) + ":\n" + list(app, group);
+      text += ".Pp\n" + plain(group) + ":\n" + list(table, group);
     }
   }
   return text;
@@ -110,15 +105,15 @@ std::string literal(std::string_view example)
 
 std::string mdoc_of(const Verb& verb)
 {
-  CLI::App app;
+  OptionTable table(verb.name);
   HelpWanted wants_help;
-  add_verb_options(verb, app, wants_help);
+  add_verb_options(verb, table, wants_help);
   const std::string name = "rlock " + std::string(verb.name);
 
   std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
                      literal(verb.synopsis) + "\n.Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
-  text += options(app) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
+  text += options(table) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
   for (const ShownExit& exit : exits_of(verb)) {
     text += ".It " + word(exit.code) + "\n" + plain(exit.meaning) + "\n";
   }
@@ -131,12 +126,11 @@ std::string mdoc_of(const Verb& verb)
 
 std::string mdoc_of_servers()
 {
-  CLI::App app;
-  app.set_help_flag();
+  OptionTable table;
   RawServer raw;
-  Options options(app);
+  Options options(table);
   add_server_options(options, raw);
-  return list(app, server_group);
+  return list(table, server_group);
 }
 
 std::string mdoc_of_json()

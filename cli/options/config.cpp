@@ -10,8 +10,6 @@
 #include "cli/verbs/table.h"
 #include "store/open.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -41,24 +39,30 @@ bool contains(const Range& range, std::string_view word)
 
 Error wrong(const std::string& where, const std::string& what) { return {ErrorCode::config, where + ": " + what}; }
 
-const CLI::Option* option_of(const CLI::App& app, const std::string& option)
+// The config file cannot ask for help.
+const Option* option_of(const OptionTable& known, const std::string& option)
 {
-  return option == "--help" ? nullptr : app.get_option_no_throw(option);
+  return option == "--help" ? nullptr : known.find(option);
+}
+
+// Without the dashes, as in the file.
+void append_names(const OptionTable& known, std::vector<std::string>& names)
+{
+  for (const std::string& name : known.long_names()) {
+    names.push_back(name.substr(2));
+  }
 }
 
 bool is_option_of_any_verb(const std::string& option, std::vector<std::string>& names)
 {
   for (const Verb* verb : all_verbs()) {
-    CLI::App app;
+    OptionTable known(verb->name);
     HelpWanted wants_help;
-    const VerbAction action = add_verb_options(*verb, app, wants_help);
-    if (option_of(app, option) != nullptr) {
+    const VerbAction action = add_verb_options(*verb, known, wants_help);
+    if (option_of(known, option) != nullptr) {
       return true;
     }
-    for (const CLI::Option* each : app.get_options()) {
-      const auto& longs = each->get_lnames();
-      names.insert(names.end(), longs.begin(), longs.end());
-    }
+    append_names(known, names);
   }
   return false;
 }
@@ -69,15 +73,15 @@ Error unknown(const std::string& where, const std::string& key, const std::vecto
                           did_you_mean(key, names, " (the long options of rlock help VERB, without --)"));
 }
 
-bool is_about(const TomlEntry& entry, const CLI::App& app)
+bool is_about(const TomlEntry& entry, const OptionTable& known)
 {
-  return entry.table.empty() || entry.table == app.get_name();
+  return entry.table.empty() || entry.table == known.verb();
 }
 
 // The settings of one file for one verb.
 class SettingsReader {
  public:
-  SettingsReader(const ConfigFile& file, const CLI::App& app) : m_file(file), m_app(app) {}
+  SettingsReader(const ConfigFile& file, const OptionTable& known) : m_file(file), m_known(known) {}
 
   Result<std::vector<Setting>> read(const std::vector<TomlEntry>& entries)
   {
@@ -109,14 +113,14 @@ class SettingsReader {
       return wrong(m_file.path + ":" + std::to_string(entry.table_line),
                    "[" + printable(entry.table) + "] is no verb (try [run], or no table at all)");
     }
-    if (!is_about(entry, m_app)) {
+    if (!is_about(entry, m_known)) {
       return Done{};
     }
-    const CLI::Option* known = option_of(m_app, option);
-    if (known == nullptr) {
+    const Option* found = option_of(m_known, option);
+    if (found == nullptr) {
       return check_unknown(entry, where);
     }
-    const Result<Done> fits = check(entry, *known, where);
+    const Result<Done> fits = check(entry, *found, where);
     const bool is_off = entry.value.kind == TomlValue::Kind::boolean && entry.value.texts.front() == "false";
     if (fits && !is_off) {
       const bool is_flag = entry.value.kind == TomlValue::Kind::boolean;
@@ -133,20 +137,19 @@ class SettingsReader {
   {
     std::vector<std::string> names;
     if (!entry.table.empty()) {
-      for (const CLI::Option* option : m_app.get_options()) {
-        names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
-      }
+      append_names(m_known, names);
       return unknown(where, entry.key, names);
     }
     return is_option_of_any_verb("--" + entry.key, names) ? Result<Done>(Done{}) : unknown(where, entry.key, names);
   }
 
-  Result<Done> check(const TomlEntry& entry, const CLI::Option& option, const std::string& where) const
+  Result<Done> check(const TomlEntry& entry, const Option& option, const std::string& where) const
   {
-    const bool is_flag = option.get_items_expected_max() == 0;
+    const bool is_flag = !option.takes_value();
     const bool is_boolean = entry.value.kind == TomlValue::Kind::boolean;
     if (is_flag != is_boolean) {
-      return wrong(where, entry.key + (is_flag ? " is true or false" : " takes a value, " + option.get_type_name()));
+      return wrong(where,
+                   entry.key + (is_flag ? " is true or false" : " takes a value, " + std::string(option.value_name)));
     }
     if (entry.value.texts.empty()) {
       return wrong(where, entry.key + ": the array is empty");
@@ -171,14 +174,14 @@ class SettingsReader {
   }
 
   const ConfigFile& m_file;
-  const CLI::App& m_app;
+  const OptionTable& m_known;
   std::vector<Found> m_found;
 };
 
 // The options that were given, by any of their names.
 class GivenOptions {
  public:
-  GivenOptions(const CLI::App& app, const SplitArgv& split) : m_app(app)
+  GivenOptions(const OptionTable& known, const SplitArgv& split) : m_known(known)
   {
     for (const std::string& word : split.options) {
       add(word);
@@ -187,7 +190,7 @@ class GivenOptions {
 
   void add(const std::string& name)
   {
-    if (const CLI::Option* option = m_app.get_option_no_throw(name)) {
+    if (const Option* option = m_known.find(name)) {
       m_options.push_back(option);
     }
   }
@@ -195,7 +198,7 @@ class GivenOptions {
   // Whether the option was given, or one that it excludes.
   [[nodiscard]] bool settles(const std::string& name) const
   {
-    const CLI::Option* option = m_app.get_option_no_throw(name);
+    const Option* option = m_known.find(name);
     if (has(option)) {
       return true;
     }
@@ -207,39 +210,36 @@ class GivenOptions {
   }
 
  private:
-  [[nodiscard]] const CLI::Option* find(std::string_view name) const
-  {
-    return name.empty() ? nullptr : m_app.get_option_no_throw(std::string(name));
-  }
-  [[nodiscard]] bool same(const CLI::Option* option, std::string_view name) const
+  [[nodiscard]] const Option* find(std::string_view name) const { return name.empty() ? nullptr : m_known.find(name); }
+  [[nodiscard]] bool same(const Option* option, std::string_view name) const
   {
     return option != nullptr && option == find(name);
   }
-  [[nodiscard]] bool has(const CLI::Option* option) const { return option != nullptr && contains(m_options, option); }
-  static bool contains(const std::vector<const CLI::Option*>& options, const CLI::Option* option)
+  [[nodiscard]] bool has(const Option* option) const { return option != nullptr && contains(m_options, option); }
+  static bool contains(const std::vector<const Option*>& options, const Option* option)
   {
     return std::find(options.begin(), options.end(), option) != options.end();
   }
 
-  const CLI::App& m_app;
-  std::vector<const CLI::Option*> m_options;
+  const OptionTable& m_known;
+  std::vector<const Option*> m_options;
 };
 
 }  // namespace
 
-Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::App& app)
+Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known)
 {
   const auto entries = parse_toml(file.text);
   if (!entries) {
     return Error{ErrorCode::config, file.path + ":" + entries.error().text};
   }
-  return SettingsReader(file, app).read(*entries);
+  return SettingsReader(file, known).read(*entries);
 }
 
-SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split)
+SplitArgv argv_of(const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split)
 {
   SplitArgv words;
-  GivenOptions given(app, split);
+  GivenOptions given(known, split);
   for (const Setting& setting : settings) {
     if (contains(options_with_variable, setting.option) || given.settles(setting.option)) {
       continue;
@@ -256,12 +256,12 @@ SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, con
   return words;
 }
 
-Error with_source(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split)
+Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split)
 {
   if (error.code != ErrorCode::usage) {
     return error;
   }
-  const SplitArgv used = argv_of(settings, app, split);
+  const SplitArgv used = argv_of(settings, known, split);
   for (const Setting& setting : settings) {
     const bool is_named = error.text.starts_with(setting.option) &&
                           (error.text.size() == setting.option.size() ||

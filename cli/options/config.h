@@ -9,25 +9,22 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace rlock::cli {
 
+class OptionTable;
 struct SplitArgv;
 
-// The settings for the verb of `app`, which must have all its options: those of the table [VERB] before those above all
+// The settings for the verb whose options are `known`: those of the table [VERB] before those above all
 // tables.
 // ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that no verb has, or has a password that
 // every user may read.
-Result<std::vector<Setting>> read_settings(const ConfigFile& file, const CLI::App& app);
+Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known);
 
 // The settings as if they were on the command line, without those that `split` gives or excludes, and without those of options
 // with a variable: Environment::setting has those.
-SplitArgv argv_of(const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split);
+SplitArgv argv_of(const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split);
 
 // The error; when it is about a setting, with the place in the file.
-Error with_source(Error error, const std::vector<Setting>& settings, const CLI::App& app, const SplitArgv& split);
+Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split);
 
 }  // namespace rlock::cli

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// argv is split before CLI11 parses the options, because CLI11 looks for options after the first operand, takes the next word
-// for the value of `--key=`, accepts `--quiet=no`, and words its errors differently.
 #include "cli/options/split_argv.h"
 
 #include "base/text.h"
 #include "cli/help/suggest.h"
 #include "cli/options/options.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -18,8 +13,8 @@ namespace {
 
 class ArgvSplitter {
  public:
-  ArgvSplitter(const CLI::App& app, std::span<const std::string> args, Operands operands)
-      : m_app(app),
+  ArgvSplitter(const OptionTable& known, std::span<const std::string> args, Operands operands)
+      : m_known(known),
         m_rest(args),
         m_operand_ends_options(operands == Operands::command || operands == Operands::getopt),
         m_may_be_shortened(operands == Operands::getopt)
@@ -54,14 +49,14 @@ class ArgvSplitter {
   {
     const std::size_t equals = word.find('=');
     const std::string name = expanded(word.substr(0, equals));
-    const CLI::Option* option = m_app.get_option_no_throw(name);
+    const Option* option = m_known.find(name);
     if (option == nullptr) {
       return unknown(name);
     }
     if (equals == std::string::npos) {
-      return takes_value(*option) ? take_next(name, *option) : take(name);
+      return option->takes_value() ? take_next(name, *option) : take(name);
     }
-    if (!takes_value(*option)) {
+    if (!option->takes_value()) {
       return usage(name + " takes no value");
     }
     return take(name, word.substr(equals + 1));
@@ -70,21 +65,21 @@ class ArgvSplitter {
   // The only option that begins with `prefix`; `prefix` itself when there is none or more than one.
   [[nodiscard]] std::string expanded(const std::string& prefix) const
   {
-    if (!m_may_be_shortened || m_app.get_option_no_throw(prefix) != nullptr) {
+    if (!m_may_be_shortened || m_known.find(prefix) != nullptr) {
       return prefix;
     }
-    const CLI::Option* match = nullptr;
+    const Option* match = nullptr;
     std::string found = prefix;
-    for (const CLI::Option* option : m_app.get_options()) {
-      for (const std::string& name : option->get_lnames()) {
-        if (!("--" + name).starts_with(prefix)) {
+    for (const Option& option : m_known.all()) {
+      for (const std::string_view name : option.long_names()) {
+        if (!name.starts_with(prefix)) {
           continue;
         }
-        if (match != nullptr && match != option) {
+        if (match != nullptr && match != &option) {
           return prefix;
         }
-        match = option;
-        found = "--" + name;
+        match = &option;
+        found = name;
       }
     }
     return found;
@@ -95,11 +90,11 @@ class ArgvSplitter {
   {
     for (std::size_t at = 1; at < word.size(); ++at) {
       const std::string name{'-', word[at]};
-      const CLI::Option* option = m_app.get_option_no_throw(name);
+      const Option* option = m_known.find(name);
       if (option == nullptr) {
         return unknown(at == 1 ? word : name);
       }
-      if (takes_value(*option)) {
+      if (option->takes_value()) {
         return at + 1 < word.size() ? take(name, word.substr(at + 1)) : take_next(name, *option);
       }
       m_split.options.push_back(name);
@@ -120,10 +115,10 @@ class ArgvSplitter {
     return Done{};
   }
 
-  Result<Done> take_next(const std::string& name, const CLI::Option& option)
+  Result<Done> take_next(const std::string& name, const Option& option)
   {
     if (m_rest.empty()) {
-      return usage(name + " needs a value: " + name + " " + option.get_type_name());
+      return usage(name + " needs a value: " + name + " " + std::string(option.value_name));
     }
     const std::string& value = m_rest.front();
     m_rest = m_rest.subspan(1);
@@ -132,42 +127,39 @@ class ArgvSplitter {
 
   Error unknown(const std::string& name) const
   {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : m_app.get_options()) {
-      for (const std::string& each : option->get_lnames()) {
-        known.push_back("--" + each);
-      }
-    }
-    const std::string otherwise = " (rlock help " + m_app.get_name() + " lists them)";
-    return usage("unknown option '" + shown_word(name) + "'" + did_you_mean(name, known, otherwise));
+    const std::string otherwise = " (rlock help " + std::string(m_known.verb()) + " lists them)";
+    return usage("unknown option '" + shown_word(name) + "'" + did_you_mean(name, m_known.long_names(), otherwise));
   }
 
-  static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
-  const CLI::App& m_app;
+  const OptionTable& m_known;
   std::span<const std::string> m_rest;
   const bool m_operand_ends_options;
   const bool m_may_be_shortened;
   SplitArgv m_split;
 };
 
+// One occurrence of an option.
+struct Fill {
+  const std::string& value;
+  void operator()(Text* target) const { *target = value; }
+  void operator()(std::vector<std::string>* target) const { target->push_back(value); }
+  void operator()(bool* target) const { *target = true; }
+  void operator()(const std::function<void()>& seen) const { seen(); }
+};
+
 }  // namespace
 
-Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands)
+Result<SplitArgv> split_argv(const OptionTable& known, std::span<const std::string> args, Operands operands)
 {
-  return ArgvSplitter(app, args, operands).split();
+  return ArgvSplitter(known, args, operands).split();
 }
 
-Result<Done> parse(CLI::App& app, const SplitArgv& split)
+void fill_targets(const OptionTable& known, const SplitArgv& split)
 {
-  // CLI11 reads the words from the end.
-  std::vector<std::string> last_first(split.options.rbegin(), split.options.rend());
-  try {
-    app.parse(last_first);
-  } catch (const CLI::ParseError& error) {
-    return usage(printable(error.what()));
+  for (auto word = split.options.begin(); word != split.options.end(); ++word) {
+    const Option& option = *known.find(*word);
+    std::visit(Fill{option.takes_value() ? *++word : std::string()}, option.target);
   }
-  return Done{};
 }
 
 }  // namespace rlock::cli

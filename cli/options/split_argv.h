@@ -8,22 +8,20 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace rlock::cli {
+
+class OptionTable;
 
 struct SplitArgv {
   std::vector<std::string> options;   // a name or a value in each element: "--wait" "10s", "-n"
   std::vector<std::string> operands;  // unchanged, byte for byte
 };
 
-// `args`: the words after the verb. ErrorCode::usage: an option that `app` does not know, an option without its value, or a
+// `args`: the words after the verb. ErrorCode::usage: an option that `known` does not have, an option without its value, or a
 // flag with a value.
-Result<SplitArgv> split_argv(const CLI::App& app, std::span<const std::string> args, Operands operands);
+Result<SplitArgv> split_argv(const OptionTable& known, std::span<const std::string> args, Operands operands);
 
-// Fills the targets of the options of `app`.
-Result<Done> parse(CLI::App& app, const SplitArgv& split);
+// Gives the targets of the options what `split`, which was made with these options, has for them.
+void fill_targets(const OptionTable& known, const SplitArgv& split);
 
 }  // namespace rlock::cli

@@ -10,8 +10,6 @@
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
 
-#include <CLI/CLI.hpp>
-
 #include <optional>
 
 namespace rlock::cli {
@@ -19,33 +17,24 @@ namespace {
 
 constexpr std::string_view flock_program = "rflock";
 
-VerbAction add_verb_options(const Verb& verb, CLI::App& app, Options options, HelpWanted& wants_help)
-{
-  app.name(std::string(verb.name));
-  app.set_help_flag();  // removes CLI11's --help, which prints CLI11's text
-  VerbAction action = verb.add_options(options);
-  options.flag("-h", wants_help.brief, "show the options by name and exit");
-  options.flag("--help", wants_help.whole, "show this and exit");
-  return action;
-}
-
-// The command line of one verb. Must not be moved, because `app` writes into it.
+// The command line of one verb. Must not be moved, because the targets of `options` are in it.
 struct ParsedVerb {
-  CLI::App app;
+  OptionTable options;
   HelpWanted wants_help;
   VerbAction action;
   SplitArgv split;
 };
 
-Result<Done> parse_verb(ParsedVerb& parsed, const Verb& verb, std::span<const std::string> args, const Options& options)
+Result<Done> parse_verb(ParsedVerb& parsed, const Verb& verb, std::span<const std::string> args)
 {
-  parsed.action = add_verb_options(verb, parsed.app, options, parsed.wants_help);
-  Result<SplitArgv> split = split_argv(parsed.app, args, verb.operands);
+  parsed.action = add_verb_options(verb, parsed.options, parsed.wants_help);
+  Result<SplitArgv> split = split_argv(parsed.options, args, verb.operands);
   if (!split) {
     return split.error();
   }
   parsed.split = *std::move(split);
-  return parse(parsed.app, parsed.split);
+  fill_targets(parsed.options, parsed.split);
+  return Done{};
 }
 
 Result<RunEnd> execute(const ParsedVerb& parsed, const Verb& verb, const Environment& environment, Signals& signals)
@@ -62,17 +51,14 @@ Result<RunEnd> execute(const ParsedVerb& parsed, const Verb& verb, const Environ
 Result<RunEnd> act_with(const ConfigFile& config, ParsedVerb& parsed, const Verb& verb, Environment environment,
                         Signals& signals)
 {
-  const Result<std::vector<Setting>> settings = read_settings(config, parsed.app);
+  const Result<std::vector<Setting>> settings = read_settings(config, parsed.options);
   if (!settings) {
     return settings.error();
   }
-  const Result<Done> filled = parse(parsed.app, argv_of(*settings, parsed.app, parsed.split));
-  if (!filled) {
-    return filled.error();
-  }
+  fill_targets(parsed.options, argv_of(*settings, parsed.options, parsed.split));
   environment.configure(*settings);
   Result<RunEnd> end = execute(parsed, verb, environment, signals);
-  return end ? std::move(end) : with_source(end.error(), *settings, parsed.app, parsed.split);
+  return end ? std::move(end) : with_source(end.error(), *settings, parsed.options, parsed.split);
 }
 
 // Before the options are parsed: so that a usage error is printed as JSON too.
@@ -95,13 +81,12 @@ std::optional<RunEnd> help_on(const Verb& verb, const HelpWanted& wanted)
   return ended(ExitCode::ok);
 }
 
-// With all options of the verb. Only verbs that ask a server read the config file.
-Result<RunEnd> call_with_all_options(const Verb& verb, std::span<const std::string> args,
-                                     const Result<std::optional<ConfigFile>>& config, const Environment& environment,
-                                     Signals& signals)
+// Only verbs that ask a server read the config file.
+Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
+                    Signals& signals)
 {
-  ParsedVerb parsed;
-  const Result<Done> done = parse_verb(parsed, verb, args, Options(parsed.app));
+  ParsedVerb parsed{.options = OptionTable(verb.name), .wants_help = {}, .action = {}, .split = {}};
+  const Result<Done> done = parse_verb(parsed, verb, args);
   if (!done) {
     apply_log_format_early(args);
     return done.error();
@@ -109,28 +94,14 @@ Result<RunEnd> call_with_all_options(const Verb& verb, std::span<const std::stri
   if (const auto helped = help_on(verb, parsed.wants_help)) {
     return *helped;
   }
-  const bool is_configured = parsed.app.get_option_no_throw("--server") != nullptr;
-  if (is_configured && !config) {
+  if (parsed.options.find("--server") == nullptr) {
+    return execute(parsed, verb, environment, signals);
+  }
+  const auto config = find_config(environment);
+  if (!config) {
     return config.error();
   }
-  return is_configured && *config ? act_with(**config, parsed, verb, environment, signals)
-                                  : execute(parsed, verb, environment, signals);
-}
-
-// Adds only the options that the command line can contain, which saves time. All options are needed for a usage error, a
-// config file, and a verb whose long options may be shortened.
-Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
-                    Signals& signals)
-{
-  const auto config = find_config(environment);
-  if (config && !*config && verb.operands != Operands::getopt) {
-    ParsedVerb parsed;
-    if (parse_verb(parsed, verb, args, Options(parsed.app, args))) {
-      const auto helped = help_on(verb, parsed.wants_help);
-      return helped ? *helped : execute(parsed, verb, environment, signals);
-    }
-  }
-  return call_with_all_options(verb, args, config, environment, signals);
+  return *config ? act_with(**config, parsed, verb, environment, signals) : execute(parsed, verb, environment, signals);
 }
 
 // `rlock --help` and `rlock --version` mean the verbs.
@@ -165,9 +136,13 @@ std::vector<std::string> args_of(std::span<const std::string> words)
   return args;
 }
 
-VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_help)
+VerbAction add_verb_options(const Verb& verb, OptionTable& table, HelpWanted& wants_help)
 {
-  return add_verb_options(verb, app, Options(app), wants_help);
+  Options options(table);
+  VerbAction action = verb.add_options(options);
+  options.flag("-h", wants_help.brief, "show the options by name and exit");
+  options.flag("--help", wants_help.whole, "show this and exit");
+  return action;
 }
 
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals)

@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace rlock::cli {
+
+class OptionTable;
 
 struct HelpWanted {
   bool brief = false;  // -h: options by name
@@ -20,7 +18,7 @@ struct HelpWanted {
 };
 
 // Adds all options of the verb, -h and --help too; `wants_help` must outlive the parsing.
-VerbAction add_verb_options(const Verb& verb, CLI::App& app, HelpWanted& wants_help);
+VerbAction add_verb_options(const Verb& verb, OptionTable& table, HelpWanted& wants_help);
 
 // The name of the program in argv[0]: "rlock" or "rflock".
 std::string_view program_of(std::span<const std::string> words);
@@ -28,8 +26,7 @@ std::string_view program_of(std::span<const std::string> words);
 // argv without its first word; `rflock` becomes the verb flock.
 std::vector<std::string> args_of(std::span<const std::string> words);
 
-// Runs the verb that `args`, without argv[0], names. Only the options of that verb are made: those of all verbs would cost more
-// time than the lock.
+// Runs the verb that `args`, without argv[0], names.
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals);
 
 }  // namespace rlock::cli

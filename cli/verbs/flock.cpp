@@ -41,13 +41,12 @@ constexpr std::array codes{ExitCode::internal, ExitCode::os, ExitCode::refused, 
 // An option of flock(1) that makes no sense for a key, with what to do instead.
 struct UnsupportedOption {
   const char* names;
-  const char* value;  // nullptr: a flag
+  std::string_view value;  // empty: a flag
   const char* why;
 };
 constexpr std::array unsupported{
-    UnsupportedOption{"-F,--no-fork", nullptr,
-                      "rlock must stay to renew the lock while the command runs (leave it out)"},
-    UnsupportedOption{"--fcntl", nullptr, "a key has one kind of lock, which -s and -x share (leave it out)"},
+    UnsupportedOption{"-F,--no-fork", "", "rlock must stay to renew the lock while the command runs (leave it out)"},
+    UnsupportedOption{"--fcntl", "", "a key has one kind of lock, which -s and -x share (leave it out)"},
     UnsupportedOption{"--start", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
     UnsupportedOption{"--length", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
     UnsupportedOption{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
@@ -71,7 +70,7 @@ void add_unsupported_options(Options& options, RawFlock& raw)
 void add_kind(Options& options, const char* names, RawFlock& raw, FlockKind kind, const char* help)
 {
   options.each(
-      names, nullptr, [&raw, kind] { raw.kind = kind; }, help);
+      names, "", [&raw, kind] { raw.kind = kind; }, help);
 }
 
 Error no_command(const std::string& key)

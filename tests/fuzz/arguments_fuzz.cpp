@@ -15,8 +15,6 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 
-#include <CLI/CLI.hpp>
-
 #include <array>
 #include <span>
 
@@ -41,19 +39,14 @@ void promise_resolved(const Result<T>& result)
 template <typename Add, typename Resolve>
 void parse_and_resolve(const Verb& verb, const Words& args, const Add& add, const Resolve& resolve)
 {
-  CLI::App app;
-  app.name(std::string(verb.name));
-  app.set_help_flag();
-  Options options(app);
+  OptionTable known(verb.name);
+  Options options(known);
   add(options);
-  const auto split = split_argv(app, args, verb.operands);
+  const auto split = split_argv(known, args, verb.operands);
   promise_resolved(split);
   if (split) {
-    const auto parsed = parse(app, *split);
-    promise_resolved(parsed);
-    if (parsed) {
-      resolve(split->operands);
-    }
+    fill_targets(known, *split);
+    resolve(split->operands);
   }
 }
 
@@ -115,39 +108,6 @@ void resolve_as_status(const Words& args, const Environment& environment)
       });
 }
 
-struct Parsed {
-  CLI::App app;
-  HelpWanted wants_help;
-  VerbAction action;
-  std::optional<SplitArgv> split;  // missing: it is refused
-};
-
-void parse_into(Parsed& parsed, const Verb& verb, const Words& args, Options options)
-{
-  parsed.app.name(std::string(verb.name));
-  parsed.app.set_help_flag();
-  parsed.action = verb.add_options(options);
-  const auto split = split_argv(parsed.app, args, verb.operands);
-  if (split && parse(parsed.app, *split)) {
-    parsed.split = *split;
-  }
-}
-
-// A start adds only the options that the words may contain. What it accepts means the same with all options.
-void promise_same_with_all_options(const Verb& verb, const Words& args)
-{
-  if (verb.operands == Operands::getopt) {
-    return;
-  }
-  Parsed some;
-  Parsed all;
-  parse_into(some, verb, args, Options(some.app, args));
-  parse_into(all, verb, args, Options(all.app));
-  promise(!some.split ||
-              (all.split && some.split->options == all.split->options && some.split->operands == all.split->operands),
-          "words mean the same with few options and with all");
-}
-
 void promise_wiped(Words words)
 {
   std::vector<char*> argv;
@@ -181,7 +141,6 @@ void fuzz_arguments(std::string_view bytes)
   const auto verb = find_verb(name);
   promise_resolved(verb);
   if (verb) {
-    promise_same_with_all_options(**verb, args);
   }
   constexpr std::array resolvers{resolve_as_run,          resolve_as_acquire, resolve_as_flock,
                                  resolve_as_force_unlock, resolve_as_check,   resolve_as_status};

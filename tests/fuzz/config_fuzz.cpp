@@ -9,8 +9,6 @@
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -89,18 +87,17 @@ void fuzz_config(std::string_view bytes)
   if (!verb) {
     return;
   }
-  CLI::App app;
+  OptionTable known((*verb)->name);
   HelpWanted wants_help;
-  const VerbAction action = add_verb_options(**verb, app, wants_help);
+  const VerbAction action = add_verb_options(**verb, known, wants_help);
   const auto settings =
-      read_settings({.path = "/etc/rlock.toml", .text = std::string(input.rest()), .is_public = is_public}, app);
+      read_settings({.path = "/etc/rlock.toml", .text = std::string(input.rest()), .is_public = is_public}, known);
   if (!settings) {
     promise_error(settings.error());
     promise(settings.error().text.starts_with("/etc/rlock.toml:"), "an error names the place", settings.error().text);
     return;
   }
-  const auto filled = parse(app, argv_of(*settings, app, {}));
-  promise(bool(filled), "settings that were checked can be parsed", filled ? "" : filled.error().text);
+  fill_targets(known, argv_of(*settings, known, {}));
 }
 
 }  // namespace rlock::test

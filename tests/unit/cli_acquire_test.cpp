@@ -6,7 +6,6 @@
 #include "cli/output/export.h"
 
 #include <doctest/doctest.h>
-#include <CLI/CLI.hpp>
 
 namespace rlock::cli {
 namespace {
@@ -16,19 +15,14 @@ using Args = std::vector<std::string>;
 Result<AcquireRequest> request_of(const Args& args)
 {
   RawAcquire typed;
-  CLI::App app;
-  app.name("acquire");
-  app.set_help_flag();
-  Options options(app);
+  OptionTable known("acquire");
+  Options options(known);
   add_acquire_options(options, typed);
-  const Result<SplitArgv> words = split_argv(app, args, Operands::anywhere);
+  const Result<SplitArgv> words = split_argv(known, args, Operands::anywhere);
   if (!words) {
     return words.error();
   }
-  const Result<Done> parsed = parse(app, *words);
-  if (!parsed) {
-    return parsed.error();
-  }
+  fill_targets(known, *words);
   return resolve_acquire(typed, words->operands, Environment({}));
 }
 

@@ -1,75 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/options.h"
 
-#include "cli/options/split_argv.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 
 #include <doctest/doctest.h>
-#include <CLI/CLI.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
 using namespace rlock;
 using namespace rlock::cli;
 
-namespace {
-
-using Args = std::vector<std::string>;
-
-std::vector<std::string> names_in(const CLI::App& app)
-{
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    names.push_back(option->get_name(false, true));
-  }
-  return names;
-}
-
-// The remaining options of a verb when only those are built that may occur in `args`.
-std::vector<std::string> names_for(const Verb& verb, const Args& args)
-{
-  CLI::App app;
-  app.set_help_flag();
-  Options options(app, args);
-  const VerbAction act = verb.add_options(options);
-  return names_in(app);
-}
-
-}  // namespace
-
-TEST_CASE("options: what is typed is there, in each of its forms, and nothing else need be")
+TEST_CASE("options: each name is one letter or a word, and means one option of its verb")
 {
   for (const Verb* verb : all_verbs()) {
-    CLI::App app;
-    app.set_help_flag();
-    Options all(app);
-    const VerbAction act = verb->add_options(all);
-    CHECK(names_for(*verb, {"operand", "-", "--"}).empty());
-    for (const CLI::Option* option : app.get_options()) {
-      const std::string names = option->get_name(false, true);
+    OptionTable table(verb->name);
+    HelpWanted wants_help;
+    const VerbAction act = add_verb_options(*verb, table, wants_help);
+    std::set<std::string> seen;
+    for (const Option& option : table.all()) {
       CAPTURE(verb->name);
-      CAPTURE(names);
-      for (const std::string& name : option->get_lnames()) {
-        CHECK(names_for(*verb, {"--" + name}) == Args{names});
-        CHECK(names_for(*verb, {"x", "--" + name + "=1"}) == Args{names});
+      CAPTURE(option.names);
+      for (const std::string_view name : option.short_names()) {
+        CHECK(name.size() == 2);
+        CHECK(name.front() == '-');
       }
-      for (const std::string& letter : option->get_snames()) {
-        const auto among_others = names_for(*verb, {"-%" + letter + "%"});
-        CHECK(among_others == Args{names});
+      for (const std::string_view name : option.long_names()) {
+        CHECK(name.size() > 3);
+      }
+      for (const auto& names : {option.short_names(), option.long_names()}) {
+        for (const std::string_view name : names) {
+          CHECK(seen.emplace(name).second);
+          CHECK(table.find(name) == &option);
+        }
       }
     }
+    CHECK(table.find("--") == nullptr);
+    CHECK(table.find("") == nullptr);
   }
 }
 
-TEST_CASE("options: an option that was not made is not known, and the whole verb has to be asked")
+TEST_CASE("options: a table knows its groups and its long names in the order in which they were added")
 {
-  const Args args{"--wiat", "1s"};
-  CLI::App app;
-  app.set_help_flag();
+  OptionTable table("run");
+  Options options(table);
   Text wait;
-  Options options(app, args);
-  options.text("-w,--wait", wait, "DUR", "");
-  CHECK(app.get_options().empty());
-  CHECK_FALSE(split_argv(app, args, Operands::command));
+  bool quiet = false;
+  options.text("-w,--wait", wait, "DUR", {"how long", Millis{1500}});
+  options.in("Job").flag("-q,--quiet,--silent", quiet, {"print little", "or nothing"});
+  options.in("").flag("-x", quiet, "hidden");
+  CHECK(table.groups() == std::vector<std::string_view>{default_group, "Job", ""});
+  CHECK(table.long_names() == std::vector<std::string>{"--wait", "--quiet", "--silent"});
+  CHECK(table.find("--wait")->help.str() == "how long (1.5s)");
+  CHECK(table.find("--silent")->help.str() == "print little; or nothing");
+  CHECK_FALSE(table.find("-q")->takes_value());
+  CHECK(table.find("wait") == nullptr);
+  CHECK(table.find("-w,--wait") == nullptr);
 }

@@ -6,7 +6,6 @@
 #include "cli/verbs/force_unlock.h"
 
 #include <doctest/doctest.h>
-#include <CLI/CLI.hpp>
 
 namespace rlock::cli {
 namespace {
@@ -16,19 +15,14 @@ using Args = std::vector<std::string>;
 Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& environment)
 {
   RawRun typed;
-  CLI::App app;
-  app.name("run");
-  app.set_help_flag();
-  Options options(app);
+  OptionTable known("run");
+  Options options(known);
   add_run_options(options, typed);
-  const Result<SplitArgv> words = split_argv(app, args, Operands::command);
+  const Result<SplitArgv> words = split_argv(known, args, Operands::command);
   if (!words) {
     return words.error();
   }
-  const Result<Done> parsed = parse(app, *words);
-  if (!parsed) {
-    return parsed.error();
-  }
+  fill_targets(known, *words);
   return resolve_run(typed, words->operands, Environment(environment));
 }
 

@@ -5,7 +5,6 @@
 #include "cli/options/wipe.h"
 
 #include <doctest/doctest.h>
-#include <CLI/CLI.hpp>
 
 #include <array>
 
@@ -25,22 +24,17 @@ struct RawOptions {
 std::string shown(const Args& args, Operands operands)
 {
   RawOptions raw;
-  CLI::App app;
-  app.name("run");
-  app.set_help_flag();
-  Options options(app);
+  OptionTable known("run");
+  Options options(known);
   options.text("-w,--wait", raw.wait, "DUR", "");
   options.texts("-k,--key", raw.keys, "KEY", "");
   options.flag("-q,--quiet", raw.quiet, "");
 
-  const Result<SplitArgv> words = split_argv(app, args, operands);
+  const Result<SplitArgv> words = split_argv(known, args, operands);
   if (!words) {
     return words.error().text;
   }
-  const Result<Done> parsed = parse(app, *words);
-  if (!parsed) {
-    return "CLI11: " + parsed.error().text;
-  }
+  fill_targets(known, *words);
   std::string text = raw.wait ? "wait=" + *raw.wait + " " : "";
   for (const std::string& key : raw.keys) {
     text += "key=" + key + " ";

@@ -97,6 +97,17 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, Instant st
   finish_log();
 }
 
+// Of the last resort. Set before the job exists, because the guardian may be stopped before it runs again. The lease of a job
+// that is prepared before the grant is not known yet.
+Instant first_due(const GuardianTask& task)
+{
+  const Instant due = last_resort_due(task);
+  const bool is_known = due > BootClock().now();
+  const Instant earliest_end = task.spec.earliest_end;
+  const Instant earliest_due = earliest_end == far_future ? far_future : earliest_end - task.spec.last_resort_lead;
+  return is_known ? due : earliest_due;
+}
+
 // From the start of the job to its end. Closes `inherited`, the descriptors that only the job needs.
 void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
@@ -105,11 +116,7 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
     return send(task, NotExecuted{errno});
   }
   LastResort last_resort;
-  // Set before the job exists, because the guardian may be stopped before it runs again. The lease of a job that is
-  // prepared before the grant is not known yet.
-  if (const Instant due = last_resort_due(task); due > BootClock().now()) {
-    last_resort.set_due(due);
-  }
+  last_resort.set_due(first_due(task));
   StartGate gate(task, last_resort);
   const Launch launched = launch(task.spec, task.signals, group, gate);
   close_all(inherited);

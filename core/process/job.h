@@ -47,6 +47,9 @@ struct JobSpec {
   Millis signal_lead = default_kill_after;
   Millis kill_lead{500};
   Millis last_resort_lead{0};
+  // For a job that is prepared before its lease is asked for: no lease that is asked for later ends earlier. The kernel's last
+  // resort counts with it until the guardian runs again after the start of the job.
+  Instant earliest_end = far_future;
   // Called by the guardian after the runner was killed, when the job is dead. Returns whether all locks are released.
   std::function<bool(Instant started)> release_for_runner;
 };

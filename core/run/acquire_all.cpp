@@ -3,8 +3,10 @@
 
 #include "base/text.h"
 #include "lease/lease_group.h"
+#include "lock/held_locks.h"
 #include "lock/validity.h"
 #include "run/ancestry.h"
+#include "run/environment.h"
 #include "run/outcome.h"
 #include "run/release_all.h"
 #include "run/waiting_line.h"
@@ -113,16 +115,21 @@ class HeldLocks {
 // While one lock is waited for: shows the wait to the user and has the held locks renewed.
 class Observer final : public WaitObserver {
  public:
-  Observer(const RunRequest& request, const RunContext& context, HeldLocks& held, std::string display_name,
-           std::function<void()> when_first)
+  Observer(const RunRequest& request, const RunContext& context, HeldLocks& held, PreparedJob& prepared_job,
+           std::string display_name, std::function<void()> when_first)
       : m_request(request),
         m_clock(context.clock),
         m_held(held),
+        m_prepared_job(prepared_job),
         m_line(std::move(display_name), context.clock, context.log, std::move(when_first))
   {
   }
 
-  void refused(const Busy& busy) override { m_line.refused(busy); }
+  void refused(const Busy& busy) override
+  {
+    m_prepared_job.request_refused();
+    m_line.refused(busy);
+  }
   bool is_hopeless(const Busy& busy) override
   {
     return m_request.compatibility == Compatibility::own && waits_for_itself(m_request.mode, busy);
@@ -143,6 +150,7 @@ class Observer final : public WaitObserver {
   const RunRequest& m_request;
   const Clock& m_clock;
   HeldLocks& m_held;
+  PreparedJob& m_prepared_job;
   WaitingLine m_line;
 };
 
@@ -170,8 +178,11 @@ class Acquisition {
     for (LockSession& session : m_lock_set.sessions) {
       // The environment of the job names the shard, so the job of a shard is prepared after the grant.
       const bool may_prepare = &session == &m_lock_set.sessions.back() && !session.shard();
-      Observer observer(m_request, m_context, m_held, session.display_name(),
+      Observer observer(m_request, m_context, m_held, m_lock_set.prepared_job, session.display_name(),
                         [&] { may_prepare ? prepare_job() : void(); });
+      if (may_prepare && is_likely_granted_at_once()) {
+        m_lock_set.prepared_job.prepare_for_first_request(m_lock_set.held_locks());
+      }
       const auto outcome = session.acquire(m_policy, m_held.stop(), observer);
       if (!outcome) {
         const bool server_was_there = m_held.size() > 0 && is_passing(outcome.error().code);
@@ -189,6 +200,15 @@ class Acquisition {
       m_held.add(session);
     }
     return finish();
+  }
+
+  // Then the job is prepared while the server is connected to and asked. Otherwise the work would often be in vain: for a
+  // caller that does not wait, a job that another host may have done, a lock of an ancestor, and several answers.
+  [[nodiscard]] bool is_likely_granted_at_once() const
+  {
+    const bool is_nested = !environment_value(m_request.environment, held_locks_variable).empty();
+    return m_policy.waits && !m_request.once && !is_nested && m_request.names.size() == 1 &&
+           m_request.server.endpoints.size() == 1;
   }
 
   // The job must be forked from a process with one thread. The store of the lock that is waited for has none: a quorum

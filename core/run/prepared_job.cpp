@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepared_job.h"
 
+#include "lock/validity.h"
 #include "process/terminal.h"
 #include "run/request_policy.h"
 
@@ -15,9 +16,6 @@ bool are_same(const HeldLock& one, const HeldLock& other)
 {
   return one.name == other.name && one.hold.token() == other.hold.token();
 }
-
-// With --on-lost warn a lost lock does not stop the job; the end of a fixed lease does.
-bool warns_only(const RunRequest& request) { return request.on_lost == OnLost::warn && request.automatic; }
 
 }  // namespace
 
@@ -39,7 +37,10 @@ PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, s
 {
 }
 
-Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks)
+// With --on-lost warn a lost lock does not stop the job; the end of a fixed lease does.
+bool PreparedJob::warns_only() const { return m_request.on_lost == OnLost::warn && m_request.automatic; }
+
+Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant earliest_end)
 {
   const StopLeads leads = stop_leads(m_request);
   const JobSpec spec{
@@ -55,27 +56,49 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks)
       .signal_lead = leads.signal,
       .kill_lead = leads.kill,
       .last_resort_lead = leads.last_resort,
+      .earliest_end = earliest_end,
       .release_for_runner = m_release_for_runner};
   return Job::prepare(spec, m_context.signals, m_shared_deadline);
 }
 
 void PreparedJob::discard_killed()
 {
+  if (m_context.clock.now() >= m_usable_until) {
+    m_job.reset();
+  }
   if (m_job && !m_job->is_ready()) {
     m_job->take_over();
     m_job.reset();
   }
 }
 
-void PreparedJob::prepare(const std::vector<HeldLock>& locks)
+void PreparedJob::prepare(const std::vector<HeldLock>& locks) { prepare(locks, far_future); }
+
+void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
+{
+  const Instant now = m_context.clock.now();
+  prepare(locks, warns_only() ? far_future : valid_until(now, m_request.ttl));
+  m_usable_until = now + m_request.ttl / 2;
+}
+
+void PreparedJob::request_refused()
+{
+  if (m_usable_until != far_future) {
+    m_job.reset();
+    m_usable_until = far_future;
+  }
+}
+
+void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_end)
 {
   discard_killed();
   if (m_job || Terminal().is_shared()) {
     return;
   }
-  if (auto job = fork_job(locks)) {
+  if (auto job = fork_job(locks, earliest_end)) {
     m_job.emplace(*std::move(job));
     m_prepared_under = locks;
+    m_usable_until = far_future;
   }
 }
 
@@ -87,7 +110,7 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
     m_job.reset();
   }
   if (!m_job) {
-    auto job = fork_job(locks);
+    auto job = fork_job(locks, far_future);
     if (!job) {
       return job.error();
     }
@@ -101,7 +124,7 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
 
 void PreparedJob::move_deadline(Instant valid_until)
 {
-  m_shared_deadline.move_to(warns_only(m_request) ? far_future : valid_until);
+  m_shared_deadline.move_to(warns_only() ? far_future : valid_until);
 }
 
 }  // namespace rlock

@@ -28,6 +28,11 @@ class PreparedJob {
   // start() tries again.
   void prepare(const std::vector<HeldLock>& locks);
 
+  // The same before the lock is asked for, when it will probably be granted at once.
+  void prepare_for_first_request(const std::vector<HeldLock>& locks);
+  // Kills a job that was prepared for the first request: only the first waiter in line keeps one.
+  void request_refused();
+
   // Starts the job under locks that are held until `valid_until`. Forks it anew when it was prepared under other locks,
   // because an attempt to acquire was released since. ErrorCode::os: it could not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence);
@@ -38,7 +43,9 @@ class PreparedJob {
 
  private:
   void discard_killed();
-  [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks);
+  void prepare(const std::vector<HeldLock>& locks, Instant earliest_end);
+  [[nodiscard]] bool warns_only() const;
+  [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_end);
 
   const RunRequest& m_request;
   const RunContext& m_context;
@@ -46,6 +53,7 @@ class PreparedJob {
   std::function<bool(Instant)> m_release_for_runner;
   SharedDeadline m_shared_deadline;
   std::vector<HeldLock> m_prepared_under;  // the locks in the environment of m_job
+  Instant m_usable_until = far_future;     // of a job for the first request: later the last resort would come too soon
   std::optional<Job> m_job;                // uses m_shared_deadline
 };
 

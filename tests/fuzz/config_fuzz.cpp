@@ -2,6 +2,7 @@
 // A config file, from its text to settings of a verb. Input: a digit, whether every user may read the file; a line with the verb;
 // and the file.
 #include "cli/options/config.h"
+#include "cli/options/option_table.h"
 #include "cli/options/split_argv.h"
 #include "cli/options/toml.h"
 #include "cli/verbs/dispatch.h"

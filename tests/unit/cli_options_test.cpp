@@ -53,7 +53,7 @@ TEST_CASE("options: a table knows its groups and its long names in the order in 
   options.in("").flag("-x", quiet, "hidden");
   CHECK(table.groups() == std::vector<std::string_view>{default_group, "Job", ""});
   CHECK(table.long_names() == std::vector<std::string>{"--wait", "--quiet", "--silent"});
-  CHECK(table.find("--wait")->help.str() == "how long (1.5s)");
+  CHECK(table.find("--wait")->help.str() == "how long (1s500ms)");
   CHECK(table.find("--silent")->help.str() == "print little; or nothing");
   CHECK_FALSE(table.find("-q")->takes_value());
   CHECK(table.find("wait") == nullptr);

@@ -113,15 +113,7 @@ class Job {
 
   // Kills and reaps a job that is not over: the guardian sees the socket close.
   ~Job();
-  Job(Job&& other) noexcept
-      : m_socket(std::move(other.m_socket)),
-        m_guardian(std::exchange(other.m_guardian, 0)),
-        m_shared_deadline(other.m_shared_deadline),
-        m_terminal(std::move(other.m_terminal)),
-        m_earlier_children(std::move(other.m_earlier_children)),
-        m_inherited_pipe(std::move(other.m_inherited_pipe))
-  {
-  }
+  Job(Job&& other) noexcept;
   Job& operator=(Job&&) = delete;
 
   // Readable: next() has an event. -1 after the last one: NotExecuted, NotStarted, GateKilled, Ended or GuardianGone.
@@ -147,15 +139,7 @@ class Job {
 
  private:
   Job(Fd socket, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
-      std::vector<pid_t> earlier_children, InheritedPipe inherited_pipe)
-      : m_socket(std::move(socket)),
-        m_guardian(guardian),
-        m_shared_deadline(&shared_deadline),
-        m_terminal(std::move(terminal)),
-        m_earlier_children(std::move(earlier_children)),
-        m_inherited_pipe(std::move(inherited_pipe))
-  {
-  }
+      std::vector<pid_t> earlier_children, InheritedPipe inherited_pipe);
   void note(const JobEvent& event);
   void finish(std::optional<int> wait_status);
   int reap_guardian();

@@ -193,9 +193,8 @@ std::string show_event(const ShownEvent& shown)
 {
   const LockEvent& event = shown.event;
   std::string text = iso_utc(event.time_ms).value_or("-") + "  " + printable(shown.name.text()) + "  " +
-                     std::string(name_of(event.what)) + "  " + describe_who(event.owner, event.info);
-  text += event.info && !event.info->command.empty() ? ", running " + printable(event.info->command) : "";
-  text += event.info && !event.info->label.empty() ? " [" + printable(event.info->label) + "]" : "";
+                     std::string(name_of(event.what)) + "  " +
+                     describe({.owner = event.owner, .count = 1, .info = event.info});
   text += event.from.empty() ? "" : ", from " + describe_who(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";

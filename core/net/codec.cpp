@@ -9,6 +9,8 @@
 #include <hiredis.h>
 #endif
 
+#include <array>
+#include <charconv>
 #include <new>
 #include <utility>
 #include <vector>
@@ -102,24 +104,31 @@ Error not_resp(std::string_view why)
   return {ErrorCode::unreachable, "does not answer like a redis server without TLS (" + printable(why) + ")"};
 }
 
+void append_length(std::string& out, char kind, std::size_t length)
+{
+  std::array<char, 20> digits{};
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), length).ptr;
+  out.push_back(kind);
+  out.append(digits.data(), end).append("\r\n");
+}
+
 }  // namespace
 
+// By hand, because hiredis formats each length with sprintf(3), which took a tenth of the instructions of a start.
 std::string encode(std::span<const std::string_view> argv)
 {
-  std::vector<const char*> words;
-  std::vector<std::size_t> lengths;
+  constexpr std::size_t room_for_length = 16;
+  std::size_t size = room_for_length;
   for (const std::string_view word : argv) {
-    words.push_back(word.data());
-    lengths.push_back(word.size());
+    size += word.size() + room_for_length;
   }
-  char* bytes = nullptr;
-  // int before hiredis 1.1, long long since
-  const auto length = redisFormatCommandArgv(&bytes, static_cast<int>(argv.size()), words.data(), lengths.data());
-  if (length < 0) {
-    throw std::bad_alloc();
+  std::string out;
+  out.reserve(size);
+  append_length(out, '*', argv.size());
+  for (const std::string_view word : argv) {
+    append_length(out, '$', word.size());
+    out.append(word).append("\r\n");
   }
-  std::string out(bytes, static_cast<std::size_t>(length));
-  redisFreeCommand(bytes);
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes and decodes RESP2. The only user of hiredis. Private to net.
+// Encodes RESP2, and decodes it with hiredis, of which this is the only user. Private to net.
 #pragma once
 
 #include "base/result.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/launch.h"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -118,8 +118,9 @@ Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& ga
                       .result = GateKilled{}};
   add_late_variable(context.args, spec);
 
-  alignas(std::max_align_t) std::array<char, stack_size> stack;  // NOLINT(*-member-init)
-  const pid_t pid = ::clone(exec_job, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
+  // Not on the stack of this function, where the compiler's protection would touch each of its pages.
+  const auto stack = std::make_unique_for_overwrite<char[]>(stack_size);
+  const pid_t pid = ::clone(exec_job, stack.get() + stack_size, CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
   if (pid < 0) {
     return NotExecuted{errno};
   }

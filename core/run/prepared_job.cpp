@@ -61,14 +61,19 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
   return Job::prepare(spec, m_context.signals, m_shared_deadline);
 }
 
-void PreparedJob::discard_killed()
+// A guardian that was killed, by the last resort or by another process, has left its child to this process.
+void PreparedJob::discard()
 {
-  if (m_context.clock.now() >= m_usable_until) {
-    m_job.reset();
-  }
   if (m_job && !m_job->is_ready()) {
     m_job->take_over();
-    m_job.reset();
+  }
+  m_job.reset();
+}
+
+void PreparedJob::discard_unusable()
+{
+  if (m_job && (m_context.clock.now() >= m_usable_until || !m_job->is_ready())) {
+    discard();
   }
 }
 
@@ -84,14 +89,14 @@ void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
 void PreparedJob::request_refused()
 {
   if (m_usable_until != far_future) {
-    m_job.reset();
+    discard();
     m_usable_until = far_future;
   }
 }
 
 void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_end)
 {
-  discard_killed();
+  discard_unusable();
   if (m_job || Terminal().is_shared()) {
     return;
   }
@@ -105,7 +110,7 @@ void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_e
 Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
 {
   move_deadline(valid_until);
-  discard_killed();
+  discard_unusable();
   if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
     m_job.reset();
   }

@@ -42,7 +42,8 @@ class PreparedJob {
   void move_deadline(Instant valid_until);  // thread-safe
 
  private:
-  void discard_killed();
+  void discard();
+  void discard_unusable();
   void prepare(const std::vector<HeldLock>& locks, Instant earliest_end);
   [[nodiscard]] bool warns_only() const;
   [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_end);

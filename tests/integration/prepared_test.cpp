@@ -3,6 +3,8 @@
 #include "process/proc.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -27,6 +29,17 @@ pid_t child_of(pid_t parent)
     }
   }
   return 0;
+}
+
+// With those that have ended and were not waited for.
+int count_children(pid_t parent)
+{
+  int count = 0;
+  for (const int pid : numbers_in("/proc")) {
+    const auto stat = read_process(pid);
+    count += stat && stat->parent == parent ? 1 : 0;
+  }
+  return count;
 }
 
 struct Prepared {
@@ -65,6 +78,26 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
     CHECK(waiter.err() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
+}
+
+TEST_CASE(
+    "prepared: a server that answers after the kernel's last resort leaves the runner one child, the guardian of its "
+    "job")
+{
+  const RedisServer server({.alone = true});
+  const auto dir = make_temp_dir("job");
+  server.command({"PING"});
+  const auto url = server.direct_url();
+  ::kill(server.pid(), SIGSTOP);
+  rlock::test::Process rlock(rlock_argv({"run", "-S", url, "-k", "stock", "--ttl", "1s", "--server-timeout", "60s",
+                                         "--", "sh", "-c", "echo $$ >$0/main; exec sleep 300", dir}));
+  const Prepared prepared = prepared_by(rlock.pid());
+  rlock::test::wait_until([&] { return !is_alive(prepared.guardian); }, "the timer has killed the guardian");
+  ::kill(server.pid(), SIGCONT);
+  const pid_t job = pid_from(dir / "main");
+  CHECK(count_children(rlock.pid()) == 1);
+  ::kill(job, SIGKILL);
+  rlock.wait(20s);
 }
 
 TEST_CASE("prepared: a process that is killed at the gate is told apart from a job that is killed")

@@ -80,6 +80,18 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
   }
 }
 
+TEST_CASE("prepared: only the first waiter in line keeps what it prepared")
+{
+  QueueFixture queue;
+  const rlock::test::Process holder = queue.hold("30s");
+  queue.add_waiter();
+  queue.add_waiter();
+  queue.await_subscriptions();  // the answer to the first request has come
+  prepared_by(queue.waiters.front().pid());
+  rlock::test::wait_until([&] { return count_children(queue.waiters.back().pid()) == 0; },
+                          "the second waiter has no child");
+}
+
 TEST_CASE(
     "prepared: a server that answers after the kernel's last resort leaves the runner one child, the guardian of its "
     "job")

@@ -18,7 +18,7 @@ namespace rlock {
 namespace {
 
 constexpr const char* shell = "/bin/sh";
-constexpr std::size_t stack_size{64 * 1024};  // of the new process until execve
+constexpr std::size_t stack_size = std::size_t{64} * 1024;  // of the new process until execve
 
 // execve takes char* but does not write.
 char* pointer(const std::string& text) { return const_cast<char*>(text.c_str()); }

@@ -154,8 +154,8 @@ TEST_CASE("hostile: no text of a holder reaches the terminal as it is")
                                    ":-1\r\n", array({bulk("\x1b[2J\n"), ":-1\r\n", bulk("\x1b"), bulk(record)}),
                                    array({bulk("\xff"), bulk("\x1b"), bulk(record)}), ":1\r\n", ":1\r\n",
                                    bulk("9223372036854775807"), ":9223372036854775807\r\n", bulk("1")});
-  const std::string entries = array({bulk(std::string("1795262390000123\0acquired\0\x1b[2J\0info\0", 38) + record),
-                                     bulk(std::string("9\0released\0h\0owner\0\x1b[2J\0to\0\xff\x07", 32))});
+  const std::string entries = array({bulk("1795262390000123\0acquired\0\x1b[2J\0info\0"s + record),
+                                     bulk("9\0released\0h\0owner\0\x1b[2J\0to\0\xff\x07"s)});
   const HostileServer holds(answers_by_word({{.word = "redisson_lock__channel", .reply = known},
                                              {.word = "LRANGE", .reply = entries},
                                              {.word = "", .reply = "*2\r\n$1\r\n0\r\n*1\r\n" + bulk("k\x1b[2J")}}));

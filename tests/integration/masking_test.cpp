@@ -15,6 +15,7 @@
 
 using namespace rlock;
 using namespace rlock::test;
+using namespace std::string_literals;
 
 namespace {
 
@@ -131,8 +132,7 @@ TEST_CASE("masking: secrets in records of older versions are masked when they ar
   server.command({"PEXPIRE", "k", "60000"});
   server.command({"HSET", "rlock:holder:{k}", "old:1", record, "hold:old:1", "old:1"});
   server.command({"PEXPIRE", "rlock:holder:{k}", "60000"});
-  const std::string event("1790000000000000\0acquired\0old:1\0info\0", 40);
-  server.command({"RPUSH", "rlock:events:{k}", event + record});
+  server.command({"RPUSH", "rlock:events:{k}", "1790000000000000\0acquired\0old:1\0info\0"s + record});
   const std::string shown = outputs(server);
   CHECK(has(shown, "job --password=*** --token ***"));
   CHECK_FALSE(has(shown, secret));

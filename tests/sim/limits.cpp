@@ -16,6 +16,9 @@ bool is_crash(const Fault& fault)
 
 bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
 
+// The first four waiters look when the ttl is over. Those behind them do so only by look_again_after.
+bool may_kill_all_who_look(const Schedule& schedule) { return std::ranges::count_if(schedule.faults, is_crash) > 4; }
+
 Millis clock_steps(const Schedule& schedule)
 {
   Millis all{0};
@@ -50,7 +53,10 @@ Nanos idle_limit(const Schedule& schedule, bool is_mixed)
     return nanos(slack);
   }
   const Millis missed = look_again_after + handover_confirmation + schedule.server_timeout;
-  return nanos(schedule.ttl + slack + (has_only_crashes(schedule) ? Millis{0} : missed));
+  if (has_only_crashes(schedule)) {
+    return nanos(schedule.ttl + slack + (may_kill_all_who_look(schedule) ? look_again_after : Millis{0}));
+  }
+  return nanos(schedule.ttl + slack + missed);
 }
 
 Nanos idle_counts_from(const Schedule& schedule)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/lease.h"
 
-#include "lock/validity.h"
-
 #include <algorithm>
 
 namespace rlock {
 namespace {
 
 constexpr Millis unwatched_time{200};
+constexpr Millis unwatched_claim{50};  // a claim is short, and its first renewal is yet to come
 
 }  // namespace
 
@@ -17,9 +16,16 @@ Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock
 {
 }
 
-Instant Lease::valid_until() const { return rlock::valid_until(renewed_at(), spec().ttl); }
+LeaseTerm Lease::term() const
+{
+  const Millis length = m_lock.claim.value_or(spec().ttl);
+  return {.until = rlock::valid_until(renewed_at(), length), .length = length};
+}
 
-Instant Lease::watch_from() const { return renewed_at() + std::min<Millis>(unwatched_time, spec().ttl / 6); }
+Instant Lease::watch_from() const
+{
+  return renewed_at() + std::min<Millis>(m_lock.claim ? unwatched_claim : unwatched_time, term().length / 6);
+}
 
 void Lease::start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved)
 {
@@ -29,6 +35,7 @@ void Lease::start_watchdog(const WatchOptions& options, std::function<void(Insta
                                                           .owner = m_lock.owner,
                                                           .renews = options.renews,
                                                           .acquired_at = renewed_at(),
+                                                          .claim = m_lock.claim,
                                                           .kill_margin = m_kill_margin,
                                                           .listener = std::move(m_lock.listener),
                                                           .on_moved = std::move(on_moved),
@@ -45,8 +52,9 @@ void Lease::stop_watchdog()
   m_event = m_watchdog->event();
   m_trouble = m_watchdog->trouble();
   m_lock.listener = m_watchdog->take_listener();
-  if (m_renews) {
+  if (m_renews && m_watchdog->last_kept() != m_lock.granted_at) {
     m_lock.granted_at = m_watchdog->last_kept();
+    m_lock.claim.reset();
   }
   m_watchdog.reset();
 }
@@ -62,7 +70,9 @@ const std::optional<LeaseEvent>& Lease::event()
 void Lease::renew(const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
-  const auto renewal = m_store.renew(spec(), m_lock.owner, limit);
+  LockSpec renewed = spec();
+  renewed.confirms = m_lock.claim.has_value();
+  const auto renewal = m_store.renew(renewed, m_lock.owner, limit);
   if (!renewal) {
     m_store.forget();
     m_event = Unconfirmed{"it could not be renewed: " + renewal.error().text};
@@ -71,6 +81,7 @@ void Lease::renew(const CallLimits& limit)
   m_event = lease_event_of(*renewal);
   if (!m_event) {
     m_lock.granted_at = sent_at;
+    m_lock.claim.reset();
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lease/watchdog.h"
+#include "lock/validity.h"
 
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@ struct GrantedLock {
   LockSpec spec;
   Owner owner;
   Instant granted_at;                  // when the granted request was sent
+  std::optional<Millis> claim;         // Taken::claim, until the first renewal
   std::unique_ptr<Listener> listener;  // the waiter's; null: the watchdog opens one
 };
 
@@ -34,7 +36,8 @@ class Lease {
 
   [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
   [[nodiscard]] Instant renewed_at() const { return m_lock.granted_at; }  // as of the last stop_watchdog()
-  [[nodiscard]] Instant valid_until() const;                              // counted from renewed_at()
+  [[nodiscard]] LeaseTerm term() const;                                   // counted from renewed_at()
+  [[nodiscard]] Instant valid_until() const { return term().until; }
   // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
   [[nodiscard]] Instant watch_from() const;
 

@@ -24,7 +24,7 @@ void LeaseGroup::add(Lease& lease)
   m_leases.push_back(&lease);
   m_due = std::min(m_due, lease.watch_from());
   const MutexLock lock(m_mutex);
-  m_ends.push_back(lease.valid_until());
+  m_terms.push_back(lease.term());
 }
 
 void LeaseGroup::start_watchdogs()
@@ -47,7 +47,9 @@ void LeaseGroup::start_watchdogs()
 void LeaseGroup::start_watchdog(std::size_t which)
 {
   Lease& lease = *m_leases[which];
-  lease.start_watchdog(m_options.watch, [this, which](Instant end) { move(which, end); });
+  lease.start_watchdog(m_options.watch, [this, which, ttl = lease.spec().ttl](Instant end) {
+    move(which, {.until = end, .length = ttl});
+  });
   if (m_options.wakes == nullptr) {
     return;
   }
@@ -59,12 +61,12 @@ void LeaseGroup::start_watchdog(std::size_t which)
   }
 }
 
-void LeaseGroup::move(std::size_t which, Instant end)
+void LeaseGroup::move(std::size_t which, const LeaseTerm& term)
 {
   const MutexLock lock(m_mutex);
-  m_ends[which] = end;
+  m_terms[which] = term;
   if (m_options.on_moved) {
-    m_options.on_moved(*std::min_element(m_ends.begin(), m_ends.end()));
+    m_options.on_moved(*std::ranges::min_element(m_terms, {}, &LeaseTerm::until));
   }
 }
 

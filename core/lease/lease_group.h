@@ -13,9 +13,8 @@ namespace rlock {
 
 struct LeaseGroupOptions {
   WatchOptions watch;
-  // Called with the earliest end of all leases when it changes. Called from watchdog threads, one at a time. May be
-  // empty.
-  std::function<void(Instant)> on_moved = {};
+  // Called with the lease that ends first when one was renewed. Called from watchdog threads, one at a time. May be empty.
+  std::function<void(const LeaseTerm&)> on_moved = {};
   AnyStop* wakes = nullptr;  // becomes readable when a watchdog has an event; null: none; must outlive the group
 };
 
@@ -41,7 +40,7 @@ class LeaseGroup {
 
  private:
   void start_watchdog(std::size_t which);
-  void move(std::size_t which, Instant end);
+  void move(std::size_t which, const LeaseTerm& term);
 
   const LeaseGroupOptions m_options;
   const Clock& m_clock;
@@ -50,7 +49,7 @@ class LeaseGroup {
   Instant m_due = far_future;
 
   Mutex m_mutex;
-  std::vector<Instant> m_ends GUARDED_BY(m_mutex);  // of the leases, in their order
+  std::vector<LeaseTerm> m_terms GUARDED_BY(m_mutex);  // of the leases, in their order
 };
 
 }  // namespace rlock

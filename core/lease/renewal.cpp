@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/renewal.h"
 
-#include "base/defaults.h"
-
-#include <algorithm>
-
 namespace rlock {
 namespace {
 
@@ -33,6 +29,13 @@ RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_marg
   if (std::holds_alternative<Reader>(spec.mode)) {
     policy.every = std::min(policy.every, beside_foreign_readers);
   }
+  return policy;
+}
+
+RenewalPolicy confirmation_policy(Millis claim, Millis kill_margin)
+{
+  RenewalPolicy policy = renewal_policy(claim, signal_lead(claim, kill_margin));
+  policy.every = Millis{0};
   return policy;
 }
 

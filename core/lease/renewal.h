@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/defaults.h"
 #include "lock/store.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace rlock {
@@ -23,6 +25,15 @@ RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin);
 
 // The policy for this kind of lock. `renews` false: a fixed lease, which is only checked.
 RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin);
+
+// Until the first renewal of a lease that began with a Handover of `claim`: it is renewed at once.
+RenewalPolicy confirmation_policy(Millis claim, Millis kill_margin);
+
+// How long before the end of an unconfirmed lease the stop signal is sent.
+inline Millis signal_lead(Millis lease, Millis kill_after = default_kill_after)
+{
+  return std::min(kill_after, lease / 6);
+}
 
 struct RenewalState {
   Instant valid_until;  // no later than the server's own expiry

@@ -49,10 +49,11 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log)
     : m_store(store),
       m_options(std::move(options)),
-      m_policy(renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin)),
+      m_policy(m_options.claim ? confirmation_policy(*m_options.claim, m_options.kill_margin)
+                               : renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin)),
       m_clock(clock),
       m_log(log),
-      m_state{.valid_until = valid_until(m_options.acquired_at, m_options.spec.ttl),
+      m_state{.valid_until = valid_until(m_options.acquired_at, m_options.claim.value_or(m_options.spec.ttl)),
               .last_kept = m_options.acquired_at,
               .last_try = m_options.acquired_at},
       m_listen_at(clock.now()),
@@ -133,6 +134,7 @@ std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
   LockSpec spec = m_options.spec;
+  spec.confirms = m_options.claim.has_value();
   if (!m_options.renews) {
     const bool is_reader = std::holds_alternative<Reader>(spec.mode);
     const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
@@ -215,6 +217,9 @@ void Watchdog::note_success(Instant sent_at, const std::optional<ClockSample>& s
                  {.event = "renewed", .key = m_options.spec.name.text()});
   }
   m_state.last_kept = sent_at;
+  if (std::exchange(m_options.claim, std::nullopt)) {
+    m_policy = renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin);
+  }
   m_trouble.clear();
   m_failing_since.reset();
   m_failure_logged = false;

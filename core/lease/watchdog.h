@@ -37,8 +37,9 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 struct WatchdogOptions {
   LockSpec spec;
   Owner owner;
-  bool renews;          // false: a fixed lease, which is only checked
-  Instant acquired_at;  // when the granted request was sent
+  bool renews;                       // false: a fixed lease, which is only checked
+  Instant acquired_at;               // when the granted request was sent
+  std::optional<Millis> claim = {};  // GrantedLock::claim; renewed at once
   Millis kill_margin;
   std::unique_ptr<Listener> listener;               // the waiter's; null: the watchdog opens one
   std::function<void(Instant)> on_moved;            // called by the thread with each new valid_until

@@ -6,17 +6,28 @@
 #include "base/clock.h"
 #include "base/result.h"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace rlock {
 
-// All messages about one lock since the last call of heard(). Messages may be lost, so a hint only tells when to ask.
+// The message with which a store hands a lock over to a waiter. The lock belongs to the waiter then, for a short lease.
+struct Handover {
+  std::uint64_t fence;
+  std::chrono::microseconds at;  // when, by the server's clock, since 1970
+  Millis lease;
+};
+
+// All messages about one lock since the last call of heard(). Messages may be lost, so a hint mostly tells when to ask.
 struct Hint {
   std::optional<Millis> look_in;         // ask the store then
   bool next = false;                     // the owner is first in the queue
-  std::optional<Millis> confirm_within;  // ask then: by then a hand-over is confirmed or (`next`) the lock is renewed
+  std::optional<Millis> confirm_within;  // ask then: by then a hand-over is confirmed or (`next`) the lock is renewed.
+                                         // Mostly told to the first in the queue
+  std::optional<Handover> handover;      // the last one; missing also if another message says to ask. With look_in.
 };
 using Hints = std::vector<Hint>;  // one for each lock, in the order of the specs given to LockStore::listen
 

@@ -21,6 +21,8 @@ Millis up_to(Rng& rng, Millis most) { return Millis{below(rng, static_cast<std::
 void LockCandidate::refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng)
 {
   last = busy;
+  asked_at = sent_at;
+  handover.reset();
   confirmed_by.reset();
   if (!options.queues) {
     return;
@@ -45,6 +47,7 @@ void LockCandidate::notified(const Hint& hint, Instant now)
   }
   if (hint.look_in) {
     was_notified = true;
+    handover = hint.handover;
     ask_by(now + *hint.look_in);
   }
 }
@@ -59,6 +62,7 @@ void LockCandidate::stopped_listening()
 void LockCandidate::released(Instant now)
 {
   last.reset();
+  handover.reset();
   queued = false;
   needs_release = false;
   confirmed_by.reset();

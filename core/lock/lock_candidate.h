@@ -22,6 +22,8 @@ struct LockCandidate {
   Instant ask_at{};                     // when to ask the store; in the past: now
   std::optional<Instant> confirmed_by;  // the hand-over must be confirmed, or the lock renewed, until then; else ask
   std::optional<Busy> last;             // the last answer
+  Instant asked_at{};                   // when the request that it answers was sent
+  std::optional<Handover> handover;     // by the last message, since the last answer
   std::uint64_t ticket = 0;             // the waiter's arrival in this queue; 0: not queued yet
   bool queued = false;                  // by the last answer
   bool needs_release = false;           // queued, or a request was sent and not answered

@@ -27,6 +27,7 @@ struct LockSpec {
   std::optional<Millis> once;  // a success under this name within that time counts for every caller
   Sync sync = {};              // of one server, or of the one that took over for it
   bool again = false;          // with `once`: run even if a success is remembered
+  bool confirms = false;       // renew: the first renewal of a lease that began with a Handover
   bool stopping = false;       // renew: the owner knows that the lock was requested from it, and is stopping its job
 };
 
@@ -45,6 +46,8 @@ struct Granted {
   std::int64_t count;   // > 1 when nested
   bool agreed = false;  // several servers have agreed on `fence`
 };
+using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
+
 struct Busy {
   std::optional<Millis> ttl;                      // until the lock, or the reservation, expires; missing: never
   std::optional<Holder> holder;                   // missing: the lock is free, but reserved for a moment
@@ -55,13 +58,13 @@ struct Busy {
   std::string unfit =
       {};             // not empty: no client is in the way; the reason why the servers cannot grant before `again_in`
   bool tied = false;  // several servers, none holds a quorum: several clients got some each; with `again_in`
+  // Time of the answer, for a later Handover; missing: not queued, or another server may answer next.
+  std::optional<ServerTime> at = std::nullopt;
 };
 struct AlreadyDone {
   Millis ago;
 };  // LockSpec::once: a success is remembered; the caller holds nothing and is not queued
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
-
-using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
 
 struct Renewed {
   std::optional<ForceRequest> forced;           // another client wants the lock

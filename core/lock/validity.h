@@ -14,6 +14,12 @@ constexpr Millis drift_allowed(Millis ttl) { return ttl / 100 + Millis{2}; }
 // Not later than the server's own expiry. `sent_at` was read before the request was sent.
 constexpr Instant valid_until(Instant sent_at, Millis ttl) { return sent_at + ttl - drift_allowed(ttl); }
 
+// How long a holder may rely on its lease, and how long the lease was when it was granted or renewed.
+struct LeaseTerm {
+  Instant until;
+  Millis length;
+};
+
 // The half-lease rule: a grant that leaves half of the lease or less is too late to begin a job with.
 constexpr bool leaves_enough(Instant sent_at, Millis ttl, Instant now)
 {

@@ -29,7 +29,7 @@ class WaitNotifications {
   void open(const CallLimits& limit);
   void close();
 
-  // Takes the messages that have arrived. True: the waiter is now first in one of the queues.
+  // Takes the messages that have arrived. True: the waiter is now first in one of the queues, or may be.
   bool receive();
 
   // The listener, for the caller to keep. nullptr: there is none, or it listens for an earlier owner.

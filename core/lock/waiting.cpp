@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/waiting.h"
 
+#include "lock/handover.h"
 #include "lock/lock_candidates.h"
 #include "lock/validity.h"
 #include "lock/wait_notifications.h"
@@ -43,6 +44,9 @@ class WaitLoop {
   Result<WaitOutcome> run()
   {
     for (;;) {
+      if (auto taken = taken_by_message()) {
+        return WaitOutcome{*std::move(taken)};
+      }
       if (LockCandidate* const candidate = m_candidates.due(time_is_over() ? far_future : m_clock.now())) {
         auto outcome = attempt(*candidate);
         if (!outcome || *outcome) {
@@ -103,6 +107,7 @@ class WaitLoop {
                                               .owner = m_requests.owner(),
                                               .grant = granted,
                                               .sent_at = sent_at,
+                                              .claim = {},
                                               .listener = m_notifications.take_listener()}};
     }
     if (++m_stale_grants < most_stale_grants) {
@@ -113,6 +118,23 @@ class WaitLoop {
       return std::optional<WaitOutcome>{};
     }
     return too_slow();
+  }
+
+  std::optional<Taken> taken_by_message()
+  {
+    LockCandidate& candidate = *m_candidates.begin();
+    const auto handover = std::exchange(candidate.handover, std::nullopt);
+    if (!handover || !m_policy.takes_message || m_candidates.size() > 1 || !candidate.last || !candidate.last->at) {
+      return std::nullopt;
+    }
+    const auto at = handed_over_at(*handover, candidate.asked_at, *candidate.last->at, m_clock.now());
+    return at ? std::optional(Taken{.which = candidate.which,
+                                    .owner = m_requests.owner(),
+                                    .grant = {.fence = handover->fence, .count = 1},
+                                    .sent_at = *at,
+                                    .claim = handover->lease,
+                                    .listener = m_notifications.take_listener()})
+              : std::nullopt;
   }
 
   Step refused(LockCandidate& candidate, Instant sent_at)

@@ -3,7 +3,8 @@
 //
 // A waiter asks, which also queues it; subscribes; checks that it is still in the queue, because the lock may have been
 // handed over before the subscription; and rests. A message, or the time of its next request, makes the waiter ask again,
-// which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in lock_candidate.h).
+// which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in lock_candidate.h). Where the
+// caller allows it, a young message of a hand-over stands for the answer (handover.h).
 //
 // If any one of several locks will do, the waiter first asks for each in turn without queueing, beginning at a random one.
 // If all are busy, or another client waits already, it subscribes and joins every queue. The first grant is taken, and all
@@ -25,6 +26,7 @@ struct WaitPolicy {
   std::optional<Instant> until;  // end of the wait; missing: wait without end
   bool waits;                    // false: ask once for each lock
   Millis server_timeout;         // bounds each answer
+  bool takes_message = false;    // a Handover of the only lock that is waited for need not be confirmed first
 };
 
 struct TimedOut {
@@ -36,6 +38,7 @@ struct Taken {
   Owner owner;        // of the lock; a fresh one where an attempt had to be taken back
   Granted grant;
   Instant sent_at;                     // taken before the granted request was sent: the lease counts from here
+  std::optional<Millis> claim;         // the lease that a Handover gave; missing: it was confirmed, for LockSpec::ttl
   std::unique_ptr<Listener> listener;  // still hears the messages to the owner; nullptr if the waiter never subscribed
 };
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;

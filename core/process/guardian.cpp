@@ -59,8 +59,8 @@ class StartGate final : public Gate {
   std::optional<LateValue> pass() override
   {
     auto value = await_start(m_task.socket.get());
-    const bool allowed = value && !is_gone(m_task.socket.get()) &&
-                         may_start(m_task.spec, m_clock.now(), m_task.shared_deadline.valid_until());
+    const bool allowed =
+        value && !is_gone(m_task.socket.get()) && may_start(m_clock.now(), m_task.shared_deadline.times());
     if (!allowed) {
       return std::nullopt;
     }
@@ -101,11 +101,8 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, Instant st
 // that is prepared before the grant is not known yet.
 Instant first_due(const GuardianTask& task)
 {
-  const Instant due = last_resort_due(task);
-  const bool is_known = due > BootClock().now();
-  const Instant earliest_end = task.spec.earliest_end;
-  const Instant earliest_due = earliest_end == far_future ? far_future : earliest_end - task.spec.last_resort_lead;
-  return is_known ? due : earliest_due;
+  const Instant due = task.shared_deadline.times().last_resort;
+  return due > BootClock().now() ? due : task.spec.earliest_last_resort;
 }
 
 // From the start of the job to its end. Closes `inherited`, the descriptors that only the job needs.

@@ -30,12 +30,6 @@ Fd open_child_exits()
 
 EventSources::EventSources() : child_exits(open_child_exits()) {}
 
-Instant last_resort_due(const GuardianTask& task)
-{
-  const Instant valid_until = task.shared_deadline.valid_until();
-  return valid_until == far_future ? far_future : valid_until - task.spec.last_resort_lead;
-}
-
 GuardianLoop::GuardianLoop(const GuardianTask& task, EventSources& sources, LastResort& last_resort, pid_t job)
     : m_task(task),
       m_sources(sources),
@@ -57,9 +51,9 @@ void GuardianLoop::run()
 
 void GuardianLoop::wait()
 {
-  const Instant valid_until = m_task.shared_deadline.valid_until();
-  m_sources.alarm.set(next_due(m_task.spec, m_state, valid_until));
-  m_last_resort.set_due(last_resort_due(m_task));
+  const StopTimes times = m_task.shared_deadline.times();
+  m_sources.alarm.set(next_due(m_state, times));
+  m_last_resort.set_due(times.last_resort);
   pollfd sources[] = {{m_task.socket.get(), POLLIN, 0},
                       {m_sources.child_exits.get(), POLLIN, 0},
                       {m_sources.alarm.fd(), POLLIN, 0},
@@ -120,7 +114,7 @@ void GuardianLoop::handle_command()
 
 void GuardianLoop::advance(const StopEvent& event)
 {
-  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.shared_deadline.valid_until());
+  const StopStep step = next_step(m_task.spec, m_state, event, m_clock.now(), m_task.shared_deadline.times());
   m_state = step.state;
   perform(step.action);
 }

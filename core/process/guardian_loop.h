@@ -22,9 +22,6 @@ struct EventSources {
   Alarm alarm;
 };
 
-// When the kernel kills the guardian, and the job with it, unless a renewal moves the end of the lease.
-Instant last_resort_due(const GuardianTask& task);
-
 class GuardianLoop {
  public:
   // `job`: the main process of the job, a child of this process. The other arguments must outlive the loop.

@@ -42,14 +42,9 @@ struct JobSpec {
   Millis kill_after = default_kill_after;  // from the stop signal to KILL
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
-  // How long before SharedDeadline::valid_until the stop signal is sent, KILL is sent, and the kernel kills a guardian
-  // that did not get that far.
-  Millis signal_lead = default_kill_after;
-  Millis kill_lead{500};
-  Millis last_resort_lead{0};
-  // For a job that is prepared before its lease is asked for: no lease that is asked for later ends earlier. The kernel's last
-  // resort counts with it until the guardian runs again after the start of the job.
-  Instant earliest_end = far_future;
+  // For a job that is prepared before its lease is asked for: when the kernel's last resort is due for any lease that is asked
+  // for later. It counts until the guardian runs again after the start of the job.
+  Instant earliest_last_resort = far_future;
   // Called by the guardian after the runner was killed, when the job is dead. Returns whether all locks are released.
   std::function<bool(Instant started)> release_for_runner;
 };

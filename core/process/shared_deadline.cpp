@@ -13,7 +13,15 @@ namespace rlock {
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<pid_t>::is_always_lock_free,
               "a stopped writer must not hold a lock that the guardian waits for");
 
-SharedDeadline::SharedDeadline(Instant valid_until) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+namespace {
+
+std::int64_t number_of(Instant time) { return time.time_since_epoch().count(); }
+
+Instant instant_in(const std::atomic<std::int64_t>& number) { return Instant{Instant::duration{number.load()}}; }
+
+}  // namespace
+
+SharedDeadline::SharedDeadline(const StopTimes& times) : m_moved(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {
   if (!m_moved) {
     throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -22,18 +30,31 @@ SharedDeadline::SharedDeadline(Instant valid_until) : m_moved(::eventfd(0, EFD_C
   if (page == MAP_FAILED) {
     throw std::system_error(errno, std::generic_category(), "mmap");
   }
-  m_page = new (page) Page{.valid_until = valid_until.time_since_epoch().count(), .main_process = 0};
+  m_page = new (page) Page{.signal = number_of(times.signal),
+                           .kill = number_of(times.kill),
+                           .last_resort = number_of(times.last_resort),
+                           .lease_end = number_of(times.lease_end),
+                           .main_process = 0};
 }
 
 SharedDeadline::~SharedDeadline() { ::munmap(m_page, sizeof *m_page); }
 
-void SharedDeadline::move_to(Instant valid_until)
+void SharedDeadline::move_to(const StopTimes& times)
 {
-  m_page->valid_until.store(valid_until.time_since_epoch().count());
+  m_page->signal.store(number_of(times.signal));
+  m_page->kill.store(number_of(times.kill));
+  m_page->last_resort.store(number_of(times.last_resort));
+  m_page->lease_end.store(number_of(times.lease_end));
   ::eventfd_write(m_moved.get(), 1);
 }
 
-Instant SharedDeadline::valid_until() const { return Instant{Instant::duration{m_page->valid_until.load()}}; }
+StopTimes SharedDeadline::times() const
+{
+  return {.signal = instant_in(m_page->signal),
+          .kill = instant_in(m_page->kill),
+          .last_resort = instant_in(m_page->last_resort),
+          .lease_end = instant_in(m_page->lease_end)};
+}
 
 void SharedDeadline::note_move() const
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of the lease, before which the job must be dead, in a page of shared memory. The runner's watchdog moves it,
-// and the guardian acts on it. Lock-free, so that a stopped or killed writer does not block the reader. The same page
-// has the pid of the job's main process for the runner.
+// When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves
+// the times, and the guardian acts on them. Lock-free, so that a stopped or killed writer does not block the reader. The
+// same page has the pid of the job's main process for the runner.
 #pragma once
 
 #include "base/clock.h"
@@ -14,15 +14,26 @@
 
 namespace rlock {
 
+// far_future: never.
+struct StopTimes {
+  Instant signal;       // the guardian sends the stop signal
+  Instant kill;         // the guardian sends KILL
+  Instant last_resort;  // the kernel kills a guardian that did not get that far
+  Instant lease_end;    // the job is dead before
+};
+inline constexpr StopTimes never_stopped{far_future, far_future, far_future, far_future};
+
 class SharedDeadline {
  public:
-  explicit SharedDeadline(Instant valid_until);  // throws std::system_error when there is no memory or descriptor
+  explicit SharedDeadline(const StopTimes& times);  // throws std::system_error when there is no memory or descriptor
   ~SharedDeadline();
   SharedDeadline(const SharedDeadline&) = delete;
   SharedDeadline& operator=(const SharedDeadline&) = delete;
 
-  void move_to(Instant valid_until);  // far_future: never
-  [[nodiscard]] Instant valid_until() const;
+  // A reader may see some times moved and others not yet. Each is right by itself, because a step that was due before the
+  // move was allowed then.
+  void move_to(const StopTimes& times);
+  [[nodiscard]] StopTimes times() const;
 
   // Readable when the deadline was moved since the last note_move(): the guardian must move its timer.
   [[nodiscard]] int moved_fd() const { return m_moved.get(); }
@@ -33,7 +44,7 @@ class SharedDeadline {
 
  private:
   struct Page {
-    std::atomic<std::int64_t> valid_until;
+    std::atomic<std::int64_t> signal, kill, last_resort, lease_end;
     std::atomic<pid_t> main_process;
   };
   Page* m_page;  // MAP_SHARED: runner and guardian see the same after fork

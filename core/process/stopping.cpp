@@ -7,16 +7,13 @@ namespace rlock {
 namespace {
 
 // KILL never comes later than the shared deadline allows, whatever the reason for stopping.
-Instant kill_due(const JobSpec& spec, const StopState& state, Instant valid_until)
-{
-  return std::min(state.kill_at, valid_until - spec.kill_lead);
-}
+Instant kill_due(const StopState& state, const StopTimes& times) { return std::min(state.kill_at, times.kill); }
 
 struct StopDecision {
   const JobSpec& spec;
   StopState state;
   Instant now;
-  Instant valid_until;
+  StopTimes times;
 
   [[nodiscard]] bool is_not_stopped() const { return state.phase == Phase::running || state.phase == Phase::lingering; }
 
@@ -46,7 +43,7 @@ struct StopDecision {
   StopStep stop(Millis kill_after, StopAction action)
   {
     state.kill_at = std::min(state.kill_at, now + kill_after);
-    if (kill_due(spec, state, valid_until) <= now) {
+    if (kill_due(state, times) <= now) {
       return kill();
     }
     state.phase = Phase::stopping;
@@ -99,13 +96,13 @@ struct StopDecision {
 
   StopStep operator()(const TimePassed&)
   {
-    if (now < next_due(spec, state, valid_until)) {
+    if (now < next_due(state, times)) {
       return {state};
     }
     if (state.phase == Phase::stopping) {
       return kill();
     }
-    if (now >= valid_until - spec.signal_lead) {
+    if (now >= times.signal) {
       set_reason(Stopped::lease_end);
       return stop(spec.kill_after, StopAction::signal);
     }
@@ -119,10 +116,7 @@ struct StopDecision {
 
 }  // namespace
 
-bool may_start(const JobSpec& spec, Instant now, Instant valid_until)
-{
-  return now < valid_until - spec.signal_lead - shortest_run;
-}
+bool may_start(Instant now, const StopTimes& times) { return now < times.signal - shortest_run; }
 
 StopState started(const JobSpec& spec, Instant now)
 {
@@ -134,7 +128,7 @@ StopState started(const JobSpec& spec, Instant now)
 }
 
 StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent& event, Instant now,
-                   Instant valid_until)
+                   const StopTimes& times)
 {
   if (state.phase == Phase::over) {
     return {state};
@@ -142,15 +136,15 @@ StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent&
   if (state.phase == Phase::killing && !std::holds_alternative<TreeEmpty>(event)) {
     return {state};
   }
-  return std::visit(StopDecision{spec, state, now, valid_until}, event);
+  return std::visit(StopDecision{spec, state, now, times}, event);
 }
 
-Instant next_due(const JobSpec& spec, const StopState& state, Instant valid_until)
+Instant next_due(const StopState& state, const StopTimes& times)
 {
   switch (state.phase) {
     case Phase::running:
-    case Phase::lingering: return std::min({valid_until - spec.signal_lead, state.time_over, state.left_behind});
-    case Phase::stopping: return kill_due(spec, state, valid_until);
+    case Phase::lingering: return std::min({times.signal, state.time_over, state.left_behind});
+    case Phase::stopping: return kill_due(state, times);
     case Phase::killing:
     case Phase::over: break;
   }

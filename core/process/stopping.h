@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "process/job.h"
+#include "process/shared_deadline.h"
 
 #include <variant>
 
@@ -61,14 +62,14 @@ struct StopStep {
 };
 
 // The start gate: whether a job may begin on this lease.
-bool may_start(const JobSpec& spec, Instant now, Instant valid_until);
+bool may_start(Instant now, const StopTimes& times);
 
 StopState started(const JobSpec& spec, Instant now);
 
 StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent& event, Instant now,
-                   Instant valid_until);
+                   const StopTimes& times);
 
 // When TimePassed will have an effect, if there is no other event and the shared deadline does not move.
-Instant next_due(const JobSpec& spec, const StopState& state, Instant valid_until);
+Instant next_due(const StopState& state, const StopTimes& times);
 
 }  // namespace rlock

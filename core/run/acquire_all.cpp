@@ -84,7 +84,7 @@ class HeldLocks {
     }
     const Instant now = m_context.clock.now();
     const bool all_are_young = std::ranges::all_of(m_sessions, [&](const LockSession* session) {
-      return leaves_enough(session->lease().renewed_at(), m_request.ttl, now);
+      return leaves_enough(session->lease().renewed_at(), session->lease().term().length, now);
     });
     return all_are_young ? Result(Done{}) : too_slow();
   }
@@ -92,7 +92,8 @@ class HeldLocks {
  private:
   void renew(Lease& lease)
   {
-    const Instant give_up = lease.valid_until() - stop_leads(m_request).signal;
+    const auto [until, length] = lease.term();
+    const Instant give_up = until - stop_leads(length, m_request.kill_after).signal;
     const StopToken stop = m_context.signals.stop();
     for (int i = 0; i < renewal_attempts && !stop.requested(); ++i) {
       const Instant now = m_context.clock.now();

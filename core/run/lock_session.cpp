@@ -37,8 +37,10 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
     return not_offered("once", m_request.server.shown());
   }
   m_store = *std::move(store);
+  WaitPolicy own_policy = policy;
+  own_policy.takes_message = may_begin_on_message();
   auto entry =
-      enter(*m_store, m_any_of, m_hold.owner, ancestors(), policy, m_context.clock, m_context.rng, stop, observer);
+      enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);
   if (!entry) {
     return entry.error();
   }
@@ -53,17 +55,26 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
   return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
 }
 
+// Not where the answer of the server says more than the message: whether another job has succeeded, how many replicas have
+// the lock. A fixed lease counts from the answer. Of several leases the shortest would hide which one ends first.
+bool LockSession::may_begin_on_message() const
+{
+  return m_request.automatic && !m_request.once && m_request.sync == 0 && m_request.names.size() == 1;
+}
+
 void LockSession::begin(Entered entered)
 {
   m_hold = std::move(entered.hold);
   m_which = entered.taken.which;
   m_grant = entered.taken.grant;
-  m_lease = std::make_unique<Lease>(*m_store,
-                                    GrantedLock{.spec = spec(),
-                                                .owner = m_hold.owner,
-                                                .granted_at = entered.taken.sent_at,
-                                                .listener = std::move(entered.taken.listener)},
-                                    stop_leads(m_request).signal, m_context.clock, m_context.log);
+  m_lease =
+      std::make_unique<Lease>(*m_store,
+                              GrantedLock{.spec = spec(),
+                                          .owner = m_hold.owner,
+                                          .granted_at = entered.taken.sent_at,
+                                          .claim = entered.taken.claim,
+                                          .listener = std::move(entered.taken.listener)},
+                              stop_leads(m_request.ttl, m_request.kill_after).signal, m_context.clock, m_context.log);
   if (m_hold.is_nested()) {
     m_context.log.detail(
         "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_grant.count) + " times",

@@ -52,6 +52,7 @@ class LockSession {
 
  private:
   [[nodiscard]] std::vector<Ancestor> ancestors() const;
+  [[nodiscard]] bool may_begin_on_message() const;
   void begin(Entered entered);
 
   const RunRequest& m_request;

@@ -27,9 +27,9 @@ HolderInfo holder_info(const RunRequest& request)
           .automatic = request.automatic};
 }
 
-bool renewed_earlier(const LockSession& a, const LockSession& b)
+bool expires_earlier(const LockSession& a, const LockSession& b)
 {
-  return a.lease().renewed_at() < b.lease().renewed_at();
+  return a.lease().valid_until() < b.lease().valid_until();
 }
 
 bool release_orphaned(LockStore& store, const LockSession& session, Instant keep_until,
@@ -106,12 +106,7 @@ std::vector<HeldLock> LockSet::held_locks() const
 
 const LockSession& LockSet::first_to_expire() const
 {
-  return *std::min_element(sessions.begin(), sessions.end(), renewed_earlier);
-}
-
-Instant LockSet::acquired_at() const
-{
-  return std::max_element(sessions.begin(), sessions.end(), renewed_earlier)->lease().renewed_at();
+  return *std::min_element(sessions.begin(), sessions.end(), expires_earlier);
 }
 
 }  // namespace rlock

@@ -23,7 +23,6 @@ struct LockSet {
 
   // Once all are held.
   [[nodiscard]] const LockSession& first_to_expire() const;
-  [[nodiscard]] Instant acquired_at() const;  // when the last of them was
 
   std::vector<LockSession> sessions;  // in the order of acquisition
   PreparedJob prepared_job;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepared_job.h"
 
+#include "lease/renewal.h"
 #include "lock/validity.h"
 #include "process/terminal.h"
-#include "run/request_policy.h"
 
 #include <algorithm>
 
 namespace rlock {
 namespace {
 
-constexpr Instant already_over{};  // no job starts with this deadline
+constexpr StopTimes already_over{};  // no job starts with this deadline
 
 bool are_same(const HeldLock& one, const HeldLock& other)
 {
@@ -19,12 +19,11 @@ bool are_same(const HeldLock& one, const HeldLock& other)
 
 }  // namespace
 
-StopLeads stop_leads(const RunRequest& request)
+StopLeads stop_leads(Millis lease, Millis kill_after)
 {
-  const Millis last_resort = std::min(request.ttl / 6, std::clamp(request.ttl / 20, Millis{10}, Millis{500}));
+  const Millis last_resort = std::min(lease / 6, std::clamp(lease / 20, Millis{10}, Millis{500}));
   const Millis kill = last_resort * 3 / 2;
-  return {
-      .signal = std::max(kill, signal_lead(request.ttl, request.kill_after)), .kill = kill, .last_resort = last_resort};
+  return {.signal = std::max(kill, signal_lead(lease, kill_after)), .kill = kill, .last_resort = last_resort};
 }
 
 PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
@@ -40,9 +39,8 @@ PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, s
 // With --on-lost warn a lost lock does not stop the job; the end of a fixed lease does.
 bool PreparedJob::warns_only() const { return m_request.on_lost == OnLost::warn && m_request.automatic; }
 
-Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant earliest_end)
+Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort)
 {
-  const StopLeads leads = stop_leads(m_request);
   const JobSpec spec{
       .path = m_path,
       .argv = m_request.argv,
@@ -53,10 +51,7 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
       .kill_after = m_request.kill_after,
       .leftovers = m_request.leftovers,
       .max_runtime = m_request.max_runtime,
-      .signal_lead = leads.signal,
-      .kill_lead = leads.kill,
-      .last_resort_lead = leads.last_resort,
-      .earliest_end = earliest_end,
+      .earliest_last_resort = earliest_last_resort,
       .release_for_runner = m_release_for_runner};
   return Job::prepare(spec, m_context.signals, m_shared_deadline);
 }
@@ -82,7 +77,7 @@ void PreparedJob::prepare(const std::vector<HeldLock>& locks) { prepare(locks, f
 void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
 {
   const Instant now = m_context.clock.now();
-  prepare(locks, warns_only() ? far_future : valid_until(now, m_request.ttl));
+  prepare(locks, stop_times({.until = valid_until(now, m_request.ttl), .length = m_request.ttl}).last_resort);
   m_usable_until = now + m_request.ttl / 2;
 }
 
@@ -94,22 +89,21 @@ void PreparedJob::request_refused()
   }
 }
 
-void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_end)
+void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_last_resort)
 {
   discard_unusable();
   if (m_job || Terminal().is_shared()) {
     return;
   }
-  if (auto job = fork_job(locks, earliest_end)) {
+  if (auto job = fork_job(locks, earliest_last_resort)) {
     m_job.emplace(*std::move(job));
     m_prepared_under = locks;
     m_usable_until = far_future;
   }
 }
 
-Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence)
+Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, std::uint64_t fence)
 {
-  move_deadline(valid_until);
   discard_unusable();
   if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
     m_job.reset();
@@ -127,9 +121,18 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, Instant valid
   return started ? Result<Job>(std::move(job)) : started.error();
 }
 
-void PreparedJob::move_deadline(Instant valid_until)
+void PreparedJob::move_deadline(const LeaseTerm& lease) { m_shared_deadline.move_to(stop_times(lease)); }
+
+StopTimes PreparedJob::stop_times(const LeaseTerm& lease) const
 {
-  m_shared_deadline.move_to(warns_only() ? far_future : valid_until);
+  if (warns_only()) {
+    return never_stopped;
+  }
+  const StopLeads leads = stop_leads(lease.length, m_request.kill_after);
+  return {.signal = lease.until - leads.signal,
+          .kill = lease.until - leads.kill,
+          .last_resort = lease.until - leads.last_resort,
+          .lease_end = lease.until};
 }
 
 }  // namespace rlock

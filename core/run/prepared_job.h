@@ -3,7 +3,9 @@
 // runs costs no time when the lock is handed over.
 #pragma once
 
+#include "lock/validity.h"
 #include "process/job.h"
+#include "process/shared_deadline.h"
 #include "run/environment.h"
 #include "run/run.h"
 
@@ -33,20 +35,22 @@ class PreparedJob {
   // Kills a job that was prepared for the first request: only the first waiter in line keeps one.
   void request_refused();
 
-  // Starts the job under locks that are held until `valid_until`. Forks it anew when it was prepared under other locks,
+  // Starts the job by the times of the last move_deadline(). Forks it anew when it was prepared under other locks,
   // because an attempt to acquire was released since. ErrorCode::os: it could not be forked.
-  Result<Job> start(const std::vector<HeldLock>& locks, Instant valid_until, std::uint64_t fence);
+  Result<Job> start(const std::vector<HeldLock>& locks, std::uint64_t fence);
 
-  // far_future when a lost lock must not stop the job (--on-lost warn).
-  [[nodiscard]] SharedDeadline& shared_deadline() { return m_shared_deadline; }
-  void move_deadline(Instant valid_until);  // thread-safe
+  // Thread-safe.
+  void move_deadline(const LeaseTerm& lease);  // never_stopped when a lost lock must not stop the job (--on-lost warn)
+  void remove_deadline() { m_shared_deadline.move_to(never_stopped); }
+  [[nodiscard]] StopTimes stop_times() const { return m_shared_deadline.times(); }
 
  private:
   void discard();
   void discard_unusable();
-  void prepare(const std::vector<HeldLock>& locks, Instant earliest_end);
+  void prepare(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
+  [[nodiscard]] StopTimes stop_times(const LeaseTerm& lease) const;
   [[nodiscard]] bool warns_only() const;
-  [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_end);
+  [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
 
   const RunRequest& m_request;
   const RunContext& m_context;
@@ -58,14 +62,14 @@ class PreparedJob {
   std::optional<Job> m_job;                // uses m_shared_deadline
 };
 
-// How long before the end of a lease each step against its job is due.
+// How long before the end of a lease of that length each of the StopTimes comes. At the last resort the runner kills the
+// job, and a guardian that has not finished; the kernel does where the runner does not. A killed process needs that time
+// to die on a loaded machine.
 struct StopLeads {
-  Millis signal;  // the guardian sends the stop signal
-  Millis kill;    // the guardian sends KILL
-  // The runner kills the job, and a guardian that has not finished; the kernel does where the runner does not. A killed
-  // process needs that time to die on a loaded machine.
+  Millis signal;
+  Millis kill;
   Millis last_resort;
 };
-StopLeads stop_leads(const RunRequest& request);
+StopLeads stop_leads(Millis lease, Millis kill_after);
 
 }  // namespace rlock

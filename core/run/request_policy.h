@@ -35,7 +35,4 @@ inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
   return {.replicas = replicas, .within = std::min(server_timeout / 2, ttl / 4)};
 }
 
-// How long before the end of an unconfirmed lease the stop signal is sent.
-inline Millis signal_lead(Millis ttl, Millis kill_after = default_kill_after) { return std::min(kill_after, ttl / 6); }
-
 }  // namespace rlock

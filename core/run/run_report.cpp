@@ -57,7 +57,8 @@ RunEnd report_not_executed(const RunRequest& request, const RunContext& context,
 RunEnd report_not_started(const RunContext& context, const LockSession& first_to_expire)
 {
   const Lease& lease = first_to_expire.lease();
-  const bool has_time = context.clock.now() < lease.valid_until() - lease.spec().ttl / 2;  // more than all StopLeads
+  const LeaseTerm term = lease.term();
+  const bool has_time = context.clock.now() < term.until - term.length / 2;  // more than all StopLeads
   if (has_time) {
     constexpr ExitWith end{static_cast<int>(ExitCode::os)};
     context.log.error("the job could not be started: its guardian process could not read from rlock",

@@ -30,11 +30,11 @@ class Supervision {
       : m_request(request),
         m_context(context),
         m_lock_set(lock_set),
-        m_acquired_at(lock_set.acquired_at()),
+        m_began(context.clock.now()),
         m_leases(
             {.watch = {.renews = request.automatic,
                        .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends"},
-             .on_moved = [this](Instant until) { m_lock_set.prepared_job.move_deadline(until); }},
+             .on_moved = [this](const LeaseTerm& lease) { m_lock_set.prepared_job.move_deadline(lease); }},
             context.clock, context.log)
   {
     for (LockSession& session : lock_set.sessions) {
@@ -72,11 +72,10 @@ class Supervision {
   // job could not be forked.
   std::optional<RunEnd> run_job()
   {
-    Instant valid_until = m_lock_set.first_to_expire().lease().valid_until();
+    m_lock_set.prepared_job.move_deadline(m_lock_set.first_to_expire().lease().term());
     do {
       m_job.reset();
-      auto job =
-          m_lock_set.prepared_job.start(m_lock_set.held_locks(), valid_until, m_lock_set.sessions.front().fence());
+      auto job = m_lock_set.prepared_job.start(m_lock_set.held_locks(), m_lock_set.sessions.front().fence());
       if (!job) {
         release();
         m_context.log.error(job.error().text, {.event = "failed"});
@@ -87,7 +86,6 @@ class Supervision {
       while (!m_never_ran && !m_over && !m_gate_killed) {
         handle_events(*m_job);
       }
-      valid_until = m_lock_set.prepared_job.shared_deadline().valid_until();
     } while (m_gate_killed);
     return std::nullopt;
   }
@@ -98,7 +96,7 @@ class Supervision {
     m_lost = m_lost || m_leases.with_event() != nullptr;
     return release_all(m_request, m_context, m_lock_set.sessions,
                        {.give_up = m_context.clock.now() + m_request.server.timeout,
-                        .keep_until = is_release_requested() ? Instant{} : m_acquired_at + m_request.min_hold,
+                        .keep_until = is_release_requested() ? Instant{} : m_began + m_request.min_hold,
                         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
                         .lease_over = m_ended && m_ended->why == Stopped::lease_end});
   }
@@ -157,9 +155,7 @@ class Supervision {
   // A guardian that works has finished by then.
   [[nodiscard]] Instant guardian_deadline() const
   {
-    const Instant end = m_lock_set.prepared_job.shared_deadline().valid_until();
-    const Instant by_lease = end == far_future ? far_future : end - stop_leads(m_request).last_resort;
-    return std::min(by_lease, m_stopped_by);
+    return std::min(m_lock_set.prepared_job.stop_times().last_resort, m_stopped_by);
   }
 
   void handle_time(Job& job)
@@ -172,7 +168,7 @@ class Supervision {
     }
   }
 
-  // When the guardian is late or gone. The kernel kills a late one, too (JobSpec::last_resort_lead).
+  // When the guardian is late or gone. The kernel kills a late one, too (StopTimes::last_resort).
   void kill_job(Job& job)
   {
     const Instant now = m_context.clock.now();
@@ -280,7 +276,7 @@ class Supervision {
   void go_on_without_lock(Job& job)
   {
     m_was_released = true;
-    m_lock_set.prepared_job.move_deadline(far_future);
+    m_lock_set.prepared_job.remove_deadline();
     if (m_pipe_is_open) {
       handle_pipe_closed(job);
     }
@@ -330,7 +326,7 @@ class Supervision {
   const RunRequest& m_request;
   const RunContext& m_context;
   LockSet& m_lock_set;
-  const Instant m_acquired_at;
+  const Instant m_began;
   LeaseGroup m_leases;
   std::optional<Job> m_job;           // over by the time of the release, but its guardian is reaped after it
   Instant m_stopped_by = far_future;  // a guardian that was told to stop the job has done so by then

@@ -24,6 +24,7 @@ class Sentinel final : public Direct {
   // While a fail-over is under way and there is time left, the sentinels are asked again.
   Result<Done> connect(const CallLimits& limit) override;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
+  [[nodiscard]] bool may_fail_over() const override { return true; }
 
  protected:
   bool believes(Instant::duration took, const CallLimits& limit) override;

@@ -46,6 +46,8 @@ class Transport {
   // A route key for each server that has a part of the keys: one, except in a cluster.
   virtual Result<std::vector<std::string>> routes(const CallLimits& limit);
   [[nodiscard]] virtual bool is_cluster() const { return false; }
+  // Whether another server may take over. Then requests may get no answer for longer than a short lease lasts.
+  [[nodiscard]] virtual bool may_fail_over() const { return is_cluster(); }
 
   // Drops the connection; the next call connects again. For a caller that got no answer.
   virtual void forget() = 0;

@@ -22,7 +22,8 @@
 --   KEYS[11] when a job last succeeded under this lock, in microseconds, if its success is remembered: string
 --   ARGV[1]  owner
 --   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
---   ARGV[3]  prefix of the channels on which each owner listens: "yours", "next MS", "look MS", "claim MS", "force"
+--   ARGV[3]  prefix of the channels on which each owner listens: "yours FENCE TIME MS" (the lock was handed over to the owner
+--            at that time, in microseconds, for MS), "next MS", "look MS", "claim MS", "force"
 --   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits
 --   ARGV[5]  'cluster' where several servers share the keys, by slots; else ''
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)

@@ -86,6 +86,16 @@ local function have_hand_over_watched(ms)
   notify_first_alive('claim ' .. ms)
 end
 
+-- Grants the lock to a waiter until it confirms. "since" of its record is when the lock began, not the wait. The message
+-- carries the grant, so that the waiter need not ask: its fencing number, the server's time and the ms to confirm.
+local function hand_over_to(waiter, info, requested)
+  local ms = time_to_confirm(info)
+  local now = now_us()
+  local begun = string.gsub(info, '\nsince=%d+', '\nsince=' .. string.format('%.0f', now / 1000), 1)
+  local fence = grant(waiter, begun, ms, requested)
+  notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
+end
+
 -- Grants the lock to the first live waiter, or to as many as it has room for. The grant lasts until the waiter
 -- confirms, or, for the caller itself, for its whole ttl. Returns the number of admitted waiters, and the caller's
 -- fencing number.
@@ -93,8 +103,8 @@ end
 -- A dead waiter has no subscriber, but neither has one that has just arrived. At most 50 waiters are examined; the next
 -- few are told to ask at once, and continue from there.
 --
--- The new holder is told last, because a server sends the last message first (seen with Redis 7), and an observer of
--- the hand-over should not wake up before the new holder.
+-- The new holder is told last. Its message starts a job, and nothing undoes a message: no command that could fail may
+-- follow. And a server sends the last message first (seen with Redis 7), so no observer wakes up before the new holder.
 local function admit_waiters(caller, caller_info, caller_ttl)
   local admitted, caller_fence = 0, nil
   for _ = 1, 50 do
@@ -106,14 +116,13 @@ local function admit_waiters(caller, caller_info, caller_ttl)
     if not MULTI_HOLDER and waiter ~= caller then
       have_hand_over_watched(time_to_confirm(info))
     end
-    local heard = waiter == caller or notify(waiter, 'yours') > 0
     local requested = remove_waiter_record(waiter)
     if waiter == caller then
       caller_fence = grant(caller, caller_info, caller_ttl, requested)
       announce_next(caller_ttl)
       admitted = admitted + 1
-    elseif heard or now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
-      grant(waiter, info, time_to_confirm(info), requested)
+    elseif is_alive(waiter, arrival) then
+      hand_over_to(waiter, info, requested)
       admitted = admitted + 1
     end
     if admitted > 0 and not MULTI_HOLDER then

@@ -54,6 +54,7 @@ local function denied_reply()
   if not may then
     return nil
   end
+  local count = SHARDED and 'shardnumsub' or 'numsub'
   local function no(command, key, ...)
     return not may(command, key, ...) and {'denied', command, key} or nil
   end
@@ -62,6 +63,7 @@ local function denied_reply()
       or no('hdel', HOLDER, 'f') or no('hlen', HOLDER) or no('pexpire', HOLDER, '1') or no('rpush', EVENTS, 'v')
       or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE)
       or no(SHARDED and 'spublish' or 'publish', OWNER_CHANNEL .. OWNER, 'yours')
+      or not may('pubsub', count, OWNER_CHANNEL .. OWNER) and {'denied', 'pubsub|' .. count, OWNER_CHANNEL .. OWNER}
       or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or kind_denial(no)
       or CHANNEL ~= '' and (no('publish', CHANNEL, '0')
           or not may('pubsub', 'numsub', CHANNEL) and {'denied', 'pubsub|numsub', CHANNEL}

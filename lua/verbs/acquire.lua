@@ -11,7 +11,8 @@
 --
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      a job has succeeded; the caller holds nothing and has left the queue
---            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds until to ask again or false}
+--            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds until to ask again or false,
+--             the server's time in microseconds, or false for 'try'}
 --                                   owner '' with count 0: free, but reserved or still to be looked at;
 --                                   place for 'try': the length of the queue
 --            {'denied', command, key}        nothing was changed
@@ -112,7 +113,8 @@ local function busy_reply(ms)
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
   local ttl = ms or next_expiry_ms()
   local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
-  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again}
+  local time = WAIT_MODE == 'wait' and string.format('%.0f', now_us()) or false
+  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time}
 end
 
 -- A lock that is held as another exclusive kind: the plain lock and the read-write lock under one name keep each other

@@ -2,7 +2,8 @@
 --
 --   ARGV[6]  ttl in milliseconds; 0 only asks
 --   ARGV[7]  the hold, as it was acquired; '': any hold of the owner
---   ARGV[8]  'stopping': the owner has received a request for release, and stops its job
+--   ARGV[8]  'confirm': the first renewal after a hand-over whose message has started the job
+--            'stopping': the owner has received a request for release, and stops its job
 --
 --   returns  {'kept', who requested the release or false, time}
 --            {'lost', …, time}   as lost_reply() in lib/queue.lua
@@ -15,7 +16,7 @@
 -- Never re-creates a key that is gone, because another client may have worked under it meanwhile. Never shortens,
 -- because an outer hold may count on more. PEXPIRE, because it is allowed when memory is full. A question (ttl 0)
 -- changes nothing.
-local TTL, HOLD_ID = tonumber(ARGV[6]), ARGV[7] or ''
+local TTL, HOLD_ID, PURPOSE = tonumber(ARGV[6]), ARGV[7] or '', ARGV[8]
 local time = string.format('%.0f', now_us())
 
 -- A hold is gone where the owner's record exists and does not name it. Where the record was lost the hold is believed,
@@ -40,13 +41,17 @@ local function extend_hold()
   if left then
     extend_records(TTL)
     redis.call('PEXPIRE', FENCE, FENCE_MEMORY)
-    log_if_late(left)
+    if PURPOSE == 'confirm' then
+      announce_next(TTL)
+    else
+      log_if_late(left)
+    end
   end
 end
 
 local loss = not holds(OWNER) and 'none' or is_released() and 'released' or TTL > 0 and is_revoked() and 'revoked'
 if not loss then
-  if ARGV[8] == 'stopping' then
+  if PURPOSE == 'stopping' then
     note_stopping()
   end
   if TTL > 0 then

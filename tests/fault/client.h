@@ -139,7 +139,8 @@ class Client {
   {
     m_claims.claim(m_name, valid_until());
     m_leases = std::make_unique<LeaseGroup>(
-        LeaseGroupOptions{.watch = {.renews = true}, .on_moved = [this](Instant end) { m_claims.renew(m_name, end); }},
+        LeaseGroupOptions{.watch = {.renews = true},
+                          .on_moved = [this](const LeaseTerm& lease) { m_claims.renew(m_name, lease.until); }},
         m_clock, m_log);
     for (LockSession& session : m_locks->sessions) {
       m_leases->add(session.lease());

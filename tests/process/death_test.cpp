@@ -26,15 +26,13 @@ JobSpec stubborn(const std::filesystem::path& dir)
                         "trap '' TERM INT HUP; sh -c 'echo $$ > $0/child; exec sleep 60' $0 & "
                         "until [ -s $0/child ]; do sleep 0.01; done; "
                         "echo $$ > $0/main; while :; do sleep 1; done");
-  spec.signal_lead = 200ms;
-  spec.kill_lead = 100ms;
   return spec;
 }
 
 RunnerProcess start(const JobSpec& spec, Millis lease)
 {
   return RunnerProcess([&spec, lease] {
-    JobFixture fixture(lease);
+    JobFixture fixture(stop_times(lease, 200ms, 100ms));
     Job job = fixture.start(spec);
     return follow(job);
   });

@@ -62,8 +62,7 @@ TEST_CASE("job: the gate stays shut on a lease that is over")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "touch $0/ran");
-  spec.signal_lead = Millis{5000};
-  CHECK(run(spec, Millis{5000}) == "not started");
+  CHECK(run(spec, stop_times(default_kill_after)) == "not started");
   CHECK(::access((dir / "ran").c_str(), F_OK) != 0);
 }
 

@@ -178,26 +178,20 @@ TEST_CASE("deadline: stopped in time")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "exec sleep 60");
-  spec.signal_lead = 300ms;
-  spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "died of TERM by lease_end");
+  CHECK(run(spec, stop_times(500ms, 300ms, 100ms)) == "died of TERM by lease_end");
   spec = script(dir, "trap '' TERM; while :; do sleep 0.02; done");
-  spec.signal_lead = 300ms;
-  spec.kill_lead = 100ms;
-  CHECK(run(spec, 500ms) == "died of KILL by lease_end killed");
+  CHECK(run(spec, stop_times(500ms, 300ms, 100ms)) == "died of KILL by lease_end killed");
 }
 
 TEST_CASE("deadline: a job that is renewed lives on")
 {
   const auto dir = make_temp_dir("job");
   JobSpec spec = script(dir, "echo 1 > $0/ready; sleep 0.5; exit 8");
-  spec.signal_lead = 200ms;
-  spec.kill_lead = 100ms;
   const std::string result = in_runner([&] {
-    JobFixture fixture(400ms);
+    JobFixture fixture(stop_times(400ms, 200ms, 100ms));
     Job job = fixture.start(spec);
     wait_until([&] { return !text_of(dir / "ready").empty(); });
-    fixture.shared_deadline.move_to(far_future);
+    fixture.shared_deadline.move_to(never_stopped);
     return follow(job);
   });
   CHECK(result == "exit 8");

@@ -172,7 +172,7 @@ void Rules::job_died(VirtualJob& job)
   note_min_hold(job);
   m_note(text_of(job) + " is dead");
   std::erase(m_alive, &job);
-  const Instant end = job.deadline->valid_until();
+  const Instant end = job.deadline->times().lease_end;
   if (job.guardian->host.now() > end) {
     fail(text_of(job) + " lived to the end of its lease");
   }
@@ -205,7 +205,7 @@ void Rules::check_hold(const VirtualJob& job)
     return fail(text_of(job) + " is alive, and the server holds no lock for it");
   }
   const auto ends = m_state.hold_ends(mode_of(job), job.owner);
-  const Nanos counted_on = job.guardian->host.true_time(job.deadline->valid_until());
+  const Nanos counted_on = job.guardian->host.true_time(job.deadline->times().lease_end);
   const Nanos left = ends ? (*ends * 1000 - m_state.now_us()) * 1000 : never - m_world.now();
   if (counted_on > m_world.now() + left + nanos(Millis{1})) {  // a key exists to the end of its last millisecond
     fail(text_of(job) + " counts on its lease for " + seconds(counted_on - m_world.now() - left) + " too long");

@@ -32,7 +32,7 @@ class Guardian {
     if (!fence) {
       return;
     }
-    if (!may_start(m_spec, m_clock.now(), m_deadline.valid_until())) {
+    if (!may_start(m_clock.now(), m_deadline.times())) {
       send_message(m_socket.get(), JobEvent(NotStarted{}));
       return;
     }
@@ -73,7 +73,7 @@ class Guardian {
   {
     set_timer();
     pollfd sources[] = {{m_socket.get(), POLLIN, 0}, {m_exit.get(), POLLIN, 0}, {m_deadline.moved_fd(), POLLIN, 0}};
-    const Nanos due = m_job.guardian->host.true_time(next_due(m_spec, m_state, m_deadline.valid_until()));
+    const Nanos due = m_job.guardian->host.true_time(next_due(m_state, m_deadline.times()));
     World::current().block(sources, 3, due);
     m_deadline.note_move();
   }
@@ -81,10 +81,8 @@ class Guardian {
   // The kernel kills the guardian then, unless it sets the timer anew.
   void set_timer()
   {
-    const Instant end = m_deadline.valid_until();
-    const Instant due = end == far_future ? far_future : end - m_spec.last_resort_lead;
     const std::uint64_t setting = ++m_job.timer;
-    World::current().at(m_job.guardian->host.true_time(due), [&job = m_job, setting] {
+    World::current().at(m_job.guardian->host.true_time(m_deadline.times().last_resort), [&job = m_job, setting] {
       if (job.timer == setting) {
         kill_guardian(job);
       }
@@ -114,7 +112,7 @@ class Guardian {
 
   void advance(const StopEvent& event)
   {
-    const StopStep step = next_step(m_spec, m_state, event, m_clock.now(), m_deadline.valid_until());
+    const StopStep step = next_step(m_spec, m_state, event, m_clock.now(), m_deadline.times());
     m_state = step.state;
     switch (step.action) {
       case StopAction::signal:

@@ -116,7 +116,13 @@ std::string follow(Job& job)
   return result;
 }
 
-JobFixture::JobFixture(Millis lease) : shared_deadline(BootClock().now() + lease) { signals.block(); }
+StopTimes stop_times(Millis lease, Millis signal_lead, Millis kill_lead)
+{
+  const Instant end = BootClock().now() + lease;
+  return {.signal = end - signal_lead, .kill = end - kill_lead, .last_resort = end, .lease_end = end};
+}
+
+JobFixture::JobFixture(const StopTimes& times) : shared_deadline(times) { signals.block(); }
 
 Job JobFixture::start(const JobSpec& spec)
 {
@@ -163,10 +169,10 @@ std::string RunnerProcess::result()
 
 std::string in_runner(const std::function<std::string()>& body) { return RunnerProcess(body).result(); }
 
-std::string run(const JobSpec& spec, Millis lease)
+std::string run(const JobSpec& spec, const StopTimes& times)
 {
   return in_runner([&] {
-    JobFixture fixture(lease);
+    JobFixture fixture(times);
     Job job = fixture.start(spec);
     return follow(job);
   });

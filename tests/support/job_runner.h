@@ -24,10 +24,14 @@ std::string show(const JobEvent& event);
 std::string await(Job& job);   // the next event
 std::string follow(Job& job);  // all of them to the last, joined by "; "
 
+// For a lease of that length that begins now.
+StopTimes stop_times(Millis lease, Millis signal_lead = default_kill_after, Millis kill_lead = Millis{500});
+
 struct JobFixture {
   Signals signals;
   SharedDeadline shared_deadline;
-  explicit JobFixture(Millis lease);
+  explicit JobFixture(const StopTimes& times);
+  explicit JobFixture(Millis lease) : JobFixture(stop_times(lease)) {}
   Job start(const JobSpec& spec);
 };
 
@@ -47,6 +51,7 @@ class RunnerProcess {
 };
 
 std::string in_runner(const std::function<std::string()>& body);
-std::string run(const JobSpec& spec, Millis lease = Millis{60000});  // from start to last event
+std::string run(const JobSpec& spec, const StopTimes& times);  // from start to last event
+inline std::string run(const JobSpec& spec) { return run(spec, stop_times(Millis{60000})); }
 
 }  // namespace rlock::test

@@ -52,7 +52,8 @@ class ScriptedStore final : public LockStore {
       return Busy{.ttl = std::chrono::seconds(60),
                   .holder = Holder{Owner::of("o:1"), 1, HolderInfo{}},
                   .waiters_ahead = lock.ahead,
-                  .ticket = options.queues ? lock.ticket : 0};
+                  .ticket = options.queues ? lock.ticket : 0,
+                  .at = m_fixture.server_time ? std::optional(m_fixture.server_time()) : std::nullopt};
     });
   }
   Result<bool> is_queued(const LockSpec& spec, const Owner&, const CallLimits& limit) override

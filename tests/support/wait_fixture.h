@@ -30,12 +30,13 @@ struct WaitFixture {
   };
 
   std::vector<Lock> locks;
-  std::vector<std::string> calls;   // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
-  std::function<void()> with_call;  // runs at the same time as the last of these calls
-  int fail_at = 0;                  // the call that fails, from 1; 0: none
-  int fails_from = 0;               // this call and all that follow fail; 0: none
-  bool takes_effect = false;        // a failed call takes effect on the server
-  bool had_spoken = false;          // the server has answered before the failed call
+  std::vector<std::string> calls;           // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
+  std::function<void()> with_call;          // runs at the same time as the last of these calls
+  std::function<ServerTime()> server_time;  // empty: the server does not tell it
+  int fail_at = 0;                          // the call that fails, from 1; 0: none
+  int fails_from = 0;                       // this call and all that follow fail; 0: none
+  bool takes_effect = false;                // a failed call takes effect on the server
+  bool had_spoken = false;                  // the server has answered before the failed call
   bool drops_listener = false;
   int readable = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
@@ -44,11 +45,11 @@ struct WaitFixture {
   WaitFixture& operator=(const WaitFixture&) = delete;
   ~WaitFixture() { ::close(readable); }
 
-  void hand_over(std::size_t which)
+  void hand_over(std::size_t which, std::optional<Handover> handover = std::nullopt)
   {
     if (std::exchange(locks[which].is_queued, false)) {
       locks[which].is_taken = true;
-      say(which, {.look_in = Millis{0}});
+      say(which, {.look_in = Millis{0}, .handover = handover});
     }
   }
   void say(std::size_t which, const Hint& hint)

@@ -52,9 +52,9 @@ TEST_CASE("lease group: the job's deadline is the end of the lease that ends fir
   std::atomic<bool> counts_on_the_longer{false};
   LeaseGroup group({.watch = {.renews = true, .consequence = "the job will be stopped"},
                     .on_moved =
-                        [&](Instant end) {
+                        [&](const LeaseTerm& lease) {
                           ++moves;
-                          if (end > real.now() + short_ttl) {
+                          if (lease.until > real.now() + short_ttl) {
                             counts_on_the_longer = true;
                           }
                         }},

@@ -58,6 +58,48 @@ TEST_CASE("watchdog: on a server whose clock is fast a lease is counted on for l
   CHECK(longest_lease(1.0) <= 1500ms);
 }
 
+TEST_CASE("watchdog: a lease that began with a hand-over is renewed at once, and then as any other")
+{
+  const BootClock clock;
+  const Log log(Verbosity::quiet);
+  const auto server = std::make_shared<FakeServer>();
+  const auto store = store_on(server, clock);
+  const LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 60s, .who = {}, .once = {}};
+  const Owner alice = Owner::of("alice");
+  const Instant acquired_at = clock.now();
+  REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
+  std::atomic<int> moves{0};
+  const auto watchdog_of = [&](Instant granted_at) {
+    return std::make_unique<Watchdog>(*store,
+                                      WatchdogOptions{.spec = spec,
+                                                      .owner = alice,
+                                                      .renews = true,
+                                                      .acquired_at = granted_at,
+                                                      .claim = 2s,
+                                                      .kill_margin = 5s,
+                                                      .listener = {},
+                                                      .on_moved = [&](Instant) { ++moves; }},
+                                      clock, log);
+  };
+  SUBCASE("the server answers")
+  {
+    const auto watchdog = watchdog_of(acquired_at);
+    wait_until([&] { return moves >= 1; }, "it was confirmed");
+    watchdog->stop();
+    CHECK(watchdog->last_kept() > acquired_at);
+    CHECK(moves <= 2);  // the second one follows the subscription
+  }
+  SUBCASE("the server does not answer")
+  {
+    server->be(FakeServer::Behavior::down);
+    const auto watchdog = watchdog_of(clock.now());
+    wait_until([&] { return watchdog->event().has_value(); }, "it gave up");
+    CHECK(clock.now() - acquired_at < 59s);  // a claim is over long before the ttl is
+    CHECK(std::holds_alternative<Unconfirmed>(*watchdog->event()));
+    CHECK(moves == 0);
+  }
+}
+
 TEST_CASE("watchdog: a lock that is lost after a request for its release is told as well, for the job must die at once")
 {
   const BootClock clock;

@@ -12,15 +12,16 @@ namespace {
 
 constexpr Instant t0{};
 
-// A lease of 30 s as `run` would set it, KILL half a second before its end.
+// Of a lease of 30 s, KILL half a second before its end.
+constexpr StopTimes times{
+    .signal = t0 + 25s, .kill = t0 + 29'500ms, .last_resort = t0 + 29'800ms, .lease_end = t0 + 30s};
+
 JobSpec spec_of(Leftovers leftovers, std::optional<Millis> max_runtime)
 {
   JobSpec spec;
   spec.kill_after = 2s;
   spec.leftovers = leftovers;
   spec.max_runtime = max_runtime;
-  spec.signal_lead = 5s;
-  spec.kill_lead = 500ms;
   return spec;
 }
 
@@ -73,7 +74,7 @@ struct Row {
 void check(const JobSpec& spec, const Row& row)
 {
   CAPTURE(row.why);
-  const StopStep step = next_step(spec, row.state, row.event, t0 + row.now, t0 + 30s);
+  const StopStep step = next_step(spec, row.state, row.event, t0 + row.now, times);
   CHECK(show(step) == row.expect);
 }
 
@@ -132,8 +133,8 @@ TEST_CASE("stopping: a second order hastens, and never delays")
 {
   const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
-  CHECK(next_step(spec, ordered, StopOrder{1s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 3s);
-  CHECK(next_step(spec, ordered, StopOrder{20s}, t0 + 2s, t0 + 30s).state.kill_at == t0 + 8s);
+  CHECK(next_step(spec, ordered, StopOrder{1s}, t0 + 2s, times).state.kill_at == t0 + 3s);
+  CHECK(next_step(spec, ordered, StopOrder{20s}, t0 + 2s, times).state.kill_at == t0 + 8s);
 }
 
 TEST_CASE("stopping: what the main process leaves")
@@ -207,27 +208,25 @@ TEST_CASE("stopping: max_runtime counts from the start")
 TEST_CASE("stopping: when to look next")
 {
   const JobSpec spec = spec_of(Leftovers::stop, 10s);
-  const Instant end = t0 + 30s;
-  CHECK(next_due(spec, started(spec, t0), end) == t0 + 10s);
-  CHECK(next_due(spec, in(Phase::running), end) == t0 + 25s);
-  CHECK(next_due(spec, in(Phase::lingering), end) == t0 + settling_time);
-  CHECK(next_due(spec, in(Phase::stopping, Stopped::order, 8s), end) == t0 + 8s);
-  CHECK(next_due(spec, in(Phase::stopping, Stopped::order, 40s), end) == t0 + 29500ms);
-  CHECK(next_due(spec, in(Phase::over), end) == far_future);
+  CHECK(next_due(started(spec, t0), times) == t0 + 10s);
+  CHECK(next_due(in(Phase::running), times) == t0 + 25s);
+  CHECK(next_due(in(Phase::lingering), times) == t0 + settling_time);
+  CHECK(next_due(in(Phase::stopping, Stopped::order, 8s), times) == t0 + 8s);
+  CHECK(next_due(in(Phase::stopping, Stopped::order, 40s), times) == t0 + 29500ms);
+  CHECK(next_due(in(Phase::over), times) == far_future);
 
   SUBCASE("a renewal does not save a job that is being stopped, but gives it its time")
   {
-    const StopState state = next_step(spec, in(Phase::running), TimePassed{}, t0 + 28s, end).state;
-    CHECK(next_due(spec, state, end) == t0 + 29500ms);
-    CHECK(next_due(spec, state, end + 60s) == t0 + 30s);
+    const StopState state = next_step(spec, in(Phase::running), TimePassed{}, t0 + 28s, times).state;
+    CHECK(next_due(state, times) == t0 + 29500ms);
+    CHECK(next_due(state, never_stopped) == t0 + 30s);
   }
 }
 
 TEST_CASE("stopping: the start gate")
 {
-  const JobSpec spec = spec_of(Leftovers::stop, std::nullopt);
-  CHECK(may_start(spec, t0, t0 + 30s));
-  CHECK(may_start(spec, t0, far_future));
-  CHECK_FALSE(may_start(spec, t0 + 25s, t0 + 30s));
-  CHECK_FALSE(may_start(spec, t0 + 25s - shortest_run, t0 + 30s));
+  CHECK(may_start(t0, times));
+  CHECK(may_start(t0, never_stopped));
+  CHECK_FALSE(may_start(t0 + 25s, times));
+  CHECK_FALSE(may_start(t0 + 25s - shortest_run, times));
 }

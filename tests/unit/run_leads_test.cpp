@@ -10,13 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-StopLeads leads(Millis ttl, Millis kill_after)
-{
-  RunRequest request;
-  request.ttl = ttl;
-  request.kill_after = kill_after;
-  return stop_leads(request);
-}
+StopLeads leads(Millis ttl, Millis kill_after) { return stop_leads(ttl, kill_after); }
 
 }  // namespace
 

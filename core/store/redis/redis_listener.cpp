@@ -4,6 +4,7 @@
 #include "base/defaults.h"
 #include "store/redis/acl_error.h"
 #include "store/redis/lock_keys.h"
+#include "store/redis/script_reply.h"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@ namespace {
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
 constexpr std::string_view next = "next ";
+constexpr std::string_view yours = "yours ";
 constexpr std::string_view taken_back = "00";  // an attempt of a quorum, which is no news for other rlock processes
 constexpr int most_at_once = 1'000;            // messages; a flood of them must not keep the caller from its renewals
 
@@ -30,6 +32,28 @@ Millis delay_of(std::string_view text, std::string_view word)
   return Millis{std::clamp<std::int64_t>(ms, 0, look_again_after.count())};
 }
 
+// "yours FENCE TIME MS". nullopt: none of that form.
+std::optional<Handover> handover_in(std::string_view text)
+{
+  if (!text.starts_with(yours)) {
+    return std::nullopt;
+  }
+  text.remove_prefix(yours.size());
+  std::array<std::int64_t, 3> numbers{};
+  for (std::int64_t& number : numbers) {
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (parsed.ec != std::errc{} || number <= 0 || number > latest_time.count()) {
+      return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
+    text.remove_prefix(text.starts_with(' ') ? 1 : 0);
+  }
+  const auto [fence, time, ms] = numbers;
+  return Handover{.fence = static_cast<std::uint64_t>(fence),
+                  .at = ServerTime{time},
+                  .lease = std::min(Millis{ms}, handover_confirmation)};
+}
+
 // Any unknown message makes the waiter ask at once: foreign clients announce releases in many ways.
 void add_message(Hint& hint, std::string_view text)
 {
@@ -39,6 +63,8 @@ void add_message(Hint& hint, std::string_view text)
   } else if (text.starts_with(claim)) {
     hint.confirm_within = delay_of(text, claim);
   } else if (text != taken_back) {
+    const bool is_only_reason_to_ask = !hint.look_in || hint.handover;
+    hint.handover = is_only_reason_to_ask ? handover_in(text) : std::nullopt;
     const Millis in = delay_of(text, look);
     hint.look_in = hint.look_in ? std::min(*hint.look_in, in) : in;
   }

@@ -28,10 +28,15 @@ std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at
 
 std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
 {
-  constexpr std::uint64_t year_2112 = std::uint64_t{1}
-                                      << 52;  // microseconds; differences of later times could overflow
-  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(answer.number(at), year_2112))}}
+  constexpr auto latest = static_cast<std::uint64_t>(latest_time.count());
+  return answer.has(at) ? std::optional{ServerTime{static_cast<std::int64_t>(std::min(answer.number(at), latest))}}
                         : std::nullopt;
+}
+
+// Of a renewal.
+std::string_view purpose_of(const LockSpec& spec)
+{
+  return spec.stopping ? "stopping" : spec.confirms ? "confirm" : "";
 }
 
 // {'granted', fence, count, agreed}
@@ -158,7 +163,8 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .waiters_ahead = static_cast<std::uint64_t>(answer.integer(5)),
                       .ticket = answer.number(6),
                       .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
-                      .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt}};
+                      .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
+                      .at = m_transport->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
 }
 
 Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
@@ -228,8 +234,7 @@ Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, s
                                      const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
-  const auto reply =
-      call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, spec.stopping ? "stopping" : ""}, limit);
+  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, purpose_of(spec)}, limit);
   if (!reply) {
     return reply.error();
   }

@@ -26,6 +26,9 @@ constexpr std::int64_t plausible_ms(std::int64_t ms)
   return std::clamp(ms, -most, most);
 }
 
+// The last time of a server that is believed, in 2112: differences of later times could overflow.
+inline constexpr ServerTime latest_time{std::int64_t{1} << 52};
+
 class ScriptReply {
  public:
   explicit ScriptReply(const Reply& reply) : m_reply(reply) {}

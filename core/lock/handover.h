@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a job may begin on the message that hands its lock over, before the server is asked. Pure functions.
+#pragma once
+
+#include "lock/listener.h"
+#include "lock/validity.h"
+
+#include <chrono>
+#include <optional>
+
+namespace rlock {
+
+// When the lock was handed over, by the clock of this host and not later. The server's clock was at `server_time` when it
+// answered a request that was sent at `asked_at`; the message has its time as well. So the age of the message is known to
+// within that round trip and the drift of the clocks since.
+//
+// nullopt: the server must be asked first. The message is older than the answer, or leaves too little of its lease, or is
+// from the future: the server's clock was set. A clock that is set ahead by no more than the message is late goes unnoticed.
+inline std::optional<Instant> handed_over_at(const Handover& handover, Instant asked_at,
+                                             std::chrono::microseconds server_time, Instant now)
+{
+  const auto between = handover.at - server_time;
+  const Instant at = asked_at + between - drift_allowed(std::chrono::ceil<Millis>(between));
+  const bool may_begin = between.count() > 0 && at <= now && leaves_enough(at, handover.lease, now);
+  return may_begin ? std::optional(at) : std::nullopt;
+}
+
+}  // namespace rlock

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The message of a hand-over, on which a waiter's job begins: it is true, and it is sent only once the lock is handed over.
+#include "lua/lock_kinds.h"
+#include "lua/scripted_lock.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const char* const info = "host=h\npid=1\nlabel=\nsince=5\nlease=30000\nauto=1";
+
+struct Told {
+  std::string word, fence, time;
+  std::int64_t ms = 0;
+};
+
+Told told_in(const Words& messages)
+{
+  Told told;
+  REQUIRE(messages.size() == 1);
+  std::istringstream(messages.front()) >> told.word >> told.fence >> told.time >> told.ms;
+  return told;
+}
+
+ChannelListener listen_as(const ScriptedLock& lock, const std::string& owner)
+{
+  return {lock.server, "rlock:owner:{k}:" + owner};
+}
+
+// One holder, "a", and behind it a waiter, "w".
+void queue_up(const ScriptedLock& lock, const Mode& mode)
+{
+  const Mode first = std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode;
+  const Script& acquire = scripts_of(mode).acquire;
+  CHECK(word(lock.acquire_as(first, "a")) == "granted");
+  CHECK(word(lock.eval_as(mode, acquire, "w", {"w", "30000", info, "wait", "0", "0"})) == "busy");
+}
+
+void release_first(const ScriptedLock& lock, const Mode& mode)
+{
+  lock.release_as(std::holds_alternative<Reader>(mode) ? Mode(Writer{}) : mode, "a");
+}
+
+const std::vector<Mode> modes{Plain{}, StringLock{}, Writer{}, Reader{}, Permits{1}};
+
+}  // namespace
+
+TEST_CASE("hand-over script: the message has the fencing number, the server's time and the ms to confirm")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    const ScriptedLock lock(mode);
+    ChannelListener waiter = listen_as(lock, "w");
+    queue_up(lock, mode);
+    const auto before = as_texts(lock.server.command({"TIME"}));
+    release_first(lock, mode);
+    const Told told = told_in(waiter.messages());
+    CHECK(told.word == "yours");
+    CHECK(told.fence == as_text(lock.server.command({"HGET", "rlock:holder:{k}", "fence:w"})));
+    CHECK(told.time.substr(0, 7) == before.front().substr(0, 7));  // seconds, to the thousand
+    CHECK(told.time.size() == before.front().size() + 6);
+    CHECK(told.ms == 2000);
+    const std::string record = as_text(lock.server.command({"HGET", "rlock:holder:{k}", "w"}));
+    CHECK(record.find("\nsince=" + told.time.substr(0, 7)) != std::string::npos);  // the hold, and not the wait
+    CHECK(record.find("\nlease=30000\nauto=1") != std::string::npos);
+  }
+}
+
+TEST_CASE("hand-over script: the server's last fencing number may be ahead of its clock, and the time is the clock's")
+{
+  const ScriptedLock lock;
+  ChannelListener waiter = listen_as(lock, "w");
+  queue_up(lock, Plain{});
+  lock.server.command({"SET", "redisson_lock_token:{k}", "4000000000000000"});
+  release_first(lock, Plain{});
+  const Told told = told_in(waiter.messages());
+  CHECK(told.fence == "4000000000000001");
+  CHECK(told.time < "4");
+}
+
+TEST_CASE("hand-over script: no message comes from a hand-over that fails half way")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    const ScriptedLock lock(mode);
+    ChannelListener waiter = listen_as(lock, "w");
+    queue_up(lock, mode);
+    lock.server.command({"SET", "rlock:events:{k}", "no list"});
+    release_first(lock, mode);
+    CHECK(waiter.messages() == Words{});
+  }
+}
+
+TEST_CASE("hand-over script: the first renewal after it tells the next waiter when the lease ends")
+{
+  const ScriptedLock lock;
+  ChannelListener first = listen_as(lock, "w");
+  ChannelListener next = listen_as(lock, "n");
+  queue_up(lock, Plain{});
+  lock.wait("n");
+  lock.release("a");
+  CHECK(next.messages() == Words{"claim 2000"});
+  const Script& renew = scripts_of(Plain{}).renew;
+  CHECK(word(lock.eval(renew, "w", {"30000", "", "confirm"})) == "kept");
+  CHECK(next.messages() == Words{"next 30000"});
+  CHECK(word(lock.eval(renew, "w", {"40000", "", ""})) == "kept");
+  CHECK(next.messages() == Words{});
+}

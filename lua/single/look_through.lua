@@ -1,13 +1,20 @@
--- look_through: which of these hashes may be locks by their shape: {owner: count} as plain locks are, or with the mode
--- of a read-write lock. Cheap for each key, changes nothing. It only filters: `inspect` decides. Needs no library.
+-- look_through: one page of SCAN over the hashes, without those that cannot be locks by their shape: {owner: count} as
+-- plain locks are, or with the mode of a read-write lock. Cheap for each key, changes nothing. It only filters: `inspect`
+-- decides. The scan is in the script, so that an ordinary hash costs neither a request nor bytes. Needs no library.
 --
---   ARGV     names of hashes; no KEYS, because in a cluster they are of several slots of the server
---   returns  those that may be locks, and those that this user may not read
+--   ARGV     cursor, glob, COUNT; no KEYS, because in a cluster they are of several slots of the server
+--   returns  the next cursor, then the hashes that may be locks, those that this user may not read, and holder records
 local function is_candidate(key)
+  if string.find(key, '^rlock:holder:') then
+    return true
+  elseif string.find(key, '^rlock:waiters') then
+    return false
+  end
   local size = redis.pcall('HLEN', key)
   if size == 1 then
-    local field = redis.pcall('HGETALL', key)
-    return field.err or field[1] and string.find(field[1], '^[%x-]+:%-?%d') and tonumber(field[2])
+    local fields = redis.pcall('HKEYS', key)
+    return fields.err or fields[1] and string.find(fields[1], '^[%x-]+:%-?%d')
+      and tonumber(redis.call('HGET', key, fields[1]))
   elseif type(size) == 'number' then
     local mode = size > 0 and redis.pcall('HGET', key, 'mode')
     return mode == 'read' or mode == 'write'
@@ -15,10 +22,14 @@ local function is_candidate(key)
   return true
 end
 
-local found = {}
-for i = 1, #ARGV do
-  if is_candidate(ARGV[i]) then
-    found[#found + 1] = ARGV[i]
+local page = redis.pcall('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3], 'TYPE', 'hash')
+if page.err then
+  return {err = page.err .. ' (SCAN)'}
+end
+local found = {page[1]}
+for _, key in ipairs(page[2]) do
+  if is_candidate(key) then
+    found[#found + 1] = key
   end
 end
 return found

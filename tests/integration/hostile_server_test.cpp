@@ -139,3 +139,18 @@ TEST_CASE("hostile: no length and no half reply harms a verb") { check_all_verbs
 TEST_CASE("hostile: no endless reply harms a verb") { check_all_verbs(endless); }
 
 TEST_CASE("hostile: no reply of a wrong type harms a verb") { check_all_verbs(types); }
+
+TEST_CASE("hostile: a scan that goes round in circles ends list, watch, events and the metrics with one line")
+{
+  const HostileServer server(answers_by_word(
+      {{.word = "EVALSHA", .reply = "*1\r\n$1\r\n7\r\n"}, {.word = "SCAN", .reply = "*2\r\n$1\r\n7\r\n*0\r\n"}}));
+  for (const Words& words : {Words{"list"}, Words{"list", "app:*"}, Words{"list", "-o", "prometheus"}, Words{"watch"},
+                             Words{"watch", "--json"}, Words{"events"}}) {
+    CAPTURE(words.front());
+    Process rlock(limited(words, server.url()));
+    CHECK(rlock.wait(plenty * 3) == Exit{.code = 70, .signal = 0});
+    CHECK(rlock.out() == "");
+    const std::string err = rlock.err();
+    CHECK_MESSAGE((has(err, "SCAN does not end") && std::count(err.begin(), err.end(), '\n') == 1), err);
+  }
+}

@@ -90,6 +90,22 @@ TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock am
   CHECK(scripts_run(server) - before <= 200);
 }
 
+TEST_CASE("list: a pattern finds the same locks as the whole list")
+{
+  const RedisServer server;
+  const Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
+  server.command({"HSET", "rlock:holder:{gone}", "x", "y"});
+  server.command({"HSET", "rlock:holder:gone", foreign_owner, "1"});
+  for (const char* pattern : {"*", "**", "[a-z]*"}) {
+    CAPTURE(pattern);
+    CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", pattern}).out) == keys);
+  }
+  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", "foreign:*"}).out) ==
+        Words{"foreign:plain", "foreign:rw"});
+  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", "str*"}).out) == Words{"string"});
+  CHECK(run_rlock({"list", "-S", server.url(), "rlock:*"}).code == 1);
+}
+
 TEST_CASE("list: a cluster and a quorum look through ordinary hashes the same way")
 {
   const RedisServer server;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 
 namespace rlock {
 namespace {
@@ -107,18 +106,12 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
 Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const PerAnswer& limits)
 {
-  const auto keys = hashes_like_locks(*m_transport, pattern, limits);
+  const auto keys = find_locks(*m_transport, pattern, limits);
   if (!keys) {
     return keys.error();
   }
-  const auto beside = locks_beside(*m_transport, "holder", pattern, "hash", limits);
-  if (!beside) {
-    return beside.error();
-  }
-  std::vector<std::string> all;
-  std::set_union(keys->begin(), keys->end(), beside->begin(), beside->end(), std::back_inserter(all));
   std::vector<LockState> locks;
-  for (const std::string& key : all) {
+  for (const std::string& key : *keys) {
     const auto name = LockName::parse(key);
     auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
     if (state && state->held() && state->proven) {

@@ -6,14 +6,20 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
-#include <iterator>
-#include <span>
 
 namespace rlock {
 namespace {
 
 using Keys = std::vector<std::string>;
+
+// A script needs 1.6 µs for each hash, so a page keeps the server busy for 2 to 3 ms. Larger pages save little.
+constexpr std::string_view keys_a_page = "1500";
+
+// More than 3 billion keys, or so many locks, are no server but a fault.
+constexpr std::size_t most_pages = std::size_t{1} << 21;
+constexpr std::size_t most_found = std::size_t{1} << 24;
 
 // SCAN may name a key twice.
 void sort_unique(Keys& keys)
@@ -22,52 +28,89 @@ void sort_unique(Keys& keys)
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
 }
 
-Result<Keys> keys_at(Transport& transport, std::string_view route, std::string_view pattern, std::string_view type,
-                     const PerAnswer& limits)
+Error not_a_page() { return {ErrorCode::internal, "the answer to SCAN is invalid"}; }
+
+// The place in a scan. In one scan a server never gives the same cursor twice, also while its table of keys grows or shrinks:
+// read from its lowest bit, the cursor only increases. So a scan that repeats a cursor, or that is too long, will not end.
+class Cursor {
+ public:
+  [[nodiscard]] const std::string& text() const { return m_text; }
+  [[nodiscard]] bool at_end() const { return m_pages > 0 && m_text == "0"; }
+
+  Result<Done> advance(const std::string& next, std::size_t found)
+  {
+    if (next.empty()) {
+      return not_a_page();
+    }
+    m_text = next;
+    if (m_text == m_earlier || ++m_pages > most_pages || found > most_found) {
+      return Error{ErrorCode::internal,
+                   "SCAN does not end: page " + std::to_string(m_pages + 1) + " at cursor " + next};
+    }
+    if (std::has_single_bit(m_pages)) {
+      m_earlier = m_text;  // Brent's algorithm: a circle of any length is found within three rounds
+    }
+    return Done{};
+  }
+
+ private:
+  std::string m_text = "0";
+  std::string m_earlier;
+  std::size_t m_pages = 0;
+};
+
+// Appends the keys of this type whose name matches the glob.
+Result<Done> add_keys_at(Transport& transport, std::string_view route, std::string_view glob, std::string_view type,
+                         Keys& found, const PerAnswer& limits)
 {
-  Keys keys;
-  std::string cursor = "0";
-  do {
-    const std::array<std::string_view, 8> argv{"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", type};
+  for (Cursor cursor; !cursor.at_end();) {
+    const std::array<std::string_view, 8> argv{"SCAN",  cursor.text(), "MATCH", glob,
+                                               "COUNT", keys_a_page,   "TYPE",  type};
     const auto page = transport.call(route, argv, limits.next());
     if (!page) {
       return page.error();
     }
-    if (page->elements.size() != 2 || page->elements[0].text.empty()) {
-      return Error{ErrorCode::internal, "the answer to SCAN is invalid"};
+    const auto& parts = page->elements;
+    if (parts.size() != 2) {
+      return not_a_page();
     }
-    cursor = page->elements[0].text;
-    for (const Reply& key : page->elements[1].elements) {
-      keys.push_back(key.text);
+    for (const Reply& key : parts[1].elements) {
+      found.push_back(key.text);
     }
-  } while (cursor != "0");
-  return keys;
-}
-
-// rlock's own hashes beside a lock may look like a lock.
-bool is_bookkeeping(const std::string& key)
-{
-  return key.starts_with("rlock:holder:") || key.starts_with("rlock:waiters");
-}
-
-// Appends the hashes that look like locks.
-Result<Done> add_locks_among(Transport& transport, std::string_view route, std::span<const std::string> hashes,
-                             Keys& found, const CallLimits& limit)
-{
-  const std::vector<std::string_view> args(hashes.begin(), hashes.end());
-  const auto reply = run_script_at(transport, route, scripts::look_through, args, limit);
-  if (!reply) {
-    return reply.error();
-  }
-  for (const Reply& key : reply->elements) {
-    found.push_back(key.text);
+    if (const auto next = cursor.advance(parts[0].text, found.size()); !next) {
+      return next.error();
+    }
   }
   return Done{};
 }
 
-}  // namespace
+// Appends the hashes that may be locks, and the holder records, whose name matches the glob.
+Result<Done> add_candidates_at(Transport& transport, std::string_view route, std::string_view glob, Keys& found,
+                               const PerAnswer& limits)
+{
+  for (Cursor cursor; !cursor.at_end();) {
+    const std::array<std::string_view, 3> args{cursor.text(), glob, keys_a_page};
+    const auto page = run_script_at(transport, route, scripts::look_through, args, limits.next());
+    if (!page) {
+      return page.error();
+    }
+    const auto& parts = page->elements;
+    if (parts.empty()) {
+      return not_a_page();
+    }
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      found.push_back(parts[i].text);
+    }
+    if (const auto next = cursor.advance(parts[0].text, found.size()); !next) {
+      return next.error();
+    }
+  }
+  return Done{};
+}
 
-Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::string_view type, const PerAnswer& limits)
+// Does `add` (route, keys) at each server. The result is sorted.
+template <typename Add>
+Result<Keys> from_all_servers(Transport& transport, const PerAnswer& limits, const Add& add)
 {
   const auto routes = transport.routes(limits.next());
   if (!routes) {
@@ -75,54 +118,56 @@ Result<Keys> keys_like(Transport& transport, std::string_view pattern, std::stri
   }
   Keys keys;
   for (const std::string& route : *routes) {
-    auto found = keys_at(transport, route, pattern, type, limits);
-    if (!found) {
-      return found.error();
+    if (const auto added = add(route, keys); !added) {
+      return added.error();
     }
-    std::move(found->begin(), found->end(), std::back_inserter(keys));
   }
   sort_unique(keys);
   return keys;
 }
 
-Result<Keys> hashes_like_locks(Transport& transport, std::string_view pattern, const PerAnswer& limits)
+}  // namespace
+
+Result<Keys> find_locks(Transport& transport, std::string_view pattern, const PerAnswer& limits)
 {
-  constexpr std::size_t batch = 2000;  // keeps the server busy for some milliseconds
-  const auto routes = transport.routes(limits.next());
-  if (!routes) {
-    return routes.error();
+  const bool is_all = pattern == "*";  // then the same pages have all holder records
+  const auto candidates = from_all_servers(transport, limits, [&](const std::string& route, Keys& keys) {
+    return add_candidates_at(transport, route, pattern, keys, limits);
+  });
+  const auto recorded =
+      is_all || !candidates ? Result(Keys{}) : locks_beside(transport, "holder", pattern, "hash", limits);
+  if (!candidates || !recorded) {
+    return candidates ? recorded.error() : candidates.error();
   }
-  Keys found;
-  for (const std::string& route : *routes) {
-    auto hashes = keys_at(transport, route, pattern, "hash", limits);
-    if (!hashes) {
-      return hashes.error();
-    }
-    std::erase_if(*hashes, is_bookkeeping);
-    for (std::span<const std::string> rest = *hashes; !rest.empty();) {
-      const auto first = rest.first(std::min(batch, rest.size()));
-      rest = rest.subspan(first.size());
-      if (const auto added = add_locks_among(transport, route, first, found, limits.next()); !added) {
-        return added.error();
-      }
+  Keys locks = *recorded;
+  for (const std::string& key : *candidates) {
+    if (!key.starts_with("rlock:holder:")) {
+      locks.push_back(key);
+    } else if (const std::string beside = lock_beside("holder", key); is_all && !beside.empty()) {
+      locks.push_back(beside);
     }
   }
-  sort_unique(found);
-  return found;
+  sort_unique(locks);
+  return locks;
 }
 
 Result<Keys> locks_beside(Transport& transport, std::string_view part, std::string_view pattern, std::string_view type,
                           const PerAnswer& limits)
 {
+  const auto keys = from_all_servers(transport, limits, [&](const std::string& route, Keys& found) -> Result<Done> {
+    for (const std::string& glob : globs_beside(part, pattern)) {
+      if (const auto added = add_keys_at(transport, route, glob, type, found, limits); !added) {
+        return added.error();
+      }
+    }
+    return Done{};
+  });
+  if (!keys) {
+    return keys.error();
+  }
   Keys locks;
-  for (const std::string& glob : globs_beside(part, pattern)) {
-    const auto keys = keys_like(transport, glob, type, limits);
-    if (!keys) {
-      return keys.error();
-    }
-    for (const std::string& key : *keys) {
-      locks.push_back(lock_beside(part, key));
-    }
+  for (const std::string& key : *keys) {
+    locks.push_back(lock_beside(part, key));
   }
   sort_unique(locks);
   return locks;

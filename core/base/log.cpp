@@ -31,7 +31,7 @@ std::string& program_name()
   return the_name;
 }
 
-constexpr std::size_t backlog_limit{32 * 1024};  // bytes
+constexpr std::size_t backlog_limit = std::size_t{32} * 1024;  // bytes
 constexpr Millis last_wait{1000};
 constexpr Millis look_every{10};
 

@@ -13,6 +13,7 @@
 #include "lock/abilities.h"
 #include "process/signals.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -27,6 +28,11 @@ using namespace std::chrono_literals;
 constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
 constexpr Millis default_interval{1000};
 constexpr char ctrl_z = 26;
+
+// A search of a large server takes long and slows the server's other clients. So searches take a tenth of the time at most, and in
+// between only the locks that were found are asked for.
+constexpr int search_share = 10;
+constexpr Instant::duration longest_pause = 1min;
 
 struct RawWatch {
   RawKeys keys;
@@ -68,11 +74,11 @@ class Watch {
   // Asks for the first time. Unlike later, an unreachable server is an error.
   Result<Done> begin()
   {
-    const auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    auto states = search();
     if (!states) {
       return states.error();
     }
-    keep(*states);
+    keep(*std::move(states));
     return Done{};
   }
 
@@ -125,6 +131,24 @@ class Watch {
 
   [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
 
+  Result<std::vector<LockState>> search()
+  {
+    const Instant begin = now();
+    auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    if (states) {
+      m_found.clear();
+      for (const LockState& state : *states) {
+        m_found.push_back(state.name);
+      }
+      // The first search also waited for the connection.
+      const auto pause =
+          m_has_searched ? std::min((now() - begin) * (search_share - 1), longest_pause) : Instant::duration{0};
+      m_next_search = now() + pause;
+      m_has_searched = true;
+    }
+    return states;
+  }
+
   void keep(std::vector<LockState> states)
   {
     m_states = std::move(states);
@@ -135,12 +159,16 @@ class Watch {
 
   void refresh()
   {
-    auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    auto states = now() < m_next_search
+                      ? m_opened.store->listing()->held_among(m_found, m_opened.per_answer(m_signals.stop()))
+                      : search();
     if (states) {
       keep(*std::move(states));
       return;
     }
     m_opened.store->forget();
+    m_next_search = now();
+    m_has_searched = false;
     m_error = states.error();
     m_next_refresh = now() + m_interval;
   }
@@ -183,6 +211,9 @@ class Watch {
   const Millis m_interval;
   Signals& m_signals;
 
+  std::vector<LockName> m_found;  // by the last search
+  Instant m_next_search{};
+  bool m_has_searched = false;  // on this connection
   std::vector<LockState> m_states;
   Rates m_rates;
   View m_view;
@@ -222,7 +253,9 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
 void add_watch_options(Options& options, RawWatch& raw)
 {
   add_prefix_option(options, raw.keys);
-  options.text("--interval", raw.interval, "DUR", {"time between two requests to the server", default_interval});
+  options.text("--interval", raw.interval, "DUR",
+               {"time between two requests to the server; new locks may show later where the server has many keys",
+                default_interval});
   options.flag("--json", raw.json, "one JSON object a line, for every lock each time");
   add_server_options(options, raw.server);
 }

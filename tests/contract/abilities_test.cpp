@@ -28,6 +28,27 @@ TEST_CASE("contract: where a store lists locks, it lists those that are held and
   });
 }
 
+TEST_CASE("contract: where a store lists locks, it tells which of some names are held")
+{
+  on_each_store([](Tested& store) {
+    if (store.one().listing() == nullptr) {
+      return;
+    }
+    const std::vector<LockName> names{*LockName::parse("free"), Tested::spec().name};
+    const auto held = [&](std::span<const LockName> among) {
+      const auto states =
+          store.one().listing()->held_among(among, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+      REQUIRE(states);
+      return states->size();
+    };
+    CHECK(held(names) == 0);
+    REQUIRE(store.granted(store.other(), Tested::spec(), Tested::owner()));
+    CHECK(held(names) == 1);
+    CHECK(held(std::span(names).first(1)) == 0);
+    CHECK(held({}) == 0);
+  });
+}
+
 TEST_CASE("contract: where a store takes locks away, the renewal of the hold says that it is lost")
 {
   on_each_store([](Tested& store) {

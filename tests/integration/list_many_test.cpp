@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock list` on a server with much other data.
+// `rlock list` and `rlock watch` on a server with much other data.
 #include "support/paths.h"
 #include "support/redis_cluster.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -88,6 +90,51 @@ TEST_CASE("list: 150000 ordinary hashes cost at most 200 scripts, and no lock am
   CHECK(list.err == "");
   CHECK(listed(list.out) == keys);
   CHECK(scripts_run(server) - before <= 200);
+}
+
+TEST_CASE("list: more locks than one round trip asks for")
+{
+  const RedisServer server;
+  Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
+  server.command({"EVAL",
+                  "for i = 1, 200 do redis.call('HSET', 'many:' .. i, ARGV[1], 1) "
+                  "redis.call('PEXPIRE', 'many:' .. i, 60000) redis.call('HSET', 'no:' .. i, ARGV[1], 'x') end",
+                  "0", foreign_owner});
+  for (int i = 1; i <= 200; ++i) {
+    keys.push_back("many:" + std::to_string(i));
+  }
+  std::sort(keys.begin(), keys.end());
+  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json"}).out) == keys);
+}
+
+TEST_CASE("watch: on a large server some refreshes ask only for the locks that are known, and show their changes")
+{
+  const RedisServer server({.alone = true});
+  add_ordinary_hashes(server, 150'000);
+  take_locks(server.direct_url(), [&](const Words& words) { server.command(words); });
+  const auto pages = calls(server, "scan");
+  REQUIRE(run_rlock({"list", "-S", server.direct_url()}).code == 0);
+  const auto pages_of_list = calls(server, "scan") - pages;
+  const auto before = calls(server, "scan");
+  Process watch(rlock_argv({"watch", "-S", server.direct_url(), "--interval", "100ms", "--json"}));
+  const auto refreshes = [&] {
+    const std::string out = watch.out();
+    const std::string mark = "\"key\":\"foreign:rw\"";
+    std::int64_t count = 0;
+    for (auto at = out.find(mark); at != std::string::npos; at = out.find(mark, at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  wait_until([&] { return (calls(server, "scan") - before) / pages_of_list + 3 < refreshes(); }, "it searches seldom");
+  server.command({"DEL", "foreign:rw"});
+  const auto shown = refreshes();
+  server.command({"HSET", "new", foreign_owner, "1"});
+  server.command({"PEXPIRE", "new", "60000"});
+  wait_until([&] { return watch.out().find("\"key\":\"new\"") != std::string::npos; }, "a new lock is found");
+  CHECK(refreshes() <= shown + 2);
+  watch.signal(SIGTERM);
+  CHECK(watch.wait() == Exit{.code = -1, .signal = SIGTERM});
 }
 
 TEST_CASE("list: a pattern finds the same locks as the whole list")

@@ -113,6 +113,15 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return states;
   }
 
+  Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override
+  {
+    auto states = list("*", limits);
+    std::erase_if(*states, [&](const LockState& state) {
+      return std::find(names.begin(), names.end(), state.name) == names.end();
+    });
+    return states;
+  }
+
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);

@@ -156,14 +156,13 @@ Result<LockState> QuorumStore::inspect(const LockName& name, const CallLimits& l
 }
 
 // A lock that one server lists is free on the servers that answered and do not list it.
-Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
+template <typename Request>
+Result<QuorumStore::Locks> QuorumStore::merged_lists(const PerAnswer& limits, Request request)
 {
-  using Locks = std::vector<LockState>;
   const auto answers = ask_all<Locks>(
       Subject{"list"}, limits.whole,
-      [&clock = m_clock, timeout = limits.timeout, glob = std::string(pattern)](QuorumServer& server,
-                                                                                const CallLimits& within) {
-        return server.store->listing()->list(glob, {.clock = clock, .timeout = timeout, .whole = within});
+      [&clock = m_clock, timeout = limits.timeout, request](QuorumServer& server, const CallLimits& within) {
+        return request(*server.store->listing(), PerAnswer{.clock = clock, .timeout = timeout, .whole = within});
       },
       [&](const auto& so_far) { return answered(so_far) >= majority(); });
   if (answered(answers) < majority()) {
@@ -190,6 +189,21 @@ Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const
     }
   }
   return locks;
+}
+
+Result<std::vector<LockState>> QuorumStore::list(std::string_view pattern, const PerAnswer& limits)
+{
+  return merged_lists(limits, [glob = std::string(pattern)](LockListing& listing, const PerAnswer& within) {
+    return listing.list(glob, within);
+  });
+}
+
+Result<std::vector<LockState>> QuorumStore::held_among(std::span<const LockName> names, const PerAnswer& limits)
+{
+  return merged_lists(limits,
+                      [all = std::vector(names.begin(), names.end())](LockListing& listing, const PerAnswer& within) {
+                        return listing.held_among(all, within);
+                      });
 }
 
 // On all servers: a success that one of them remembers counts.

@@ -85,9 +85,15 @@ class QuorumStore final : public LockStore, public ForceUnlock, public LockListi
   OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
 
  private:
+  using Locks = std::vector<LockState>;
+  // Asks each server for locks by `request(listing, limits)`, and merges the answers.
+  template <typename Request>
+  Result<Locks> merged_lists(const PerAnswer& limits, Request request);
+
   template <typename T>
   struct Query {
     std::shared_ptr<PendingReplies<Result<T>>> pending;

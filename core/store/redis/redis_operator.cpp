@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The abilities of RedisStore that operators use: inspect, list, forget, force-unlock.
+#include "store/redis/acl_error.h"
 #include "store/redis/kinds.h"
 #include "store/redis/lock_keys.h"
 #include "store/redis/redis_store.h"
@@ -72,6 +73,12 @@ LockState state_of(const LockName& name, const Mode& asked, const ScriptReply& a
           .proven = answer.integer(8) == 1};
 }
 
+bool is_known(const Reply& reply)
+{
+  const ScriptReply answer(reply);
+  return answer.is("known") && answer.size() > 11;
+}
+
 std::string_view name_of(ForceStep step)
 {
   constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
@@ -92,7 +99,7 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
       return reply.error();
     }
     const ScriptReply answer(*reply);
-    if (answer.is("known") && answer.size() > 11) {
+    if (is_known(*reply)) {
       return state_of(name, mode, answer);
     }
     const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
@@ -110,14 +117,45 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   if (!keys) {
     return keys.error();
   }
-  std::vector<LockState> locks;
+  std::vector<LockName> names;
   for (const std::string& key : *keys) {
-    const auto name = LockName::parse(key);
-    auto state = name ? inspect(*name, limits.next()) : Result<LockState>(name.error());
-    if (state && state->held() && state->proven) {
-      locks.push_back(*std::move(state));
-    } else if (!state && state.error().code != ErrorCode::config && state.error().code != ErrorCode::usage) {
-      return state.error();
+    if (auto name = LockName::parse(key)) {
+      names.push_back(*std::move(name));
+    }
+  }
+  return held_among(names, limits);
+}
+
+// What the reply to a first request says, or the answer to further ones.
+Result<LockState> RedisStore::inspected(const LockName& name, const Result<Reply>& first, const PerAnswer& limits)
+{
+  if (!first && !is_unclear(first.error())) {
+    return first.error();
+  }
+  return first && is_known(*first) ? state_of(name, Plain{}, ScriptReply(*first)) : inspect(name, limits.next());
+}
+
+// In batches of one round trip each.
+Result<std::vector<LockState>> RedisStore::held_among(std::span<const LockName> names, const PerAnswer& limits)
+{
+  constexpr std::size_t batch = 32;  // a server executes them in a row
+  const Script& script = scripts_of(Plain{}).inspect;
+  std::vector<LockState> locks;
+  while (!names.empty()) {
+    const auto first = names.first(std::min(batch, names.size()));
+    names = names.subspan(first.size());
+    std::vector<ScriptCall> calls;
+    for (const LockName& name : first) {
+      calls.push_back(call_of(script, name, Plain{}, Owner::of(""), {}));
+    }
+    const auto replies = run_scripts(*m_transport, calls, limits.next());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      auto state = inspected(first[i], replies[i], limits);
+      if (state && state->held() && state->proven) {
+        locks.push_back(*std::move(state));
+      } else if (!state && state.error().code != ErrorCode::config && state.error().code != ErrorCode::usage) {
+        return state.error();
+      }
     }
   }
   return locks;

@@ -110,6 +110,18 @@ Result<Reply> RedisStore::call(const Script& script, const LockName& name, const
   return reply;
 }
 
+ScriptCall RedisStore::call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+                               std::initializer_list<std::string> args) const
+{
+  const LockKeys keys(name, mode);
+  const auto words = argv_of(keys);
+  ScriptCall call{script,
+                  {words.begin(), words.end()},
+                  {owner.text(), keys.channel, keys.owner_channel, requested_mode(mode), std::string(among())}};
+  call.args.insert(call.args.end(), args.begin(), args.end());
+  return call;
+}
+
 std::string_view RedisStore::rights_check() const { return m_rights_check == RightsCheck::none ? "unchecked" : ""; }
 
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
@@ -278,14 +290,10 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
                                                       const CallLimits& limit)
 {
   std::vector<ScriptCall> calls;
+  const std::string subscriptions = std::to_string(m_release_subscriptions->load());
   for (const LockSpec* spec : specs) {
-    const LockKeys keys(spec->name, spec->mode);
-    const auto words = argv_of(keys);
-    calls.push_back(
-        {.script = scripts_of(spec->mode).release,
-         .keys = {words.begin(), words.end()},
-         .args = {owner.text(), keys.channel, keys.owner_channel, requested_mode(spec->mode), std::string(among()),
-                  owner.text(), std::to_string(m_release_subscriptions->load()), "0", "0"}});
+    calls.push_back(call_of(scripts_of(spec->mode).release, spec->name, spec->mode, owner,
+                            {owner.text(), subscriptions, "0", "0"}));
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

@@ -61,6 +61,7 @@ class RedisStore final : public LockStore,
                            const CallLimits& limit) override;
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
+  Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
 
@@ -70,6 +71,9 @@ class RedisStore final : public LockStore,
   [[nodiscard]] std::string_view among() const;  // argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const CallLimits& limit);
+  Result<LockState> inspected(const LockName& name, const Result<Reply>& first, const PerAnswer& limits);
+  [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
+                                   std::initializer_list<std::string> args) const;
 
   std::unique_ptr<Transport> m_transport;
   RightsCheck m_rights_check;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 namespace rlock {
 namespace {
 
 constexpr auto npos = std::string_view::npos;
 constexpr std::string_view blanks = " \t\r\n";
+constexpr int most_rounds = 4;  // of masking; two suffice for all that was seen
 
 bool is_blank(char c) { return blanks.find(c) != npos; }
 
@@ -220,7 +222,19 @@ bool announces_script(std::string_view word)
 
 }  // namespace
 
-std::string without_secrets(std::string_view text) { return Scanner(without_credentials(text)).masked_text(); }
+// What is masked in one place may make another look like the credentials of a URL, so the result is masked again.
+std::string without_secrets(std::string_view text)
+{
+  std::string shown(text);
+  for (int round = 0; round < most_rounds; ++round) {
+    std::string next = Scanner(without_credentials(shown)).masked_text();
+    if (next == shown) {
+      break;
+    }
+    shown = std::move(next);
+  }
+  return shown;
+}
 
 std::string shown_command(std::span<const std::string> words)
 {

@@ -69,8 +69,9 @@ TEST_CASE("secrets: what a shell will read is masked, and the rest of it is left
 
 TEST_CASE("secrets: masking twice changes nothing")
 {
-  for (const char* text : {"job --password=x -v", "job --password x y", "sh -c TOKEN='a b' job", "redis://u:p@h a=b",
-                           "x 'token=a b' y", "job --no-password --password x y"}) {
+  for (const char* text :
+       {"job --password=x -v", "job --password x y", "sh -c TOKEN='a b' job", "redis://u:p@h a=b", "x 'token=a b' y",
+        "job --no-password --password x y", "http://atoken:=b?token=1&y=2#z/x@"}) {
     CAPTURE(text);
     const std::string once = without_secrets(text);
     CHECK(without_secrets(once) == once);

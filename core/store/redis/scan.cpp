@@ -14,7 +14,7 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// A script needs 1.6 µs for each hash, so a page keeps the server busy for 2 to 3 ms. Larger pages save little.
+// A script needs about 2 µs for each hash, so a page keeps the server busy for 2 to 4 ms. Larger pages save little.
 constexpr std::string_view keys_a_page = "1500";
 
 // More than 3 billion keys, or so many locks, are no server but a fault.

@@ -252,11 +252,17 @@ void RedisServer::restart()
   also([](RedisServer& other) { other.restart(); });
 }
 
-Reply RedisServer::command(const std::vector<std::string>& words) const
+std::vector<Reply> RedisServer::answers(const std::vector<std::string>& words) const
 {
   std::vector<Reply> answers(1);
   also([&](const RedisServer& other) { answers.push_back(other.ask_alone(words)); });
   answers.front() = ask_alone(words);
+  return answers;
+}
+
+Reply RedisServer::command(const std::vector<std::string>& words) const
+{
+  std::vector<Reply> answers = this->answers(words);
   const bool counts_subscribers = words.size() > 1 && words[0] == "PUBSUB" && words[1] == "CHANNELS";
   return counts_subscribers ? union_of(std::move(answers)) : answer_of_most(std::move(answers));
 }

@@ -60,6 +60,7 @@ class RedisServer {
   // On a connection of its own. A server that does not answer fails the test case; error replies come back. On a quorum
   // all servers are asked, and the answer is that of most: any one of them may have missed a request.
   Reply command(const std::vector<std::string>& words) const;
+  [[nodiscard]] std::vector<Reply> answers(const std::vector<std::string>& words) const;  // of each server of a quorum
   [[nodiscard]] Result<Reply> try_command(
       const std::vector<std::string>& words) const;  // an error when the server does not answer
 

@@ -95,7 +95,8 @@ std::string prometheus_text(std::span<const LockState> states, std::int64_t now_
   std::string text;
   for (const Family& family : families) {
     const std::string name(family.name);
-    text += "# HELP " + name + " " + std::string(family.help) + "\n# TYPE " + name + " gauge\n";
+    text.append("# HELP ").append(name).append(" ").append(family.help);
+    text.append("\n# TYPE ").append(name).append(" gauge\n");
     for (const LockState& state : states) {
       if (const auto value = family.sample(state, now_ms)) {
         text.append(name)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "cli/output/columns.h"
+#include "cli/output/lock_order.h"
 
 #include <algorithm>
 #include <array>
@@ -95,26 +96,22 @@ std::string show_partial(const LockState& state)
   return text;
 }
 
-std::string age(const Holder& holder, std::int64_t now_ms)
-{
-  const bool known = holder.info && holder.info->since_ms > 0 && holder.info->since_ms <= now_ms;
-  return known ? show_roughly(Millis{now_ms - holder.info->since_ms}) : "-";
-}
-
 Row row_of(const LockState& state, std::int64_t now_ms)
 {
   const Holder& holder = state.holders.front();
   const std::string more = state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
+  const std::optional<Millis> age = age_of(state, now_ms);
   const std::string command = holder.info ? printable(holder.info->command) : "";
   return {printable(state.name.text()),
           describe_who(holder.owner, holder.info) + more,
           state.ttl ? show_roughly(*state.ttl) : "never",
-          age(holder, now_ms),
+          age ? show_roughly(*age) : "-",
           std::to_string(state.waiting.size()),
           command.empty() ? "-" : command};
 }
 
-std::string aligned(const std::vector<Row>& rows)
+// The first row has the names of the columns.
+std::string aligned(const std::vector<Row>& rows, const Colours& colours)
 {
   std::array<std::size_t, columns> widest{};
   for (const Row& row : rows) {
@@ -124,10 +121,12 @@ std::string aligned(const std::vector<Row>& rows)
   }
   std::string text;
   for (const Row& row : rows) {
+    std::string line;
     for (std::size_t i = 0; i + 1 < columns; ++i) {
-      text += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
+      line += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
     }
-    text += row.back() + "\n";
+    line += row.back();
+    text += (&row == &rows.front() ? colours.paint(Style::bold, line) : line) + "\n";
   }
   return text;
 }
@@ -158,13 +157,14 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
   return moment + " (" + show_roughly(Millis{now_ms - since_ms}) + " ago)";
 }
 
-std::string show_status(const LockState& state, std::int64_t now_ms)
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours)
 {
-  const std::string key = printable(state.name.text());
+  const std::string key = colours.paint(Style::bold, printable(state.name.text())) + ": ";
   if (!state.held()) {
-    return key + ": free\n" + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
+    return key + colours.paint(Style::green, "free") + "\n" + show_once(state) + show_partial(state) +
+           show_queue(state.waiting, now_ms);
   }
-  std::string text = key + ": held" + label_of(state) + "\n";
+  std::string text = key + colours.paint(Style::yellow, "held") + label_of(state) + "\n";
   for (const Holder& holder : state.holders) {
     text += show_holder(holder, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
@@ -174,7 +174,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms)
   return text + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
 }
 
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colours& colours)
 {
   std::vector<Row> rows;
   for (const LockState& state : states) {
@@ -186,7 +186,7 @@ std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms)
     return "";
   }
   rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "WAITING", "COMMAND"});
-  return aligned(rows);
+  return aligned(rows, colours);
 }
 
 std::string show_event(const ShownEvent& shown)

@@ -2,6 +2,7 @@
 // Locks as text for operators. Text from the server is made safe to print.
 #pragma once
 
+#include "cli/output/colours.h"
 #include "lock/event_log.h"
 #include "lock/store.h"
 
@@ -16,10 +17,10 @@ namespace rlock::cli {
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
 // A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters.
-std::string show_status(const LockState& state, std::int64_t now_ms);
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours = Colours());
 
 // A table of held locks; empty when no lock is held.
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms);
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colours& colours = Colours());
 
 // An event, and the lock that it is about.
 struct ShownEvent {

@@ -14,10 +14,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view inverse = "\x1b[7m";
-constexpr std::string_view bold = "\x1b[1m";
-constexpr std::string_view red = "\x1b[31m";
-constexpr std::string_view normal = "\x1b[0m";
+const Colours attributes(true);  // inverse and bold are no colours
 constexpr std::size_t rows_for_details =
     20;  // a screen with fewer rows has no room for the details of the selected lock
 constexpr std::size_t bar_width = 10;
@@ -27,7 +24,7 @@ struct Row {
   std::string key;
   std::string holder;
   std::string command;
-  std::int64_t age_ms;  // -1: not known
+  std::optional<Millis> age;
   double rate;
 };
 
@@ -37,7 +34,7 @@ Row row_of(const LockState& state, const Picture& picture)
           .key = printable(state.name.text()),
           .holder = {},
           .command = {},
-          .age_ms = -1,
+          .age = age_of(state, picture.wall_ms),
           .rate = picture.rates.per_second(state.name, picture.now)};
   if (!state.held()) {
     return row;
@@ -47,8 +44,6 @@ Row row_of(const LockState& state, const Picture& picture)
   row.holder += state.count > 1 ? " +" + std::to_string(state.count - 1) : "";
   if (first.info) {
     row.command = printable(first.info->label.empty() ? first.info->command : first.info->label);
-    const bool known = first.info->since_ms > 0 && first.info->since_ms <= picture.wall_ms;
-    row.age_ms = known ? picture.wall_ms - first.info->since_ms : -1;
   }
   return row;
 }
@@ -57,19 +52,6 @@ bool matches(const Row& row, const std::string& filter)
 {
   return filter.empty() || row.key.find(filter) != std::string::npos || row.holder.find(filter) != std::string::npos ||
          row.command.find(filter) != std::string::npos;
-}
-
-// The order of the rows: the oldest first, the next to expire, the longest queue, the most active.
-bool before(const Row& a, const Row& b, SortBy sort)
-{
-  switch (sort) {
-    case SortBy::age: return a.age_ms > b.age_ms;
-    case SortBy::ttl: return a.state->ttl.value_or(Millis::max()) < b.state->ttl.value_or(Millis::max());
-    case SortBy::waiting: return a.state->waiting.size() > b.state->waiting.size();
-    case SortBy::rate: return a.rate > b.rate;
-    case SortBy::key: break;
-  }
-  return a.key < b.key;
 }
 
 std::vector<Row> rows_of(const Picture& picture, const View& view)
@@ -81,10 +63,12 @@ std::vector<Row> rows_of(const Picture& picture, const View& view)
       rows.push_back(std::move(row));
     }
   }
+  const auto before = [&](const Row& a, const Row& b) {
+    return view.sort == SortBy::rate ? a.rate > b.rate : comes_before(*a.state, *b.state, view.sort, picture.wall_ms);
+  };
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    return view.reversed ? before(b, a, view.sort) : before(a, b, view.sort);
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Row& a, const Row& b) { return view.reversed ? before(b, a) : before(a, b); });
   return rows;
 }
 
@@ -133,7 +117,7 @@ Cells cells_of(const Row& row)
 {
   return {row.key,
           row.holder,
-          row.age_ms < 0 ? "-" : show_roughly(Millis{row.age_ms}),
+          row.age ? show_roughly(*row.age) : "-",
           ttl_bar(*row.state),
           std::to_string(row.state->waiting.size()),
           shown_rate(row.rate),
@@ -153,7 +137,7 @@ std::string heading(const Picture& picture, std::size_t columns)
   const std::string right = std::to_string(held) + " held, " + std::to_string(waiting) + " waiting  " +
                             (moment.size() > 19 ? moment.substr(11, 8) + " UTC" : "");
   const std::size_t room = columns > width(right) + 1 ? columns - width(right) - 1 : 0;
-  return std::string(bold) + clipped(fitted(left, room) + " " + right, columns) + std::string(normal);
+  return attributes.paint(Style::bold, clipped(fitted(left, room) + " " + right, columns));
 }
 
 std::string footing(const Picture& picture, const View& view, std::size_t columns)
@@ -162,7 +146,7 @@ std::string footing(const Picture& picture, const View& view, std::size_t column
     return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
   }
   if (!picture.error.empty()) {
-    return std::string(red) + fitted(printable(picture.error), columns) + std::string(normal);
+    return picture.colours.paint(Style::red, fitted(printable(picture.error), columns));
   }
   constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
   const std::string sorted =
@@ -191,7 +175,7 @@ std::vector<std::string> table(const std::vector<Row>& rows, const View& view, s
   const std::size_t from = view.selected >= most ? view.selected - most + 1 : 0;
   for (std::size_t i = from; i < rows.size() && lines.size() < most; ++i) {
     const std::string line = line_of(cells_of(rows[i]), columns);
-    lines.push_back(i == view.selected ? std::string(inverse) + line + std::string(normal) : line);
+    lines.push_back(i == view.selected ? attributes.paint(Style::inverse, line) : line);
   }
   return lines;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "cli/output/colours.h"
 #include "cli/output/watch_view.h"
 #include "lock/store.h"
 
@@ -41,6 +42,7 @@ struct Picture {
   std::string_view error;  // why the last request failed, so that `states` are older; empty: it succeeded
   std::int64_t wall_ms;
   Instant now;
+  Colours colours = Colours();
 };
 
 // Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colours and highlights are

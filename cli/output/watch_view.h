@@ -2,13 +2,13 @@
 // What the user of `rlock watch` looks at: order, filter and selection, which keys change.
 #pragma once
 
+#include "cli/output/lock_order.h"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace rlock::cli {
-
-enum class SortBy { key, age, ttl, waiting, rate };
 
 // The view of the user; keys change it.
 struct View {

@@ -2,10 +2,12 @@
 // rlock doctor: checks whether a server is fit to hold locks.
 #include "base/host.h"
 #include "base/text.h"
+#include "cli/options/color.h"
 #include "cli/options/keys.h"
 #include "cli/options/lock_rules.h"
 #include "cli/options/output_format.h"
 #include "cli/options/server.h"
+#include "cli/output/columns.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
@@ -17,7 +19,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 
 namespace rlock::cli {
 namespace {
@@ -26,6 +27,7 @@ struct RawDoctor {
   RawKeys keys;
   RawServer server;
   Text ttl;
+  Text color;
   bool json = false;
 };
 
@@ -46,22 +48,35 @@ constexpr std::string_view word_of(CheckStatus status)
   return words[static_cast<std::size_t>(status)];
 }
 
-std::string shown(const Finding& finding)
+constexpr Style style_of(CheckStatus status)
 {
-  std::array<char, 32> head{};
-  std::snprintf(head.data(), head.size(), "%-7s  %-12s  ", word_of(finding.status).data(), finding.check.data());
-  const std::string margin(std::string_view(head.data()).size(), ' ');
-  return head.data() + finding.found + "\n" + (finding.advice.empty() ? "" : margin + "→ " + finding.advice + "\n");
+  constexpr std::array<Style, 4> styles{Style::green, Style::yellow, Style::red, Style::yellow};
+  return styles[static_cast<std::size_t>(status)];
 }
 
-// Several servers get a heading each. An empty `server` means this host.
-void print_findings(const std::vector<Finding>& findings, const std::string& server, const RawDoctor& raw, bool several)
+std::string shown(const Finding& finding, const Colours& colours)
 {
-  if (several && !raw.json) {
+  const std::string status = fitted(word_of(finding.status), 9);
+  const std::string check = fitted(finding.check, 12) + "  ";
+  const std::string margin(status.size() + check.size(), ' ');
+  return colours.paint(style_of(finding.status), status) + check + finding.found + "\n" +
+         (finding.advice.empty() ? "" : margin + "→ " + finding.advice + "\n");
+}
+
+struct PrintOptions {
+  bool json;
+  Colours colours = Colours();
+};
+
+// Several servers get a heading each. An empty `server` means this host.
+void print_findings(const std::vector<Finding>& findings, const std::string& server, const PrintOptions& options,
+                    bool several)
+{
+  if (several && !options.json) {
     print((server.empty() ? "this host" : server) + "\n");
   }
   for (const Finding& finding : findings) {
-    print(raw.json ? finding_json(finding, word_of(finding.status), server) : shown(finding));
+    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown(finding, options.colours));
   }
 }
 
@@ -107,6 +122,11 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   if (!ttl) {
     return ttl.error();
   }
+  PrintOptions options{.json = raw.json};
+  const Result<Done> given = assign(resolve_colours(raw.color, call.environment), options.colours);
+  if (!given) {
+    return given.error();
+  }
   const Result<ServerSpec> server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
@@ -125,7 +145,7 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
       return facts.error();
     }
     const auto findings = check_server(*facts, *ttl);
-    print_findings(findings, facts->server, raw, several);
+    print_findings(findings, facts->server, options, several);
     end = worse(end, facts->failure         ? exit_code_of(facts->failure->code)
                      : any_failed(findings) ? ExitCode::no
                                             : ExitCode::ok);
@@ -133,10 +153,10 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   }
   const auto together = check_quorum(all);
   if (!together.empty()) {
-    print_findings(together, server->shown(), raw, several);
+    print_findings(together, server->shown(), options, several);
     end = worse(end, any_failed(together) ? ExitCode::no : ExitCode::ok);
   }
-  print_findings(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", raw, several);
+  print_findings(check_host(host_facts(call.signals.inherited_ignored(SIGCHLD))), "", options, several);
   return ended(end);
 }
 
@@ -145,6 +165,7 @@ void add_doctor_options(Options& options, RawDoctor& raw)
   options.text("--ttl", raw.ttl, "DUR", {"ttl that the locks will have; doctor compares times with it", default_ttl});
   add_prefix_option(options, raw.keys);
   add_json_option(options, raw.json);
+  add_color_option(options, raw.color);
   add_server_options(options, raw.server);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock list: prints the locks that are held now.
+#include "cli/verbs/list.h"
+
+#include "cli/options/color.h"
 #include "cli/options/keys.h"
-#include "cli/options/output_format.h"
-#include "cli/options/server.h"
+#include "cli/options/sort.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/prometheus.h"
@@ -20,10 +22,13 @@ struct RawList {
   RawKeys keys;
   RawServer server;
   RawOutputFormat output_format;
+  Text sort;
+  Text color;
 };
 
-constexpr std::array<std::string_view, 2> examples{
+constexpr std::array<std::string_view, 3> examples{
     "rlock list",
+    "rlock list --sort age",
     "rlock list --json 'billing:*'",
 };
 
@@ -32,56 +37,67 @@ constexpr std::array exits{
     ExitLine{"1", "no lock is held, and nothing is printed"},
 };
 
-void print_held(const std::vector<LockState>& states, OutputFormat output_format)
-{
-  if (output_format != OutputFormat::json) {
-    print(output_format == OutputFormat::prometheus ? prometheus_text(states, wall_clock_ms())
-                                                    : show_list(states, wall_clock_ms()));
-    return;
-  }
-  for (const LockState& state : states) {
-    if (state.held()) {
-      print(status_json(state));
-    }
-  }
-}
-
 Result<RunEnd> execute(const RawList& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
     return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
   }
-  const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
-  const Result<OutputFormat> output_format = resolve_output_format(raw.output_format);
-  if (!output_format) {
-    return output_format.error();
+  ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front())};
+  const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
+                                          assign(resolve_sort(raw.sort), options.sort),
+                                          assign(resolve_colours(raw.color, call.environment), options.colours)});
+  if (!given) {
+    return given.error();
   }
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  LockListing* const listing = opened->store->listing();
-  if (listing == nullptr) {
-    return not_offered(list_verb.name, opened->server);
-  }
-  const Result<std::vector<LockState>> states = listing->list(pattern, opened->per_answer());
-  if (!states) {
-    return states.error();
-  }
-  print_held(*states, *output_format);
-  const bool any_held =
-      std::any_of(states->begin(), states->end(), [](const LockState& state) { return state.held(); });
-  return ended(any_held || *output_format == OutputFormat::prometheus ? ExitCode::ok : ExitCode::no);
+  return print_held_locks(*opened, options, list_verb.name);
 }
 
 void add_list_options(Options& options, RawList& raw)
 {
   add_prefix_option(options, raw.keys);
+  add_sort_option(options, raw.sort);
   add_output_format_options(options, raw.output_format);
+  add_color_option(options, raw.color);
   add_server_options(options, raw.server);
 }
 
 }  // namespace
+
+Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb)
+{
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return not_offered(verb, opened.server);
+  }
+  auto states = listing->list(pattern, opened.per_answer());
+  if (states) {
+    std::erase_if(*states, [](const LockState& state) { return !state.held(); });
+  }
+  return states;
+}
+
+Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
+{
+  auto states = held_locks(opened, options.pattern, verb);
+  if (!states) {
+    return states.error();
+  }
+  const std::int64_t now_ms = wall_clock_ms();
+  sort_locks(*states, options.sort, now_ms);
+  switch (options.output_format) {
+    case OutputFormat::text: print(show_list(*states, now_ms, options.colours)); break;
+    case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
+    case OutputFormat::json:
+      std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
+      break;
+  }
+  const bool is_scraped = options.output_format == OutputFormat::prometheus;
+  return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
+}
 
 const Verb list_verb{
     .name = "list",

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that an operator types: status, ttl, list, force-unlock.
 #include "support/redis_fixture.h"
+#include "support/terminal.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <csignal>
+#include <map>
+#include <optional>
 #include <string>
+#include <thread>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -44,6 +48,80 @@ bool somebody_listens(const RedisServer& server)
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("status: of several keys, of a glob, and of all locks when no key is named")
+{
+  const RedisServer server;
+  Process first = session(server, {"-k", "app:1"}, {"sleep", "60"});
+  wait_for_lock(server, "app:1");
+  Process second = session(server, {"-k", "app:2"}, {"sleep", "60"});
+  wait_for_lock(server, "app:2");
+
+  const Finished both = on(server, {"status", "app:2", "app:1"});
+  CHECK(both.code == 0);
+  CHECK(both.out.find("app:1: held") > both.out.find("app:2: held"));
+
+  const Finished glob = on(server, {"status", "app:*"});
+  CHECK(glob.code == 0);
+  CHECK(glob.out.find("app:1: held") < glob.out.find("app:2: held"));
+  CHECK(on(server, {"status", "--prefix", "app:", "[2-9]"}).out.starts_with("app:2: held"));
+  CHECK(on(server, {"status", "app:*", "free"}).code == 1);
+  CHECK(on(server, {"status", "other:*"}).code == 1);
+  CHECK(on(server, {"status", "-k", "app:*"}).out == "app:*: free\n");  // --key is a name
+  CHECK(on(server, {"status", "-o", "prometheus", "other:*"}).code == 0);
+
+  const Finished all = on(server, {"status"});
+  CHECK(all.code == 0);
+  CHECK(all.out.starts_with("KEY"));
+  CHECK(all.out.find("app:1") < all.out.find("app:2"));
+  CHECK(on(server, {"status", "--json"}).out.find("\"app:2\"") != std::string::npos);
+  CHECK(on(server, {"status", "--prefix", "other:"}).code == 1);
+}
+
+TEST_CASE("list: --sort")
+{
+  const RedisServer server;
+  Process old = session(server, {"-k", "b", "--ttl", "300s"}, {"sleep", "60"});
+  wait_for_lock(server, "b");
+  std::this_thread::sleep_for(5ms);  // their ages differ
+  Process recent = session(server, {"-k", "a", "--ttl", "1000s"}, {"sleep", "60"});
+  wait_for_lock(server, "a");
+  const auto first = [&](const std::string& order) {
+    const std::string out = on(server, {"list", "--json", "--sort", order}).out;
+    return json::parse(out.substr(0, out.find('\n'))).at("key");
+  };
+  CHECK(first("key") == "a");
+  CHECK(first("age") == "b");
+  CHECK(first("ttl") == "b");
+  const Finished wrong = on(server, {"list", "--sort", "size"});
+  CHECK(wrong.code == 64);
+  CHECK(wrong.err.find("age, ttl, key, waiting") != std::string::npos);
+}
+
+TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set; always and never where they are asked for")
+{
+  const RedisServer server;
+  const auto seen = [&](std::vector<std::string> options, std::map<std::string, std::optional<std::string>> variables) {
+    Terminal terminal;
+    options.insert(options.begin(), {"status", "-S", server.url(), "stock"});
+    variables.try_emplace("TERM", "xterm");
+    Process shown(rlock_argv(options), {.env = variables, .terminal = terminal.process_side()});
+    CHECK(shown.wait() == Exit{.code = 1, .signal = 0});
+    return terminal.seen().find('\x1b') != std::string::npos;
+  };
+  CHECK(seen({}, {}));
+  CHECK_FALSE(seen({}, {{"NO_COLOR", "1"}}));
+  CHECK_FALSE(seen({}, {{"TERM", "dumb"}}));
+  CHECK(seen({"--color", "always"}, {{"NO_COLOR", "1"}}));
+  CHECK_FALSE(seen({"--color", "never"}, {}));
+  const auto coloured = [&](const std::vector<std::string>& words) {
+    return on(server, words).out.find('\x1b') != std::string::npos;
+  };
+  CHECK(coloured({"doctor", "--color", "always"}));
+  CHECK_FALSE(coloured({"doctor"}));  // into a pipe
+  CHECK_FALSE(coloured({"status", "--color", "always", "--json", "stock"}));
+  CHECK(on(server, {"status", "--color", "sometimes", "stock"}).code == 64);
+}
 
 TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
 {

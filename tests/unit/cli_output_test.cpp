@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/timestamp.h"
 #include "cli/output/json.h"
+#include "cli/output/lock_order.h"
 #include "cli/output/show.h"
 #include "cli/verbs/force_unlock.h"
 
@@ -177,6 +178,41 @@ TEST_CASE("list: a table of what is held, aligned by character")
         "caf\xc3\xa9  alice@web1 (pid 71)  28s    1m   12       ./job.sh\n"
         "java  uuid:1               never  -    0        -\n");
   CHECK(show_list({vacant()}, noon).empty());
+}
+
+TEST_CASE("list: sorted by age, ttl, queue or key; equal ones by key")
+{
+  const auto state = [](const char* key, std::int64_t since_ms, std::optional<Millis> ttl, std::size_t waiting) {
+    LockState made = held();
+    made.name = name(key);
+    made.holders[0].info->since_ms = since_ms;
+    made.ttl = ttl;
+    made.waiting.resize(waiting, nameless());
+    return made;
+  };
+  std::vector<LockState> states{state("d", noon + 1, std::nullopt, 1), state("c", noon - 5000, Millis{9}, 0),
+                                state("b", noon - 9000, Millis{7}, 3), state("a", noon - 5000, Millis{8}, 0)};
+  const auto order = [&](SortBy sort) {
+    std::string keys;
+    sort_locks(states, sort, noon);
+    for (const LockState& each : states) {
+      keys += each.name.text();
+    }
+    return keys;
+  };
+  CHECK(order(SortBy::age) == "bacd");  // the clock of d's host is ahead: its age is unknown
+  CHECK(order(SortBy::ttl) == "bacd");
+  CHECK(order(SortBy::waiting) == "bdac");
+  CHECK(order(SortBy::key) == "abcd");
+}
+
+TEST_CASE("colours: only where they are asked for, and they take no column")
+{
+  CHECK(show_status(vacant(), noon, Colours(true)) == "\x1b[1mfree\x1b[0m: \x1b[32mfree\x1b[0m\n");
+  CHECK(show_status(held(), noon, Colours(true)).starts_with("\x1b[1mstock\x1b[0m: \x1b[33mheld\x1b[0m\n"));
+  const std::string plain = show_list({held()}, noon);
+  const std::size_t line = plain.find('\n');
+  CHECK(show_list({held()}, noon, Colours(true)) == "\x1b[1m" + plain.substr(0, line) + "\x1b[0m" + plain.substr(line));
 }
 
 TEST_CASE("what comes from the server cannot move the cursor")

@@ -7,6 +7,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr DurationRule wait_rule{"--wait", Millis{0}, longest_duration, "10s"};
+constexpr DurationRule wait_server_rule{"--wait-server", Millis{0}, longest_duration, "10m"};
 
 }  // namespace
 
@@ -14,11 +15,25 @@ void add_wait_options(Options& options, RawWaitOptions& raw)
 {
   options.flag("-n,--no-wait,--nonblock,--nb", raw.no_wait, "give up at once when the lock is busy");
   options.text("-w,--wait,--timeout", raw.wait, "DUR", "give up after DUR; 0: the same as -n (wait for ever)");
+  add_wait_server_option(options, raw.wait_server);
 }
 
-Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw)
+void add_wait_server_option(Options& options, Text& raw)
 {
-  std::optional<Millis> wait;
+  options.text("--wait-server", raw, "DUR",
+               "try again for DUR when the server cannot be reached or cannot serve, such as during a fail-over; the "
+               "time of -w runs meanwhile (0)");
+}
+
+Result<Millis> resolve_wait_server(const Text& raw)
+{
+  return raw ? resolve_duration(*raw, wait_server_rule) : Result(Millis{0});
+}
+
+Result<WaitTimes> resolve_wait_options(const RawWaitOptions& raw)
+{
+  WaitTimes times;
+  std::optional<Millis>& wait = times.lock;
   if (raw.wait) {
     const Result<Done> given = assign(resolve_duration(*raw.wait, wait_rule), wait);
     if (!given) {
@@ -28,7 +43,9 @@ Result<std::optional<Millis>> resolve_wait_options(const RawWaitOptions& raw)
   if (raw.no_wait && wait.value_or(Millis{0}) > Millis{0}) {
     return usage("--no-wait and --wait exclude each other (try -w 10s alone)");
   }
-  return raw.no_wait ? std::optional{Millis{0}} : wait;
+  wait = raw.no_wait ? std::optional{Millis{0}} : wait;
+  const Result<Done> given = assign(resolve_wait_server(raw.wait_server), times.server);
+  return given ? Result(times) : given.error();
 }
 
 }  // namespace rlock::cli

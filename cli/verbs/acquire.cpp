@@ -103,6 +103,17 @@ Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
   return std::optional(watched);
 }
 
+Result<Done> apply_wait(const RawAcquire& raw, AcquireRequest& request)
+{
+  const Result<WaitTimes> times = resolve_wait_options(raw.wait_options);
+  if (!times) {
+    return times.error();
+  }
+  request.wait = times->lock;
+  request.wait_server = times->server;
+  return Done{};
+}
+
 Result<Done> check_output(const RawAcquire& raw)
 {
   if (raw.exports && raw.json) {
@@ -200,7 +211,7 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
       assign(resolve_mode(raw.mode), request.mode),
       assign(resolve_lease(raw), request.ttl),
       assign(resolve_watched(raw), request.watched),
-      assign(resolve_wait_options(raw.wait_options), request.wait),
+      apply_wait(raw, request),
       assign(resolve_busy_code(raw.busy_code, ExitCode::busy), request.busy_code),
       assign(resolve_shards(raw.shards, request.name), request.shards),
       check_output(raw),

@@ -7,6 +7,7 @@
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
 #include "cli/options/token_lock.h"
+#include "cli/options/wait_options.h"
 #include "cli/output/logging.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
@@ -174,6 +175,7 @@ void add_flock_options(Options& options, RawFlock& raw)
   options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, "give up at once when the lock is busy");
   options.text("-w,--wait,--timeout", raw.wait, "SECS",
                "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)");
+  add_wait_server_option(options, raw.wait_server);
   options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::no});
   options.flag("-o,--close", raw.close,
                "release the lock when the command ends; without -o, processes that the command leaves behind keep the "
@@ -213,6 +215,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   const Result<Done> resolved = first_error({
       assign(resolve_command(operands, environment), request.argv),
       assign(resolve_wait(raw), request.wait),
+      assign(resolve_wait_server(raw.wait_server), request.wait_server),
       assign(resolve_busy_code(raw.busy_code, ExitCode::no), request.busy_code),
       assign(resolve_ttl(raw.ttl), request.ttl),
       assign(resolve_label(raw.label), request.label),

@@ -17,6 +17,7 @@ struct RawFlock {
   FlockKind kind = FlockKind::exclusive;
   bool no_wait = false;
   Text wait;
+  Text wait_server;
   Text busy_code;
   bool close = false;
   bool verbose = false;

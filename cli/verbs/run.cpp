@@ -24,9 +24,10 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-constexpr std::array<std::string_view, 5> examples{
+constexpr std::array<std::string_view, 6> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
+    "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
     "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
@@ -130,7 +131,13 @@ Result<Done> apply_table_options(const RawRun& raw, RunRequest& request)
 
 Result<Done> apply_wait(const RawRun& raw, RunRequest& request)
 {
-  return assign(resolve_wait_options(raw.wait_options), request.wait);
+  const Result<WaitTimes> times = resolve_wait_options(raw.wait_options);
+  if (!times) {
+    return times.error();
+  }
+  request.wait = times->lock;
+  request.wait_server = times->server;
+  return Done{};
 }
 
 Result<Done> apply_label(const RawRun& raw, RunRequest& request)

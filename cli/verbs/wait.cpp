@@ -6,6 +6,7 @@
 #include "cli/options/wait_options.h"
 #include "cli/verbs/table.h"
 #include "lock/wait_until_free.h"
+#include "run/request_policy.h"
 #include "run/waiting_line.h"
 
 namespace rlock::cli {
@@ -37,7 +38,7 @@ RunEnd busy(const LockName& name, Millis waited, const Log& log)
 // Blocks no signals: this process has nothing on the server, so a signal may end it as it ends any program.
 Result<RunEnd> execute(const RawWait& raw, const Call& call)
 {
-  const Result<std::optional<Millis>> wait = resolve_wait_options(raw.wait_options);
+  const Result<WaitTimes> wait = resolve_wait_options(raw.wait_options);
   if (!wait) {
     return wait.error();
   }
@@ -48,16 +49,18 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   const OpenedStore& opened = lock->opened;
   const BootClock& clock = *opened.clock;
   SystemRng rng;
-  const auto until = *wait ? std::optional{clock.now() + **wait} : std::nullopt;
+  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
+  ServerLine line(clock, log);
+  const WaitPolicy policy = wait_policy(wait->lock, opened.timeout, clock, wait->server);
   const Result<WaitResult> result =
-      wait_until_free(*opened.store, lock->name, until, opened.timeout, clock, rng, StopToken::never());
+      wait_until_free(*opened.store, lock->name, policy, clock, rng, StopToken::never(), line);
   if (!result) {
     return result.error();
   }
   if (*result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(lock->name, wait->value_or(Millis{0}), Log(raw.quiet ? Verbosity::quiet : Verbosity::normal));
+  return busy(lock->name, wait->lock.value_or(Millis{0}), log);
 }
 
 void add_wait_verb_options(Options& options, RawWait& raw)

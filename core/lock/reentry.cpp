@@ -2,6 +2,7 @@
 #include "lock/reentry.h"
 
 #include "lock/answer_deadline.h"
+#include "lock/server_wait.h"
 #include "lock/validity.h"
 
 #include <algorithm>
@@ -83,16 +84,19 @@ Result<EnterOutcome> enter(LockStore& store, std::span<const LockSpec> specs, co
                            StopToken stop, WaitObserver& observer)
 {
   for (const Ancestor& ancestor : ancestors) {
-    const Hold nested = Hold::nested_in(ancestor.owner, rng, ::getpid());
-    auto reentered = reenter_lock(store, specs[ancestor.which], nested, policy.server_timeout, clock, stop);
+    std::optional<Hold> nested;  // a fresh one for each attempt
+    auto reentered = reach_server(policy, clock, rng, stop, observer, [&] {
+      nested = Hold::nested_in(ancestor.owner, rng, ::getpid());
+      return reenter_lock(store, specs[ancestor.which], *nested, policy.server_timeout, clock, stop);
+    });
     if (!reentered) {
-      return reentered.error();
+      return reentered.error().code == ErrorCode::interrupted ? Result<EnterOutcome>(Interrupted{}) : reentered.error();
     }
     if (auto* taken = std::get_if<Taken>(&*reentered)) {
       taken->which = ancestor.which;
     }
     if (!std::holds_alternative<NotHeld>(*reentered)) {
-      return enter_outcome_of(*std::move(reentered), nested);
+      return enter_outcome_of(*std::move(reentered), *nested);
     }
   }
   auto outcome = wait_and_acquire(store, specs, fresh, policy, clock, rng, stop, observer);

@@ -4,6 +4,7 @@
 #include "base/defaults.h"
 
 #include "lock/answer_deadline.h"
+#include "lock/server_wait.h"
 
 #include <algorithm>
 #include <array>
@@ -34,8 +35,7 @@ struct FreeWatch {
   LockStore& store;
   const LockName& name;
   const Owner subscriber;  // no client sends to it, but listen() needs an owner
-  Millis server_timeout;
-  std::optional<Instant> until;
+  const WaitPolicy& policy;
   const Clock& clock;
   StopToken stop;
   std::unique_ptr<Listener> listener;
@@ -43,7 +43,9 @@ struct FreeWatch {
 
   [[nodiscard]] CallLimits limit() const
   {
-    return {.deadline = answer_deadline(clock.now(), server_timeout, server_has_answered ? until : std::nullopt),
+    const Instant now = clock.now();
+    const bool bounded = server_has_answered && !waits_for_server(policy, now);
+    return {.deadline = answer_deadline(now, policy.server_timeout, bounded ? policy.until : std::nullopt),
             .stop = stop};
   }
 
@@ -88,20 +90,20 @@ struct FreeWatch {
 
 }  // namespace
 
-Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
-                                   Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop)
+Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, const WaitPolicy& policy, const Clock& clock,
+                                   Rng& rng, StopToken stop, ServerObserver& observer)
 {
+  const std::optional<Instant>& until = policy.until;
   FreeWatch watch{.store = store,
                   .name = name,
                   .subscriber = Owner::fresh(rng, ::getpid()),
-                  .server_timeout = server_timeout,
-                  .until = until,
+                  .policy = policy,
                   .clock = clock,
                   .stop = stop,
                   .listener = nullptr};
   for (;;) {
     const bool was_listening = watch.listener != nullptr;
-    const auto state = watch.look();
+    const auto state = reach_server(policy, clock, rng, stop, observer, [&] { return watch.look(); });
     if (state && is_free(*state)) {
       return WaitResult::free;
     }

@@ -3,17 +3,15 @@
 #pragma once
 
 #include "base/rng.h"
-#include "lock/store.h"
-
-#include <optional>
+#include "lock/waiting.h"
 
 namespace rlock {
 
 enum class WaitResult { free, time_over, interrupted };
 
-// Free: the lock has room and an empty queue. Changes nothing on the server. `until` missing: no time limit. Errors as of
-// wait_and_acquire: a server that goes away later is asked again.
-Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, std::optional<Instant> until,
-                                   Millis server_timeout, const Clock& clock, Rng& rng, StopToken stop);
+// Free: the lock has room and an empty queue. Changes nothing on the server. Errors as of wait_and_acquire: a server that
+// goes away later is asked again.
+Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, const WaitPolicy& policy, const Clock& clock,
+                                   Rng& rng, StopToken stop, ServerObserver& observer);
 
 }  // namespace rlock

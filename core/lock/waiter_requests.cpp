@@ -2,6 +2,7 @@
 #include "lock/waiter_requests.h"
 
 #include "lock/answer_deadline.h"
+#include "lock/server_wait.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +14,7 @@ namespace rlock {
 
 CallLimits WaiterRequests::limit_from(Instant now) const
 {
-  const bool bounded = m_server_has_answered && m_policy.waits;
+  const bool bounded = m_server_has_answered && m_policy.waits && !waits_for_server(m_policy, now);
   return {.deadline = answer_deadline(now, m_policy.server_timeout, bounded ? m_policy.until : std::nullopt),
           .stop = m_stop};
 }

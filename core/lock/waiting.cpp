@@ -3,6 +3,7 @@
 
 #include "lock/handover.h"
 #include "lock/lock_candidates.h"
+#include "lock/server_wait.h"
 #include "lock/validity.h"
 #include "lock/wait_notifications.h"
 #include "lock/waiter_requests.h"
@@ -16,8 +17,6 @@
 namespace rlock {
 namespace {
 
-constexpr Millis first_pause{50};  // after a failure; doubles up to the longest
-constexpr Millis longest_pause{1000};
 constexpr int most_stale_grants = 3;
 
 // The first waiter prepares its job this long after the job before has begun, because both may share a core. Measured with
@@ -34,6 +33,7 @@ class WaitLoop {
         m_rng(rng),
         m_stop(stop),
         m_observer(observer),
+        m_pauses(rng),
         m_requests(store, owner, policy, clock, rng, stop),
         m_candidates(specs, rng),
         m_to_probe(policy.waits && specs.size() == 1 ? 0 : specs.size()),
@@ -47,7 +47,8 @@ class WaitLoop {
       if (auto taken = taken_by_message()) {
         return WaitOutcome{*std::move(taken)};
       }
-      if (LockCandidate* const candidate = m_candidates.due(time_is_over() ? far_future : m_clock.now())) {
+      if (LockCandidate* const candidate =
+              m_candidates.due(time_is_over() && !waits_for_server() ? far_future : m_clock.now())) {
         auto outcome = attempt(*candidate);
         if (!outcome || *outcome) {
           if (!outcome || !std::holds_alternative<Taken>(**outcome)) {
@@ -76,8 +77,7 @@ class WaitLoop {
     if (const auto* granted = std::get_if<Granted>(&*answer)) {
       return taken(candidate, *granted, sent_at);
     }
-    m_requests.server_has_answered();
-    m_failures = 0;
+    server_answered();
     if (const auto* done = std::get_if<AlreadyDone>(&*answer)) {
       candidate.needs_release = false;
       return std::optional<WaitOutcome>{*done};
@@ -99,8 +99,7 @@ class WaitLoop {
       give_all_back();
       return failed(candidate, replicated.error());
     }
-    m_requests.server_has_answered();
-    m_failures = 0;
+    server_answered();
     leave_others(candidate);
     if (leaves_enough(sent_at, candidate.spec.ttl, m_clock.now())) {
       return std::optional<WaitOutcome>{Taken{.which = candidate.which,
@@ -152,7 +151,8 @@ class WaitLoop {
     const bool is_hopeless = m_candidates.size() == 1 && m_observer.is_hopeless(*candidate.last);
     const bool gives_up = is_hopeless || (m_policy.waits ? time_is_over() : m_to_probe == 0);
     if (gives_up && !nearest.last->unfit.empty()) {
-      return Error{ErrorCode::unfit, nearest.last->unfit};
+      const Error error{ErrorCode::unfit, nearest.last->unfit};
+      return rlock::waits_for_server(m_policy, m_clock.now()) ? failed(candidate, error) : error;
     }
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
@@ -176,30 +176,45 @@ class WaitLoop {
     if (error.was_there) {
       m_requests.server_has_answered();
     }
+    const Instant now = m_clock.now();
     const bool was_there = m_requests.has_server_answered();
-    const bool cut_while_resting = was_there && m_failures == 0;
-    if (!is_passing(error.code) || !was_there || !m_policy.waits || (time_is_over() && !cut_while_resting)) {
+    const bool cut_while_resting = was_there && m_pauses.failures() == 0;
+    const bool stays_in_line = was_there && m_policy.waits && (!time_is_over() || cut_while_resting);
+    const bool waits_for_it = rlock::waits_for_server(m_policy, now);
+    if (!is_passing(error.code) || (!stays_in_line && !waits_for_it)) {
       return error;
     }
     m_requests.forget_connection();
     m_notifications.close();
-    m_candidates.ask_all_at(cut_while_resting ? m_clock.now() : m_clock.now() + pause());
-    ++m_failures;
+    if (!cut_while_resting) {
+      m_observer.server_failed(error);
+    }
+    const Instant until = waits_for_it ? *m_policy.server_until : now;
+    m_candidates.ask_all_at(cut_while_resting ? now : now + m_pauses.next(now, until));
+    m_pauses.failed();
     return std::optional<WaitOutcome>{};
   }
 
-  // Longer with each failure in a row; random, so that waiters that failed together do not ask together again.
-  Millis pause()
+  void server_answered()
   {
-    const Millis most = std::min(first_pause * (1 << std::min(m_failures, 5)), longest_pause);
-    return most / 2 + Millis{below(m_rng, static_cast<std::uint64_t>(most.count() / 2) + 1)};
+    m_requests.server_has_answered();
+    if (m_pauses.failures() > 0) {
+      m_pauses.succeeded();
+      m_observer.server_answered();
+    }
+  }
+
+  // Then the end of the wait for the lock does not count.
+  [[nodiscard]] bool waits_for_server() const
+  {
+    return m_pauses.failures() > 0 && rlock::waits_for_server(m_policy, m_clock.now());
   }
 
   // Before the waiter rests, and before it joins a second queue.
   void listen_after(const LockCandidate& asked)
   {
     const bool rests = asked.only_probed() || m_clock.now() < asked.due_at();
-    if (m_failures == 0 && m_to_probe == 0 && rests) {
+    if (m_pauses.failures() == 0 && m_to_probe == 0 && rests) {
       m_notifications.open(m_requests.limit());
     }
   }
@@ -212,7 +227,8 @@ class WaitLoop {
     }
     for (;;) {
       const Instant now = m_clock.now();
-      const Instant end = std::min(m_candidates.next_due(), m_policy.until.value_or(far_future));
+      const Instant end =
+          std::min(m_candidates.next_due(), waits_for_server() ? far_future : m_policy.until.value_or(far_future));
       if (now >= m_observer.due()) {
         m_observer.tick();
       }
@@ -263,13 +279,13 @@ class WaitLoop {
   Rng& m_rng;
   const StopToken m_stop;
   WaitObserver& m_observer;
+  RetryPauses m_pauses;
 
   WaiterRequests m_requests;
   LockCandidates m_candidates;
   std::size_t m_to_probe;  // candidates that are still to be asked for without queueing
   WaitNotifications m_notifications;
   Instant m_prepare_at = far_future;  // when the observer may prepare its job; set while the waiter is first
-  int m_failures = 0;                 // in a row
   int m_stale_grants = 0;
 };
 

@@ -26,7 +26,9 @@ struct WaitPolicy {
   std::optional<Instant> until;  // end of the wait; missing: wait without end
   bool waits;                    // false: ask once for each lock
   Millis server_timeout;         // bounds each answer
-  bool takes_message = false;    // a Handover of the only lock that is waited for need not be confirmed first
+  // Until then a server that cannot be reached, or cannot serve, is tried again; `until` does not end that. Missing: not.
+  std::optional<Instant> server_until = std::nullopt;
+  bool takes_message = false;  // a Handover of the only lock that is waited for need not be confirmed first
 };
 
 struct TimedOut {
@@ -44,9 +46,16 @@ struct Taken {
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
 // Called from the waiting thread; must not block.
-class WaitObserver {
+class ServerObserver {
  public:
-  virtual ~WaitObserver() = default;
+  virtual ~ServerObserver() = default;
+  virtual void server_failed(const Error&) {}  // each time, before a pause after which the server is asked again
+  virtual void server_answered() {}            // after one or more failures
+};
+
+// Called from the waiting thread; must not block.
+class WaitObserver : public ServerObserver {
+ public:
   virtual void refused(const Busy& busy) = 0;     // each refusal by the lock with the fewest waiters ahead
   [[nodiscard]] virtual Instant due() const = 0;  // when tick() is to be called
   virtual void tick() = 0;
@@ -62,8 +71,8 @@ class WaitObserver {
 // stands in all queues; it never holds two of the locks when this returns. `owner` is the first to be used; each attempt
 // after a release has a fresh one (Taken::owner).
 //
-// Errors: a server that never answered is an Error at once. It has answered also if only its handshake succeeded. A
-// server that goes away later is asked again until the time is over; then the Error is returned.
+// Errors: a server that never answered is an Error once WaitPolicy::server_until has passed. It has answered also if only its
+// handshake succeeded. A server that goes away later is asked again until the time is over; then the Error is returned.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer);

@@ -5,6 +5,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "lock/reentry.h"
+#include "lock/server_wait.h"
 #include "process/proc.h"
 #include "run/ancestry.h"
 #include "run/environment.h"
@@ -13,6 +14,7 @@
 #include "run/request_policy.h"
 #include "run/waiting_line.h"
 
+#include <memory>
 #include <span>
 #include <system_error>
 #include <vector>
@@ -110,13 +112,20 @@ class AcquireLine final : public WaitingLine {
   const AcquireRequest& m_request;
 };
 
-Result<EnterOutcome> enter_lock(LockStore& store, std::span<const LockSpec> specs, const AcquireRequest& request,
-                                const RunContext& context, StopToken stop)
+// Opens the store and enters the lock.
+Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<const LockSpec> specs,
+                                const AcquireRequest& request, const RunContext& context, StopToken stop)
 {
-  const Owner owner = Owner::fresh(context.rng, ::getpid());
-  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock);
+  const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
   AcquireLine line(request, context);
-  return enter(store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock, context.rng,
+  auto opened = reach_server(policy, context.clock, context.rng, stop, line,
+                             [&] { return open_store(request.server, context.clock, stop); });
+  if (!opened) {
+    return opened.error().code == ErrorCode::interrupted ? Result<EnterOutcome>(Interrupted{}) : opened.error();
+  }
+  store = *std::move(opened);
+  const Owner owner = Owner::fresh(context.rng, ::getpid());
+  return enter(*store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock, context.rng,
                stop, line);
 }
 
@@ -229,13 +238,9 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
     return stop_fd.error();
   }
   const StopToken stop(stop_fd->get());
-  auto store = open_store(request.server, context.clock, stop);
-  if (!store) {
-    return store.error().code == ErrorCode::interrupted ? interrupted(context) : store.error();
-  }
-
   const std::vector<LockSpec> specs = specs_of(request);
-  auto outcome = enter_lock(**store, specs, request, context, stop);
+  std::unique_ptr<LockStore> store;
+  auto outcome = enter_lock(store, specs, request, context, stop);
   if (!outcome) {
     return outcome.error();
   }
@@ -247,7 +252,7 @@ Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const 
   }
   auto entered = std::get<Entered>(*std::move(outcome));
   const LockSpec& spec = specs[entered.taken.which];
-  return AcquiredLock(request, context, **store, spec, std::move(entered)).pass_on(*watched, print_token);
+  return AcquiredLock(request, context, *store, spec, std::move(entered)).pass_on(*watched, print_token);
 }
 
 }  // namespace rlock

@@ -33,6 +33,7 @@ struct AcquireRequest {
   Mode mode = Plain{};
   Millis ttl = default_ttl;
   std::optional<Millis> wait;  // missing: without end; zero: not at all
+  Millis wait_server{0};       // how long a server that cannot be reached is tried again
   int busy_code = static_cast<int>(ExitCode::busy);
   unsigned sync = 0;  // how many replicas must have the lock
   std::string label;

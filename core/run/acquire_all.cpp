@@ -146,6 +146,13 @@ class Observer final : public WaitObserver {
     }
   }
   void next_in_line() override { m_line.next_in_line(); }
+  // A job that was prepared for the first request could only start until half of its ttl has passed.
+  void server_failed(const Error& error) override
+  {
+    m_prepared_job.request_refused();
+    m_line.server_failed(error);
+  }
+  void server_answered() override { m_line.server_answered(); }
 
  private:
   const RunRequest& m_request;

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "lock/abilities.h"
+#include "lock/server_wait.h"
 #include "run/environment.h"
 #include "run/prepared_job.h"
 #include "run/request_policy.h"
@@ -29,7 +30,8 @@ std::optional<std::size_t> LockSession::shard() const
 
 Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer)
 {
-  auto store = open_store(m_request.server, m_context.clock, stop);
+  auto store = reach_server(policy, m_context.clock, m_context.rng, stop, observer,
+                            [&] { return open_store(m_request.server, m_context.clock, stop); });
   if (!store) {
     return store.error().code == ErrorCode::interrupted ? Result<Outcome>(Interrupted{}) : store.error();
   }

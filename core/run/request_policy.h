@@ -20,12 +20,16 @@ inline std::string display_name(const LockName& name, std::size_t shards)
   return printable(name.text()) + (shards == 0 ? "" : " (" + std::to_string(shards) + " shards)");
 }
 
-// `wait`: missing: without end; zero: one attempt.
-inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock)
+// `wait`: missing: without end; zero: one attempt. `wait_server`: for how long a server that cannot be reached is tried
+// again. Both times run from now.
+inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock,
+                              Millis wait_server = Millis{0})
 {
-  return {.until = wait ? std::optional{clock.now() + *wait} : std::nullopt,
+  const Instant now = clock.now();
+  return {.until = wait ? std::optional{now + *wait} : std::nullopt,
           .waits = !wait || *wait > Millis{0},
-          .server_timeout = server_timeout};
+          .server_timeout = server_timeout,
+          .server_until = wait_server > Millis{0} ? std::optional{now + wait_server} : std::nullopt};
 }
 
 // How long --sync waits for the replicas. The job must start with most of its lease left, and WAIT must answer before

@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "lock/server_wait.h"
 #include "process/command.h"
 #include "run/acquire_all.h"
 #include "run/ancestry.h"
@@ -52,7 +53,7 @@ class Run {
       : m_request(request),
         m_context(context),
         m_path(std::move(path)),
-        m_policy(wait_policy(request.wait, request.server.timeout, context.clock))
+        m_policy(wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server))
   {
   }
 
@@ -120,7 +121,7 @@ class Run {
 
   std::optional<RunEnd> begin_again(const RetryNeeded& retry)
   {
-    if (!m_policy.waits) {
+    if (!m_policy.waits && !waits_for_server(m_policy, m_context.clock.now())) {
       return fail(m_request, m_context, {ErrorCode::unfit, retry.why});
     }
     m_context.log.notice(retry.why + "; the job has not run yet: trying again", {.event = "lost"});

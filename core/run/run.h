@@ -32,6 +32,7 @@ struct RunRequest {
   Millis ttl = default_ttl;
   bool automatic = true;       // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
   std::optional<Millis> wait;  // nullopt: wait for ever; 0: do not wait
+  Millis wait_server{0};       // how long a server that cannot be reached at the start is tried again
   std::optional<Millis> once;  // rlock once: skip the job if it succeeded within that time
   bool again = false;          // rlock once: run the job anyway
   Millis min_hold{0};          // the lock stays taken at least this long

@@ -41,7 +41,8 @@ WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, s
       m_when_first(std::move(when_first)),
       m_is_terminal(log.verbosity() != Verbosity::quiet && log_style().format == LogFormat::text &&
                     ::isatty(STDERR_FILENO) == 1),
-      m_due(clock.now() + first_line_after)
+      m_due(clock.now() + first_line_after),
+      m_server(clock, log)
 {
 }
 
@@ -56,27 +57,54 @@ void WaitingLine::refused(const Busy& busy)
 {
   m_busy = busy;
   m_busy_at = m_clock.now();
+  m_server.was_there();
+}
+
+void WaitingLine::server_failed(const Error& error)
+{
+  m_server_error = error.text;
+  if (m_is_terminal) {
+    show_on_terminal();
+  } else {
+    m_server.server_failed(error);
+  }
+}
+
+void WaitingLine::server_answered()
+{
+  m_server_error.clear();
+  m_server.server_answered();
+  if (m_shown && m_is_terminal) {
+    write_terminal_line("");  // until the next tick
+  }
 }
 
 void WaitingLine::tick()
 {
   m_due = m_clock.now() + (m_is_terminal ? terminal_line_every : log_line_every);
-  if (!m_busy) {
-    return;
-  }
-  m_shown = true;
   if (m_is_terminal) {
-    const std::size_t room = terminal_width() - 1;
-    write_terminal_line(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
-  } else {
+    if (m_busy || !m_server_error.empty()) {
+      show_on_terminal();
+    }
+  } else if (m_busy && m_server_error.empty()) {
     m_log.notice(
         line(m_lock),
         {.event = "waiting", .holder = m_busy->holder ? describe(*m_busy->holder) : "", .place = place_of(*m_busy)});
   }
 }
 
+void WaitingLine::show_on_terminal()
+{
+  m_shown = true;
+  const std::size_t room = terminal_width() - 1;
+  write_terminal_line(std::string(cut_to(line_prefix() + line(shortened(m_lock, room / 3)), room)));
+}
+
 std::string WaitingLine::line(const std::string& lock) const
 {
+  if (!m_server_error.empty()) {
+    return "waiting for " + lock + ": " + m_server_error;
+  }
   const auto age = std::chrono::duration_cast<Millis>(m_clock.now() - m_busy_at);
   return wait_text(lock, *m_busy, wall_clock_ms(), age);
 }

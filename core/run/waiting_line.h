@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user sees of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second
-// and one a minute, because silence looks like a hang. When the time is over: that the lock is busy.
+// and one a minute, because silence looks like a hang; those of ServerLine. When the time is over: that the lock is busy.
 #pragma once
 
 #include "base/log.h"
 #include "lock/waiting.h"
 #include "run/run_end.h"
+#include "run/server_line.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,9 +28,12 @@ class WaitingLine : public WaitObserver {
   [[nodiscard]] Instant due() const override { return m_due; }
   void tick() override;
   void next_in_line() override { m_when_first(); }
+  void server_failed(const Error& error) override;
+  void server_answered() override;
 
  private:
   [[nodiscard]] std::string line(const std::string& lock) const;
+  void show_on_terminal();
 
   std::string m_lock;
   const Clock& m_clock;
@@ -39,6 +43,8 @@ class WaitingLine : public WaitObserver {
   Instant m_due;
   std::optional<Busy> m_busy;
   Instant m_busy_at{};  // when m_busy was true
+  ServerLine m_server;
+  std::string m_server_error;  // why the server cannot be asked now; empty: it can
   bool m_shown = false;
 };
 

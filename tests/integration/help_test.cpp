@@ -83,7 +83,7 @@ struct HelpFixture {
   [[nodiscard]] Words values_of(const std::string& type) const
   {
     const std::map<std::string, std::string> named{
-        {"DUR", "20s"},  {"SECS", "1"}, {"N", "1"},        {"PID", std::to_string(::getpid())},
+        {"DUR", "1s"},   {"SECS", "1"}, {"N", "1"},        {"PID", std::to_string(::getpid())},
         {"SIG", "TERM"}, {"TEXT", "x"}, {"URL", server},   {"FILE", file},
         {"KEY", "k"},    {"T", "a:1"},  {"STRING", "true"}};
     Words values;

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// --wait-server: a server that cannot be reached at the start is tried again, and what it does not cover ends at once.
+#include "support/paths.h"
+#include "support/redis_fixture.h"
+#include "support/sentinel_group.h"
+#include "support/temp_dir.h"
+#include "support/terminal.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Exit success{.code = 0, .signal = 0};
+const Exit unreachable{.code = 69, .signal = 0};
+const Exit is_busy{.code = 75, .signal = 0};
+
+const RedisOptions lasting{.args = {"--appendonly", "yes", "--appendfsync", "always"}, .alone = true};
+
+Process start(const std::string& verb, const std::string& url, const Words& words)
+{
+  Words all{verb, "-S", url};
+  all.insert(all.end(), words.begin(), words.end());
+  return Process(rlock_argv(all));
+}
+
+bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
+
+void await_failure(const Process& process)
+{
+  wait_until([&] { return says(process, "; trying again\n"); }, "the first failure is told");
+}
+
+std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+}  // namespace
+
+TEST_CASE("wait-server: each verb that takes or awaits a lock works with a server that is started late")
+{
+  const std::vector<std::pair<std::string, Words>> verbs{
+      {"run", {"-k", "k", "-n", "--wait-server", "5m", "--", "echo", "ran"}},
+      {"run", {"-k", "a", "-k", "b", "-w", "5m", "--wait-server", "5m", "--", "echo", "ran"}},
+      {"run", {"-k", "k", "--shards", "3", "-n", "--wait-server", "5m", "--", "echo", "ran"}},
+      {"once", {"-k", "k", "--for", "1h", "--wait-server", "5m", "--", "echo", "ran"}},
+      {"flock", {"--verbose", "-n", "--wait-server", "5m", "k", "echo", "ran"}},
+      {"acquire", {"-k", "k", "-n", "--wait-server", "5m", "--lease", "1m"}},
+      {"wait", {"-k", "k", "-n", "--wait-server", "5m"}},
+  };
+  for (const auto& [verb, words] : verbs) {
+    CAPTURE(verb);
+    RedisServer server({.alone = true});
+    server.kill_hard();
+    Process late = start(verb, server.url(), words);
+    await_failure(late);
+    server.restart();
+    CHECK(late.wait(30s) == success);
+    CHECK((verb == "acquire" || verb == "wait" || late.out() == "ran\n"));
+    CHECK(says(late, "the server can be used again after "));
+  }
+}
+
+TEST_CASE("wait-server: the time for the server and the time for the lock run at once, and each ends its own wait")
+{
+  RedisServer server(lasting);
+  server.command({"HSET", "k", "somebody:1", "1"});
+  server.command({"PEXPIRE", "k", "600000"});
+  server.kill_hard();
+  const auto begin = std::chrono::steady_clock::now();
+  Process impatient = start("run", server.url(), {"-k", "k", "-w", "1m", "--wait-server", "2s", "--", "true"});
+  CHECK(impatient.wait(30s) == unreachable);
+  CHECK(std::chrono::steady_clock::now() - begin >= 2s);
+  CHECK(lines(impatient.err()) == 2);
+
+  Process for_busy = start("run", server.url(), {"-k", "k", "-w", "100ms", "--wait-server", "5m", "--", "true"});
+  Process for_free = start("run", server.url(), {"-k", "free", "-w", "100ms", "--wait-server", "5m", "--", "true"});
+  Process at_once = start("run", server.url(), {"-k", "k", "-n", "-E", "9", "--wait-server", "5m", "--", "true"});
+  for (const Process* waiter : {&for_busy, &for_free, &at_once}) {
+    await_failure(*waiter);
+  }
+  std::this_thread::sleep_for(200ms);
+  server.restart();
+  CHECK(for_busy.wait(30s) == is_busy);
+  CHECK(for_free.wait(30s) == success);
+  CHECK(at_once.wait(30s) == Exit{.code = 9, .signal = 0});
+  CHECK(as_int(server.command({"EXISTS", "rlock:queue:{k}"})) == 0);
+}
+
+TEST_CASE("wait-server: a server that is stopped, a replica or cannot write is waited for")
+{
+  RedisServer server({.alone = true});
+  const Words words{"-k", "k", "-n", "--server-timeout", "300ms", "--wait-server", "5m", "--", "true"};
+  server.stop_signal();
+  Process stopped = start("run", server.url(), words);
+  await_failure(stopped);
+  server.cont();
+  CHECK(stopped.wait(30s) == success);
+
+  server.command({"REPLICAOF", "127.0.0.1", "1"});
+  Process replica = start("run", server.url(), words);
+  await_failure(replica);
+  server.command({"REPLICAOF", "NO", "ONE"});
+  CHECK(replica.wait(30s) == success);
+
+  server.command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  Process writes_not = start("run", server.url(), words);
+  await_failure(writes_not);
+  server.command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  CHECK(writes_not.wait(30s) == success);
+}
+
+TEST_CASE("wait-server: a wrong password, a key that is no lock and a command that does not exist end at once")
+{
+  const RedisServer locked({.password = test_password, .alone = true});
+  CHECK(start("run", locked.socket_path().string().insert(0, "unix://:wrong@"),
+              {"-k", "k", "--wait-server", "5m", "--", "true"})
+            .wait(30s) == Exit{.code = 77, .signal = 0});
+  const RedisServer server({.alone = true});
+  server.command({"RPUSH", "list", "v"});
+  CHECK(start("run", server.url(), {"-k", "list", "--wait-server", "5m", "--", "true"}).wait(30s) ==
+        Exit{.code = 78, .signal = 0});
+  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "5m", "--", "/no/such/job"}).wait(30s) ==
+        Exit{.code = 127, .signal = 0});
+  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "soon", "--", "true"}).wait(30s) ==
+        Exit{.code = 64, .signal = 0});
+}
+
+TEST_CASE("wait-server: a fail-over at the time of the job does not skip the job")
+{
+  SentinelGroup group;
+  RedisServer& master = group.master();
+  master.kill_hard();
+  Process job = start("run", group.url(),
+                      {"-k", "k", "-n", "--server-timeout", "400ms", "--wait-server", "5m", "--", "echo", "ran"});
+  CHECK(job.wait(60s) == success);
+  CHECK(job.out() == "ran\n");
+  CHECK(says(job, "; trying again\n"));
+}
+
+TEST_CASE("wait-server: a quorum without a majority is waited for")
+{
+  std::vector<RedisServer> servers;
+  for (int i = 0; i < 3; ++i) {
+    servers.emplace_back(RedisOptions{.alone = true});
+  }
+  servers[0].kill_hard();
+  servers[1].kill_hard();
+  Process job = start("run", servers[0].url(),
+                      {"-S", servers[1].url(), "-S", servers[2].url(), "--no-restart-guard", "-k", "k", "-n",
+                       "--wait-server", "5m", "--", "echo", "ran"});
+  await_failure(job);
+  servers[1].restart();
+  CHECK(job.wait(60s) == success);
+  CHECK(job.out() == "ran\n");
+}
+
+TEST_CASE("wait-server: nothing that was prepared for the first request is left meanwhile")
+{
+  RedisServer server({.alone = true});
+  server.kill_hard();
+  Process waiter = start("run", server.url(), {"-k", "k", "--wait-server", "5m", "--", "echo", "ran"});
+  await_failure(waiter);
+  const std::string pid = std::to_string(waiter.pid());
+  wait_until([&] { return text_of("/proc/" + pid + "/task/" + pid + "/children").empty(); }, "it has no child");
+  server.restart();
+  CHECK(waiter.wait(30s) == success);
+  CHECK(waiter.out() == "ran\n");
+}
+
+TEST_CASE("wait-server: a nested run waits for the server of its outer run")
+{
+  const auto dir = make_temp_dir("nested");
+  RedisServer server(lasting);
+  const std::string inner = "until test -e " + (dir / "go").string() + "; do sleep 0.02; done; exec " + RLOCK_BINARY +
+                            " run -S " + server.url() + " -k k -n --wait-server 5m -- echo inner";
+  Process outer = start("run", server.url(), {"-k", "k", "--ttl", "2m", "--", "sh", "-c", inner});
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the outer run holds the lock");
+  server.kill_hard();
+  std::ofstream(dir / "go") << "";
+  await_failure(outer);
+  server.restart();
+  CHECK(outer.wait(30s) == success);
+  CHECK(outer.out() == "inner\n");
+}
+
+TEST_CASE("wait-server: a signal ends the wait, and rlock dies of it")
+{
+  RedisServer server({.alone = true});
+  server.kill_hard();
+  for (const std::string verb : {"run", "acquire"}) {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+      Process waiter = verb == "run" ? start(verb, server.url(), {"-k", "k", "--wait-server", "5m", "--", "true"})
+                                     : start(verb, server.url(), {"-k", "k", "--wait-server", "5m", "--lease", "1m"});
+      await_failure(waiter);
+      waiter.signal(signal);
+      CHECK(waiter.wait(30s) == Exit{.code = -1, .signal = signal});
+    }
+  }
+}
+
+TEST_CASE("wait-server: on a terminal the waiting line says why, and goes when the server answers")
+{
+  RedisServer server({.alone = true});
+  server.kill_hard();
+  test::Terminal terminal(24, 400);
+  ProcessOptions options;
+  options.terminal = terminal.process_side();
+  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", "k", "--wait-server", "5m", "--", "echo", "ran"}),
+                 options);
+  wait_until([&] { return terminal.seen().find("rlock: waiting for k: cannot reach unix:") != std::string::npos; },
+             "the line says why");
+  server.restart();
+  CHECK(waiter.wait(30s) == success);
+  CHECK(terminal.seen().ends_with("\r\x1b[Kran\r\n"));
+  CHECK(terminal.seen().find("trying again") == std::string::npos);
+}
+
+TEST_CASE(
+    "wait-server: a server that is lost in line is asked again, with one line for its absence and one for its return")
+{
+  RedisServer server(lasting);
+  server.command({"HSET", "k", "somebody:1", "1"});
+  server.command({"PEXPIRE", "k", "600000"});
+  Process waiter = start("run", server.url(), {"-k", "k", "-w", "5m", "--", "echo", "ran"});
+  wait_until([&] { return as_int(server.command({"EXISTS", "rlock:queue:{k}"})) == 1; }, "it is in line");
+  server.kill_hard();
+  await_failure(waiter);
+  server.restart();
+  wait_until([&] { return says(waiter, "the server can be used again after "); }, "its return is told");
+  server.command({"DEL", "k"});
+  CHECK(waiter.wait(30s) == success);
+  const std::string text = waiter.err();
+  CHECK(text.find("trying again") == text.rfind("trying again"));
+}

@@ -140,30 +140,51 @@ std::string heading(const Picture& picture, std::size_t columns)
   return attributes.paint(Style::bold, clipped(fitted(left, room) + " " + right, columns));
 }
 
+std::string shown(const Question& question)
+{
+  const std::string key = printable(question.about.name.text());
+  const Holder& holder = question.about.holders.front();
+  switch (question.action) {
+    case LockAction::force_unlock:
+      return "force-unlock " + key + ", held by " + describe_who(holder.owner, holder.info) +
+             "? Its job is stopped first. y/N";
+    case LockAction::freeze:
+      return "freeze " + key + " for " + show_roughly(freeze_time) + ", from the end of its job on? y/N";
+    case LockAction::thaw: break;
+  }
+  return "thaw " + key + ", so that jobs run again? y/N";
+}
+
 std::string footing(const Picture& picture, const View& view, std::size_t columns)
 {
+  if (view.question) {
+    return attributes.paint(Style::bold, fitted(shown(*view.question), columns));
+  }
   if (view.types_filter) {
     return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
   }
   if (!picture.error.empty()) {
     return picture.colours.paint(Style::red, fitted(printable(picture.error), columns));
   }
+  if (!picture.message.empty()) {
+    return fitted(printable(picture.message), columns);
+  }
   constexpr std::array<std::string_view, 5> names{"key", "age", "ttl", "waiting", "rate"};
   const std::string sorted =
       std::string(names[static_cast<std::size_t>(view.sort)]) + (view.reversed ? ", reversed" : "");
   const std::string filtered = view.filter.empty() ? "" : " (" + printable(view.filter) + ")";
-  return fitted("q quit  sort: k key a age t ttl w waiting r rate (" + sorted + ")  / filter" + filtered, columns);
+  const std::string way = view.details ? "Esc back" : "Enter details";
+  return fitted("q quit  " + way + "  f force  z freeze  sort: k a t w r (" + sorted + ")  / filter" + filtered,
+                columns);
 }
 
-std::vector<std::string> details_of(const LockState& state, const Picture& picture, std::size_t columns,
-                                    std::size_t most)
+std::vector<std::string> lines_of(std::string_view text, std::size_t columns, std::size_t most)
 {
   std::vector<std::string> lines;
-  const std::string text = show_status(state, picture.wall_ms);
-  for (std::size_t begin = 0; begin < text.size() && lines.size() < most;) {
-    const std::size_t end = text.find('\n', begin);
-    lines.push_back(clipped(std::string_view(text).substr(begin, end - begin), columns));
-    begin = end + 1;
+  while (!text.empty() && lines.size() < most) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(clipped(text.substr(0, end), columns));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
 }
@@ -183,6 +204,34 @@ std::vector<std::string> table(const std::vector<Row>& rows, const View& view, s
 void append(std::vector<std::string>& lines, std::vector<std::string> more)
 {
   std::move(more.begin(), more.end(), std::back_inserter(lines));
+}
+
+// The details of one lock, on the whole screen.
+std::vector<std::string> page_of(const LockState& state, const Picture& picture, Size size)
+{
+  const std::string text = "\n" + show_status(state, picture.wall_ms) + "\n" + std::string(picture.history);
+  return lines_of(text, size.columns, size.rows);
+}
+
+// All locks, and the details of the selected one where the screen has room for them.
+std::vector<std::string> table_and_details(const std::vector<Row>& rows, const Picture& picture, const View& view,
+                                           Size size)
+{
+  constexpr std::size_t around = 3;  // heading, names of the columns, keys
+  const std::size_t room = size.rows > around ? size.rows - around : 1;
+  const std::size_t for_rows = std::min(rows.size(), room / 2);
+  const std::size_t for_details = size.rows >= rows_for_details && !rows.empty() ? room - for_rows : 0;
+
+  std::vector<std::string> lines{line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, size.columns)};
+  append(lines, table(rows, view, room - for_details, size.columns));
+  if (for_details > 1) {
+    lines.emplace_back();
+    append(lines, lines_of(show_status(*rows[view.selected].state, picture.wall_ms), size.columns, for_details - 1));
+  }
+  if (picture.states.empty()) {
+    lines.push_back(clipped("no lock is held", size.columns));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -206,25 +255,22 @@ double Rates::per_second(const LockName& name, Instant now) const
   return static_cast<double>(found->second.changes) / std::chrono::duration<double>(now - found->second.since).count();
 }
 
+const LockState* selected_lock(const Picture& picture, const View& view)
+{
+  const std::vector<Row> rows = rows_of(picture, view);
+  return rows.empty() ? nullptr : rows[std::min(view.selected, rows.size() - 1)].state;
+}
+
 std::vector<std::string> frame(const Picture& picture, View& view, Size size)
 {
   const std::vector<Row> rows = rows_of(picture, view);
   view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
 
-  constexpr std::size_t around = 3;  // heading, names of the columns, keys
-  const std::size_t room = size.rows > around ? size.rows - around : 1;
-  const std::size_t for_rows = std::min(rows.size(), room / 2);
-  const std::size_t for_details = size.rows >= rows_for_details && !rows.empty() ? room - for_rows : 0;
-
-  std::vector<std::string> lines{heading(picture, size.columns),
-                                 line_of({"KEY", "HOLDER", "AGE", "TTL", "WAIT", "RATE", "JOB"}, size.columns)};
-  append(lines, table(rows, view, room - for_details, size.columns));
-  if (for_details > 1) {
-    lines.emplace_back();
-    append(lines, details_of(*rows[view.selected].state, picture, size.columns, for_details - 1));
-  }
-  if (picture.states.empty()) {
-    lines.push_back(clipped("no lock is held", size.columns));
+  std::vector<std::string> lines{heading(picture, size.columns)};
+  if (view.details && !rows.empty()) {
+    append(lines, page_of(*rows[view.selected].state, picture, size));
+  } else {
+    append(lines, table_and_details(rows, picture, view, size));
   }
   lines.resize(size.rows - std::min<std::size_t>(size.rows, 1));
   lines.push_back(footing(picture, view, size.columns));

@@ -42,11 +42,16 @@ struct Picture {
   std::string_view error;  // why the last request failed, so that `states` are older; empty: it succeeded
   std::int64_t wall_ms;
   Instant now;
+  std::string_view message = {};  // of the last action
+  std::string_view history = {};  // lines about the selected lock, for the details
   Colours colours = Colours();
 };
 
 // Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colours and highlights are
 // control sequences (SGR), which take no column.
 std::vector<std::string> frame(const Picture& picture, View& view, Size size);
+
+// The selected lock; nullptr: there is none.
+const LockState* selected_lock(const Picture& picture, const View& view);
 
 }  // namespace rlock::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/watch_view.h"
 
+#include <utility>
+
 namespace rlock::cli {
 namespace {
 
@@ -29,9 +31,22 @@ void press_in_filter(View& view, char key)
   }
 }
 
+void answer(View& view, char key)
+{
+  if (key == 'y' || key == 'Y') {
+    view.confirmed = std::move(view.question);
+  }
+  view.question.reset();
+}
+
 void press_one(View& view, char key)
 {
   switch (key) {
+    case '\r':
+    case '\n': view.details = !view.details; break;
+    case escape: view.details = false; break;
+    case 'f': view.wanted = LockAction::force_unlock; break;
+    case 'z': view.wanted = LockAction::freeze; break;
     case 'q': view.quits = true; break;
     case 'k': sort_by(view, SortBy::key); break;
     case 'a': sort_by(view, SortBy::age); break;
@@ -52,10 +67,16 @@ void press(View& view, std::string_view keys)
     if (is_arrow) {
       view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
       keys.remove_prefix(3);
-    } else {
-      view.types_filter ? press_in_filter(view, keys.front()) : press_one(view, keys.front());
-      keys.remove_prefix(1);
+      continue;
     }
+    if (view.question) {
+      answer(view, keys.front());
+    } else if (view.types_filter) {
+      press_in_filter(view, keys.front());
+    } else {
+      press_one(view, keys.front());
+    }
+    keys.remove_prefix(1);
   }
 }
 

@@ -154,20 +154,7 @@ Result<RunEnd> execute(const RawForce& raw, const Call& call)
   if (!opened) {
     return opened.error();
   }
-  if (opened->store->force_unlock() == nullptr) {
-    return not_offered(force_unlock_verb.name, opened->server);
-  }
-  for (;;) {
-    const Result<LockState> state = opened->store->inspect(options->name, opened->limit());
-    if (!state) {
-      return state.error();
-    }
-    Result<RunEnd> end = take_shown(*state, *options, *opened);
-    const bool that_was_all = options->owner || state->count <= state->holders.size();
-    if (!end || that_was_all) {
-      return end;
-    }
-  }
+  return force_unlock(*options, *opened);
 }
 
 }  // namespace
@@ -204,6 +191,24 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
       .grace = *grace,
       .json = raw.json,
   };
+}
+
+Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened)
+{
+  if (opened.store->force_unlock() == nullptr) {
+    return not_offered(force_unlock_verb.name, opened.server);
+  }
+  for (;;) {
+    const Result<LockState> state = opened.store->inspect(options.name, opened.limit());
+    if (!state) {
+      return state.error();
+    }
+    Result<RunEnd> end = take_shown(*state, options, opened);
+    const bool that_was_all = options.owner || state->count <= state->holders.size();
+    if (!end || that_was_all) {
+      return end;
+    }
+  }
 }
 
 std::string show_force(const LockName& name, const ForceEnd& end)

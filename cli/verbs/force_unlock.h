@@ -6,6 +6,7 @@
 #include "cli/options/keys.h"
 #include "cli/options/server.h"
 #include "run/force.h"
+#include "run/run_end.h"
 
 namespace rlock::cli {
 
@@ -29,6 +30,9 @@ struct ForceOptions {
   bool json;
 };
 Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands);
+
+// Prints who holds the lock, takes it, and prints how that ended.
+Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened);
 
 std::string show_force(const LockName& name, const ForceEnd& end);  // one line
 ExitCode exit_code_of_force(const ForceEnd& end);

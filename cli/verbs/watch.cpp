@@ -3,13 +3,16 @@
 #include "cli/output/watch.h"
 #include "base/duration.h"
 #include "base/text.h"
+#include "cli/options/color.h"
 #include "cli/options/keys.h"
 #include "cli/options/server.h"
+#include "cli/options/sort.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/screen.h"
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
+#include "cli/verbs/watch_action.h"
 #include "lock/abilities.h"
 #include "process/signals.h"
 
@@ -38,6 +41,8 @@ struct RawWatch {
   RawKeys keys;
   RawServer server;
   Text interval;
+  Text sort;
+  Text color;
   bool json = false;
 };
 
@@ -59,16 +64,21 @@ void wake_on_resize()
   ::sigaction(SIGWINCH, &action, nullptr);
 }
 
+struct WatchOptions {
+  std::string pattern;
+  std::string server;  // for people
+  Millis interval = default_interval;
+  SortBy sort = SortBy::key;
+  Colours colours = Colours();
+};
+
 // Shows the last answer of the server. While the server is unreachable, shows the error and asks again.
 class Watch {
  public:
-  Watch(OpenedStore& opened, std::string pattern, std::string server, Millis interval, Signals& signals)
-      : m_opened(opened),
-        m_pattern(std::move(pattern)),
-        m_server(std::move(server)),
-        m_interval(interval),
-        m_signals(signals)
+  Watch(OpenedStore& opened, WatchOptions options, const RawServer& raw_server, const Call& call)
+      : m_opened(opened), m_options(std::move(options)), m_raw_server(raw_server), m_call(call), m_signals(call.signals)
   {
+    m_view.sort = m_options.sort;
   }
 
   // Asks for the first time. Unlike later, an unreachable server is an error.
@@ -93,6 +103,7 @@ class Watch {
       switch (wait_for_input()) {
         case Woken::signal: return die_of_signal();
         case Woken::key: handle_keys(screen); break;
+        case Woken::action: hear_action(); break;
         case Woken::neither: break;
       }
       if (now() >= m_next_refresh) {
@@ -127,14 +138,14 @@ class Watch {
   }
 
  private:
-  enum class Woken { signal, key, neither };
+  enum class Woken { signal, key, action, neither };
 
   [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
 
   Result<std::vector<LockState>> search()
   {
     const Instant begin = now();
-    auto states = m_opened.store->listing()->list(m_pattern, m_opened.per_answer(m_signals.stop()));
+    auto states = m_opened.store->listing()->list(m_options.pattern, m_opened.per_answer(m_signals.stop()));
     if (states) {
       m_found.clear();
       for (const LockState& state : *states) {
@@ -154,7 +165,7 @@ class Watch {
     m_states = std::move(states);
     m_rates.note(m_states, now());
     m_error.reset();
-    m_next_refresh = now() + m_interval;
+    m_next_refresh = now() + m_options.interval;
   }
 
   void refresh()
@@ -170,27 +181,34 @@ class Watch {
     m_next_search = now();
     m_has_searched = false;
     m_error = states.error();
-    m_next_refresh = now() + m_interval;
+    m_next_refresh = now() + m_options.interval;
   }
 
-  void draw(const Screen& screen)
+  [[nodiscard]] Picture picture() const
   {
-    screen.show(frame({.states = m_states,
-                       .rates = m_rates,
-                       .server = m_server,
-                       .error = m_error ? m_error->text : "",
-                       .wall_ms = wall_clock_ms(),
-                       .now = now()},
-                      m_view, screen.size()));
+    return {.states = m_states,
+            .rates = m_rates,
+            .server = m_options.server,
+            .error = m_error ? m_error->text : "",
+            .wall_ms = wall_clock_ms(),
+            .now = now(),
+            .message = m_message,
+            .history = {},
+            .colours = m_options.colours};
   }
+
+  void draw(const Screen& screen) { screen.show(frame(picture(), m_view, screen.size())); }
 
   Woken wait_for_input()
   {
-    std::array<pollfd, 2> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
-    const Instant until = m_next_refresh;
-    poll_until(waits, now(), until);
-    return waits[0].revents != 0 ? Woken::signal : waits[1].revents != 0 ? Woken::key : Woken::neither;
+    std::array<pollfd, 3> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                pollfd{.fd = m_action ? m_action->fd() : -1, .events = POLLIN, .revents = 0}};
+    poll_until(waits, now(), m_next_refresh);
+    return waits[0].revents != 0   ? Woken::signal
+           : waits[1].revents != 0 ? Woken::key
+           : waits[2].revents != 0 ? Woken::action
+                                   : Woken::neither;
   }
 
   void handle_keys(Screen& screen)
@@ -201,14 +219,57 @@ class Watch {
     } else if (keys.find(ctrl_z) != std::string::npos) {
       screen.suspend();
     } else {
+      m_message.clear();
       press(m_view, keys);
+      ask_wanted();
+      do_confirmed();
+    }
+  }
+
+  // Makes the key that the user pressed a question about the selected lock.
+  void ask_wanted()
+  {
+    const auto wanted = std::exchange(m_view.wanted, std::nullopt);
+    const LockState* const lock = selected_lock(picture(), m_view);
+    if (!wanted || lock == nullptr || !lock->held()) {
+      return;
+    }
+    const LockAction action = *wanted == LockAction::freeze && is_frozen(*lock) ? LockAction::thaw : *wanted;
+    m_message = m_action ? "one at a time: " + m_message_of_action : obstacle_to(action, *lock);
+    if (m_message.empty()) {
+      m_view.question = Question{.action = action, .about = *lock};
+    }
+  }
+
+  void do_confirmed()
+  {
+    const auto confirmed = std::exchange(m_view.confirmed, std::nullopt);
+    if (!confirmed) {
+      return;
+    }
+    auto started = WatchAction::start(*confirmed, m_raw_server, m_call);
+    if (started) {
+      m_action = *std::move(started);
+    } else {
+      m_message = started.error().text;
+    }
+  }
+
+  void hear_action()
+  {
+    const bool goes_on = m_action->read();
+    m_message = m_action->last_line();
+    m_message_of_action = m_message;
+    if (!goes_on) {
+      m_action.reset();
+      m_next_refresh = now();
     }
   }
 
   OpenedStore& m_opened;
-  const std::string m_pattern;
-  const std::string m_server;
-  const Millis m_interval;
+  const WatchOptions m_options;
+  const RawServer& m_raw_server;  // for an action, which has a connection of its own
+  const Call& m_call;
   Signals& m_signals;
 
   std::vector<LockName> m_found;  // by the last search
@@ -217,6 +278,9 @@ class Watch {
   std::vector<LockState> m_states;
   Rates m_rates;
   View m_view;
+  std::unique_ptr<WatchAction> m_action;  // nullptr: none is in progress
+  std::string m_message;                  // of the last action, until a key is pressed
+  std::string m_message_of_action;
   std::optional<Error> m_error;
   Instant m_next_refresh{};
 };
@@ -226,9 +290,14 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (call.operands.size() > 1) {
     return usage("more than one pattern; quote the pattern if the shell expands it (try rlock watch 'billing:*')");
   }
-  const auto interval = raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval;
-  if (!interval) {
-    return interval.error();
+  const std::string pattern = call.operands.empty() ? "*" : call.operands.front();
+  WatchOptions options{.pattern = resolve_pattern(raw.keys, pattern), .server = {}};
+  const Result<Done> given = first_error(
+      {assign(raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval, options.interval),
+       assign(resolve_sort(raw.sort), options.sort),
+       assign(resolve_colours(raw.color, call.environment), options.colours)});
+  if (!given) {
+    return given.error();
   }
   const auto server = resolve_server(raw.server, call.environment);
   if (!server) {
@@ -241,9 +310,9 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (opened->store->listing() == nullptr) {
     return not_offered(watch_verb.name, opened->server);
   }
-  const std::string pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front());
+  options.server = server->shown();
   call.signals.block();
-  Watch watch(*opened, pattern, server->shown(), *interval, call.signals);
+  Watch watch(*opened, std::move(options), raw.server, call);
   if (const auto begun = watch.begin(); !begun) {
     return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
   }
@@ -256,6 +325,8 @@ void add_watch_options(Options& options, RawWatch& raw)
   options.text("--interval", raw.interval, "DUR",
                {"time between two requests to the server; new locks may show later where the server has many keys",
                 default_interval});
+  add_sort_option(options, raw.sort);
+  add_color_option(options, raw.color);
   options.flag("--json", raw.json, "one JSON object a line, for every lock each time");
   add_server_options(options, raw.server);
 }

@@ -20,7 +20,7 @@ namespace {
 // A user at a terminal, and a server on which "stock" is held.
 class Viewer {
  public:
-  Viewer() : m_holder(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "sleep", "1000"}))
+  Viewer() : holder(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "sleep", "1000"}))
   {
     wait_until([&] { return as_int(server.command({"EXISTS", "stock"})) == 1; }, "the lock is held");
     REQUIRE(::tcgetattr(terminal.process_side(), &m_before) == 0);
@@ -36,6 +36,14 @@ class Viewer {
   void sees(const std::string& text)
   {
     wait_until([&] { return terminal.seen().find(text) != std::string::npos; }, "the screen shows " + text);
+    m_seen = terminal.seen().size();
+  }
+
+  // After what was seen so far.
+  void sees_again(const std::string& text)
+  {
+    wait_until([&] { return terminal.seen().find(text, m_seen) != std::string::npos; }, "the screen shows " + text);
+    m_seen = terminal.seen().size();
   }
 
   void has_terminal_back()
@@ -49,10 +57,11 @@ class Viewer {
 
   RedisServer server;
   Terminal terminal;
+  Process holder;
 
  private:
-  Process m_holder;
   termios m_before{};
+  std::size_t m_seen = 0;
 };
 
 }  // namespace
@@ -112,4 +121,77 @@ TEST_CASE("watch: lines where there is no terminal")
   wait_until([&] { return watch.out().find("\"key\":\"stock\"") != std::string::npos; }, "a line is written");
   watch.signal(SIGTERM);
   CHECK(watch.wait() == Exit{.code = -1, .signal = SIGTERM});
+}
+
+TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives it back")
+{
+  Viewer viewer;
+  viewer.terminal.resize(12, 80);  // no room for the details below the table
+  Process watch = viewer.watch();
+  viewer.sees("stock");
+  viewer.terminal.type("\r");
+  viewer.sees("stock: held");
+  viewer.sees("Esc back");
+  viewer.terminal.type("\x1b");
+  viewer.sees_again("KEY");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: f asks, and takes the lock of the holder after y only")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("f");
+  viewer.sees("force-unlock stock, held by ");
+  viewer.terminal.type("n");
+  viewer.sees_again("Enter details");
+  CHECK(viewer.holder.running());
+  viewer.terminal.type("f");
+  viewer.sees_again("force-unlock stock, held by ");
+  viewer.terminal.type("y");
+  CHECK(viewer.holder.wait() == Exit{.code = 121, .signal = 0});
+  viewer.sees("stock: released by ");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  viewer.sees("the freeze of stock waits");
+  CHECK(viewer.holder.running());
+  viewer.holder.signal(SIGTERM);
+  viewer.sees("stock is frozen until ");
+  CHECK(as_int(viewer.server.command({"PTTL", "stock"})) > 7'100'000);
+  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
+  viewer.terminal.type("z");
+  viewer.sees("thaw stock");
+  viewer.terminal.type("y");
+  viewer.sees("stock is thawed");
+  CHECK(as_int(viewer.server.command({"EXISTS", "stock"})) == 0);
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: a freeze that waits for a job is given up when its user leaves")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.holder.signal(SIGTERM);
+  viewer.holder.wait();
+  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-w", "30s", "-k", "stock", "--", "true"}).code == 0);
 }

@@ -171,3 +171,37 @@ TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server
   CHECK(bare(lines.back()).starts_with("cannot reach it"));
   CHECK(bare(lines[2]).find('\x1b') == std::string::npos);
 }
+
+TEST_CASE("watch: a question waits for y; any other key takes it back and means nothing else")
+{
+  View view;
+  press(view, "f");
+  CHECK(view.wanted == LockAction::force_unlock);
+  view.question = Question{LockAction::force_unlock, three[0]};
+  press(view, "q");
+  CHECK_FALSE(view.question);
+  CHECK_FALSE(view.confirmed);
+  CHECK_FALSE(view.quits);
+  view.question = Question{LockAction::freeze, three[0]};
+  const auto lines = drawn(three, view, {.rows = 10, .columns = 80});
+  CHECK(bare(lines.back()).starts_with("freeze b for 2h, "));
+  press(view, "y");
+  CHECK_FALSE(view.question);
+  REQUIRE(view.confirmed);
+  CHECK(view.confirmed->about.name.text() == "b");
+}
+
+TEST_CASE("watch: details of the selected lock fill the screen, whatever its size")
+{
+  View view;
+  press(view, "\r\x1b[B");
+  for (const Size size : {Size{3, 20}, Size{10, 40}, Size{24, 80}}) {
+    const auto lines = drawn(three, view, size);
+    CHECK(lines.size() == size.rows);
+    CHECK(std::all_of(lines.begin(), lines.end(),
+                      [&](const std::string& line) { return width(bare(line)) <= size.columns; }));
+  }
+  CHECK(drawn(three, view, {.rows = 10, .columns = 80})[2] == "b: held");
+  press(view, "\x1b");
+  CHECK_FALSE(view.details);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs/watch_action.h"
+
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/timestamp.h"
+#include "cli/options/token_lock.h"
+#include "cli/output/output.h"
+#include "cli/verbs/force_unlock.h"
+#include "run/acquire.h"
+#include "run/identity.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rlock::cli {
+namespace {
+
+constexpr std::string_view frozen_by = "frozen by ";
+
+Result<RunEnd> force(const LockState& about, const RawServer& server, const Call& call)
+{
+  const Result<OpenedStore> opened = open_server(server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  return force_unlock({.name = about.name,
+                       .owner = about.holders.front().owner,
+                       .confirmed = true,
+                       .grace = default_force_grace,
+                       .json = false},
+                      *opened);
+}
+
+// The lock under which no job runs, for a time that no process renews: `rlock acquire --lease`.
+Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Call& call)
+{
+  Result<ServerSpec> spec = resolve_server(server, call.environment);
+  if (!spec) {
+    return spec.error();
+  }
+  const AcquireRequest request{
+      .server = *std::move(spec),
+      .name = about.name,
+      .mode = kind_of(about.mode).inspect_as,
+      .ttl = freeze_time,
+      .wait = std::nullopt,
+      .label = std::string(frozen_by) + own_identity(),
+      .watched = std::nullopt,
+      .environment = {},
+  };
+  const std::string key = printable(about.name.text());
+  print("the freeze of " + key + " waits for the end of its job\n");
+  if (const auto told = finish_output(); !told) {
+    return told.error();
+  }
+  const BootClock clock;
+  SystemRng rng;
+  const Log log(Verbosity::quiet);
+  return acquire(request, {clock, rng, call.signals, log}, [&](const HeldLock&, std::uint64_t) {
+    print(key + " is frozen until " + readable_utc(wall_clock_ms() + freeze_time.count()).value_or("") +
+          "; z thaws it\n");
+    return finish_output();
+  });
+}
+
+Result<RunEnd> thaw(const LockState& about, const RawServer& server, const Call& call)
+{
+  RawTokenLock raw;
+  raw.server = server;
+  auto end = release_token_lock({.name = about.name, .hold = about.holders.front().owner}, raw, call);
+  const auto* code = end ? std::get_if<ExitWith>(&*end) : nullptr;
+  if (code != nullptr && code->code == 0) {
+    print(printable(about.name.text()) + " is thawed\n");
+  }
+  return end;
+}
+
+Result<RunEnd> act(const Question& confirmed, const RawServer& server, const Call& call)
+{
+  switch (confirmed.action) {
+    case LockAction::force_unlock: return force(confirmed.about, server, call);
+    case LockAction::freeze: return freeze(confirmed.about, server, call);
+    case LockAction::thaw: break;
+  }
+  return thaw(confirmed.about, server, call);
+}
+
+[[noreturn]] void act_in_child(const Question& confirmed, const RawServer& server, const Call& call, int output)
+{
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  const Result<RunEnd> end = act(confirmed, server, call);
+  if (!end) {
+    print(end.error().text + "\n");
+  }
+  static_cast<void>(finish_output());
+  ::_exit(0);  // the screen belongs to the parent
+}
+
+}  // namespace
+
+bool is_frozen(const LockState& state)
+{
+  return state.held() && state.holders.front().info && state.holders.front().info->label.starts_with(frozen_by);
+}
+
+std::string_view obstacle_to(LockAction action, const LockState& state)
+{
+  const bool is_freeze = action == LockAction::freeze;
+  return is_freeze && std::holds_alternative<Permits>(state.mode)
+             ? "permits cannot be frozen: a freeze is one holder, and there may be more"
+             : "";
+}
+
+Result<std::unique_ptr<WatchAction>> WatchAction::start(const Question& confirmed, const RawServer& server,
+                                                        const Call& call)
+{
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return Error{ErrorCode::os, "no pipe: " + std::generic_category().message(errno)};
+  }
+  Fd read_end(ends[0]);
+  const Fd write_end(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    act_in_child(confirmed, server, call, write_end.get());
+  }
+  if (pid < 0) {
+    return Error{ErrorCode::os, "no process: " + std::generic_category().message(errno)};
+  }
+  return std::unique_ptr<WatchAction>(new WatchAction(pid, std::move(read_end)));
+}
+
+WatchAction::~WatchAction()
+{
+  ::kill(m_pid, SIGKILL);
+  ::waitpid(m_pid, nullptr, 0);
+}
+
+bool WatchAction::read()
+{
+  std::array<char, 4096> part{};
+  for (;;) {
+    const ssize_t count = ::read(m_output.get(), part.data(), part.size());
+    if (count <= 0) {
+      return count < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    m_text.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
+std::string WatchAction::last_line() const
+{
+  const std::size_t end = m_text.find_last_not_of('\n');
+  if (end == std::string::npos) {
+    return {};
+  }
+  const std::size_t before = m_text.rfind('\n', end);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return m_text.substr(begin, end + 1 - begin);
+}
+
+}  // namespace rlock::cli

@@ -160,6 +160,25 @@ Result<Done> apply_sync(const RawRun& raw, RunRequest& request)
   return assign(resolve_sync(raw.sync, request.server), request.sync);
 }
 
+// A place in line that a newer run can take: in the queue of one lock on one server.
+Result<Done> apply_latest(const RawRun& raw, RunRequest& request)
+{
+  request.latest = raw.latest;
+  if (!raw.latest) {
+    return Done{};
+  }
+  if (request.wait == Millis{0}) {
+    return usage("--latest is for runs that wait (leave out --no-wait, or --latest)");
+  }
+  if (request.names.size() > 1 || !request.shards.empty()) {
+    return usage("--latest is for one lock, in whose queue the newest run stays (try one -k, without --shards)");
+  }
+  if (request.server.endpoints.size() > 1) {
+    return usage("--latest needs a queue, which several servers do not have (try one -S)");
+  }
+  return Done{};
+}
+
 Result<Verbosity> resolve_verbosity(const RawRun& raw)
 {
   if (raw.quiet && raw.verbose) {
@@ -183,6 +202,9 @@ void add_run_options(Options& options, RawRun& raw)
   add_key_list_options(options, raw.keys);
   add_shards_option(options, raw.shards, "the job finds its number in RLOCK_SHARD");
   add_mode_options(options, raw.mode);
+  options.flag(
+      "--latest", raw.latest,
+      "of the runs that wait with --latest keep only this, the newest, in line; those before it end as if busy");
   add_common_run_options(options, raw);
 }
 
@@ -223,7 +245,8 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto apply : {apply_label, apply_wait, apply_shards, apply_mode, apply_table_options, apply_sync}) {
+  for (const auto apply :
+       {apply_label, apply_wait, apply_shards, apply_mode, apply_table_options, apply_sync, apply_latest}) {
     const Result<Done> applied = apply(raw, request);
     if (!applied) {
       return applied.error();

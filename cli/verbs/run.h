@@ -20,6 +20,7 @@ struct RawRun {
   std::vector<Text> values;  // of the rows of the table in run.cpp, in their order
   Text label;
   Text sync;
+  bool latest = false;
   Text log_format;
   bool quiet = false;
   bool verbose = false;

@@ -74,6 +74,8 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
     info.since_ms = number(value);
   } else if (name == "lease") {
     info.lease = Millis{number(value)};
+  } else if (name == "latest") {
+    info.latest = value == "1";
   } else if (name == "auto") {
     info.automatic = value == "1";
   } else {
@@ -89,7 +91,8 @@ std::string encode(const HolderInfo& info)
   return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
          "\ncommand=" + escape(cut_to(info.command, longest_command)) +
          "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
-         "\nlease=" + std::to_string(info.lease.count()) + "\nauto=" + (info.automatic ? "1" : "0");
+         "\nlease=" + std::to_string(info.lease.count()) + (info.latest ? "\nlatest=1" : "") +
+         "\nauto=" + (info.automatic ? "1" : "0");
 }
 
 std::optional<HolderInfo> decode_holder(std::string_view text)

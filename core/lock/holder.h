@@ -24,6 +24,7 @@ struct HolderInfo {
   std::int64_t since_ms = 0;  // wall clock of the holder's host; for people only
   Millis lease{0};
   bool automatic = false;  // renewed until the job is over
+  bool latest = false;     // a newer waiter of this kind takes its place in the queue (--latest)
 };
 
 // Lines "name=value" with percent-escaped values: readable with redis-cli.

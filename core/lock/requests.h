@@ -48,6 +48,10 @@ struct Granted {
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
 
+struct Replaced {
+  std::optional<HolderInfo> by;  // for people; missing: unknown
+};
+
 struct Busy {
   std::optional<Millis> ttl;                      // until the lock, or the reservation, expires; missing: never
   std::optional<Holder> holder;                   // missing: the lock is free, but reserved for a moment
@@ -58,6 +62,8 @@ struct Busy {
   std::string unfit =
       {};             // not empty: no client is in the way; the reason why the servers cannot grant before `again_in`
   bool tied = false;  // several servers, none holds a quorum: several clients got some each; with `again_in`
+  // A newer waiter has taken the caller's place, and the caller has left the queue (HolderInfo::latest).
+  std::optional<Replaced> replaced = std::nullopt;
   // Time of the answer, for a later Handover; missing: not queued, or another server may answer next.
   std::optional<ServerTime> at = std::nullopt;
 };

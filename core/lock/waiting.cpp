@@ -82,6 +82,10 @@ class WaitLoop {
       candidate.needs_release = false;
       return std::optional<WaitOutcome>{*done};
     }
+    if (std::get<Busy>(*answer).replaced) {
+      candidate.needs_release = false;
+      return std::optional<WaitOutcome>{TimedOut{std::get<Busy>(*answer)}};
+    }
     candidate.refused(std::get<Busy>(*answer), options, sent_at, m_rng);
     if (candidate.queued) {
       m_candidates.assign_tickets(candidate.ticket);

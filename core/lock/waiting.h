@@ -32,7 +32,7 @@ struct WaitPolicy {
 };
 
 struct TimedOut {
-  Busy last;  // the last answer, of the lock with the fewest waiters ahead
+  Busy last;  // the last answer, of the lock with the fewest waiters ahead; or Busy::replaced
 };
 struct Interrupted {};  // the stop token was readable
 struct Taken {

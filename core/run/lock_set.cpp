@@ -24,7 +24,8 @@ HolderInfo holder_info(const RunRequest& request)
           .label = request.label,
           .since_ms = wall_clock_ms(),
           .lease = request.ttl,
-          .automatic = request.automatic};
+          .automatic = request.automatic,
+          .latest = request.latest};
 }
 
 bool expires_earlier(const LockSession& a, const LockSession& b)

@@ -37,6 +37,7 @@ struct RunRequest {
   bool again = false;          // rlock once: run the job anyway
   Millis min_hold{0};          // the lock stays taken at least this long
   int busy_code = static_cast<int>(ExitCode::busy);
+  bool latest = false;  // of the runs that wait so only the newest stays in line
   std::string label;
   unsigned sync = 0;  // how many replicas must have confirmed the grant
   OnLost on_lost = OnLost::stop;

@@ -32,6 +32,12 @@ void write_terminal_line(const std::string& text)
   write_stderr_at_once("\r\x1b[K" + text);  // what a stopped terminal does not take is replaced by the next line
 }
 
+// Who took the place; empty: unknown.
+std::string replaced_text(const Replaced& replaced)
+{
+  return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";
+}
+
 }  // namespace
 
 WaitingLine::WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first)
@@ -146,6 +152,12 @@ std::string busy_text(const std::string& lock, Millis waited, const std::optiona
 
 RunEnd report_busy(const BusyReport& report, const Log& log)
 {
+  if (report.last.replaced) {
+    const std::string by = replaced_text(*report.last.replaced);
+    log.notice(report.lock + ": a newer run has taken the place of this one" + (by.empty() ? "" : ": ") + by,
+               {.event = "replaced", .holder = by, .exit_code = report.exit_code});
+    return ExitWith{report.exit_code};
+  }
   const std::optional<Holder>& holder = report.last.holder;
   const Millis waited = report.waits_for_itself ? Millis{0} : report.wait.value_or(Millis{0});
   log.notice(

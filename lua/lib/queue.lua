@@ -277,9 +277,9 @@ end
 
 -- A departure from the queue is remembered, so that the same request sent twice gets the same answer. Only the last few
 -- departures are kept.
-local function remember_leaver()
+local function remember_leaver(owner)
   local gone = redis.call('HGET', WAITERS, '#gone') or '\0'
-  store_note('#gone', string.sub(gone .. OWNER .. '\0', -LEAVERS_SIZE))
+  store_note('#gone', string.sub(gone .. owner .. '\0', -LEAVERS_SIZE))
 end
 
 local function has_left_queue()
@@ -295,7 +295,7 @@ local function leave_queue()
   end
   redis.call('ZREM', QUEUE, OWNER)
   remove_waiter_record(OWNER)
-  remember_leaver()
+  remember_leaver(OWNER)
   if admit_if_free() == 0 and position == 0 then
     notify_new_first()
   end

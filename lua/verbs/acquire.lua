@@ -3,8 +3,9 @@
 --   ARGV[6]  hold: the owner itself, or for a nested hold an id of its own
 --   ARGV[7]  ttl in milliseconds
 --   ARGV[8]  info about the owner, for people
---   ARGV[9]  'wait' to join the queue when the lock is busy, 'try' not to; 'again' for a nested hold: only if the owner
---            holds the lock at this moment, because an owner that lost it must not get it back unnoticed
+--   ARGV[9]  'wait' to join the queue when the lock is busy, 'try' not to; 'latest' to join it in the place of the waiter that
+--            joined it with 'latest' before; 'again' for a nested hold: only if the owner holds the lock at this moment,
+--            because an owner that lost it must not get it back unnoticed
 --   ARGV[10] the ticket of an earlier reply, so that a queue that was lost is put in order again; or 0
 --   ARGV[11] milliseconds for which another job's success also counts for this one, which then need not run; or 0
 --   ARGV[12] 'unchecked': the connection named no user, so its rights are not asked for
@@ -15,6 +16,8 @@
 --             the server's time in microseconds, or false for 'try'}
 --                                   owner '' with count 0: free, but reserved or still to be looked at;
 --                                   place for 'try': the length of the queue
+--            {'replaced', info}              to 'latest' alone: a newer waiter, which tells that about itself, has taken the
+--                                   caller's place; nothing was changed
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
 --            {'differs', number of permits}  as those who hold some see it; nothing was changed
@@ -26,7 +29,7 @@
 local HOLD_ID, TTL, INFO, WAIT_MODE, TICKET, SUCCESS_MAX_AGE, RIGHTS = unpack(ARGV, 6)
 
 -- The most frequent case: the lock is free, no client waits for it, and no success of another job counts.
-if WAIT_MODE ~= 'again' and SUCCESS_MAX_AGE == '0' and NEEDS_NO_KEY
+if WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0' and NEEDS_NO_KEY
     and redis.call('EXISTS', LOCK, QUEUE, RESERVED) == 0 then
   return RIGHTS ~= 'unchecked' and denied_reply() or {'granted', grant(OWNER, INFO, TTL, REQUESTED_MODE), 1, 0}
 end
@@ -73,18 +76,76 @@ local function reenter(held)
   return granted_reply(held)
 end
 
+local QUEUES = WAIT_MODE == 'wait' or WAIT_MODE == 'latest'
+
+-- The newest waiter with --latest: its ticket, owner and info; nil: there is none, or it was long ago.
+local function latest_waiter()
+  return string.match(redis.call('HGET', WAITERS, '#latest') or '', '^(%d+)%z(%Z*)%z(.*)$')
+end
+
+-- Makes OWNER, which has just joined the queue, the newest. The one before it leaves the queue and is told to ask; the
+-- answer tells it why. The event log tells it later than the queue can.
+local function replace_latest(ticket)
+  local _, earlier = latest_waiter()
+  redis.call('HSET', WAITERS, '#latest', ticket .. '\0' .. OWNER .. '\0' .. INFO)
+  local position = earlier and earlier ~= OWNER and redis.call('ZRANK', QUEUE, earlier)
+  if position then
+    redis.call('ZREM', QUEUE, earlier)
+    remove_waiter_record(earlier)
+    remember_leaver(earlier)
+    log_trouble('replaced\0' .. earlier .. '\0by\0' .. INFO)
+    notify(earlier, 'look 0')
+    if position == 0 and redis.call('ZRANGE', QUEUE, 0, 0)[1] ~= OWNER then
+      notify_new_first()
+    end
+  end
+end
+
+-- What the event log tells of a newer waiter: that it replaced OWNER, or that it has got the lock since OWNER arrived.
+-- OWNER may have been stopped for so long that the queue does not know it any more.
+local function newer_in_event_log()
+  for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
+    local fence, info = string.match(entry, '^(%d+)%z.*%zinfo%z(%Z*)')
+    if entry_has(entry, 'replaced', OWNER) then
+      return string.match(entry, '%zby%z(%Z*)')
+    elseif info and tonumber(fence) > tonumber(TICKET) and string.find(info, '\nlatest=1\n', 1, true)
+        and not entry_has(entry, 'acquired', OWNER) and not entry_has(entry, 'to', OWNER) then
+      return info
+    end
+  end
+end
+
+-- What the newer waiter tells about itself that has taken the place of OWNER; nil: OWNER is in line, or the newest. A first
+-- request that was delayed until OWNER had left the queue must not replace the waiters that came meanwhile.
+local function replaced_by()
+  if redis.call('ZSCORE', QUEUE, OWNER) then
+    return nil
+  end
+  local ticket, latest, info = latest_waiter()
+  if TICKET == '0' then
+    return has_left_queue() and (info or '') or nil
+  elseif ticket and latest ~= OWNER and tonumber(ticket) > tonumber(TICKET) then
+    return info
+  end
+  return latest ~= OWNER and newer_in_event_log() or nil
+end
+
 -- Returns the position and the ticket. The stored ticket counts: a reply that was lost has told it, too.
 local function enqueue()
   local ticket = tonumber(TICKET)
   redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
   if ticket == 0 then
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
-    ticket = math.max((tonumber(last) or 0) + 1, now_us())
+    local newest = WAIT_MODE == 'latest' and tonumber((latest_waiter())) or 0  -- the server's clock may have been set back
+    ticket = math.max((tonumber(last) or 0) + 1, now_us(), newest + 1)
   end
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
+    if WAIT_MODE == 'latest' then
+      replace_latest(ticket)
+    end
   else
     ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
   end
@@ -102,7 +163,7 @@ end
 
 local function busy_reply(ms)
   local position, ticket = 0, '0'
-  if WAIT_MODE == 'wait' then
+  if QUEUES then
     position, ticket = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
@@ -113,7 +174,7 @@ local function busy_reply(ms)
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
   local ttl = ms or next_expiry_ms()
   local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
-  local time = WAIT_MODE == 'wait' and string.format('%.0f', now_us()) or false
+  local time = QUEUES and string.format('%.0f', now_us()) or false
   return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time}
 end
 
@@ -195,6 +256,10 @@ elseif held then
 end
 if WAIT_MODE == 'again' then
   return own_other_kind_reply() or lost_reply()
+end
+local newer = WAIT_MODE == 'latest' and replaced_by()
+if newer then
+  return {'replaced', newer}
 end
 if not admits(REQUESTED_MODE) then
   local answer = obstacle_reply()

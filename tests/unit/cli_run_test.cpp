@@ -122,6 +122,13 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"-w", ""}, "64 --wait: '' is not a duration (try --wait 10s)"},
       {{"-w", "99999999999999999999"}, "64 --wait: '99999999999999999999' is too long, at most 3660d (try --wait 10s)"},
       {{"-n", "-w", "1"}, "64 --no-wait and --wait exclude each other (try -w 10s alone)"},
+      {{"-n", "--latest"}, "64 --latest is for runs that wait (leave out --no-wait, or --latest)"},
+      {{"-k", "l", "--latest"},
+       "64 --latest is for one lock, in whose queue the newest run stays (try one -k, without --shards)"},
+      {{"--shards", "2", "--latest"},
+       "64 --latest is for one lock, in whose queue the newest run stays (try one -k, without --shards)"},
+      {{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c", "--latest"},
+       "64 --latest needs a queue, which several servers do not have (try one -S)"},
       {{"-E", "-1"}, "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 75)"},
       {{"-E", "256"},
        "64 --conflict-exit-code: '256' is not a number from 0 to 255 (try --conflict-exit-code "

@@ -33,6 +33,11 @@ std::optional<ServerTime> time_in(const ScriptReply& answer, std::size_t at)
                         : std::nullopt;
 }
 
+std::string_view wait_mode(const LockSpec& spec, const AcquireOptions& options)
+{
+  return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
+}
+
 // Of a renewal.
 std::string_view purpose_of(const LockSpec& spec)
 {
@@ -153,7 +158,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
 {
   const Script& script = scripts_of(spec.mode).acquire;
   const auto reply = call(script, spec.name, spec.mode, owner,
-                          {owner.text(), text_of(spec.ttl), encode(spec.who), options.queues ? "wait" : "try",
+                          {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
                            std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
                           limit);
   if (!reply) {
@@ -165,6 +170,9 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   }
   if (answer.is("done")) {
     return Attempt{AlreadyDone{answer.millis(1)}};
+  }
+  if (answer.is("replaced")) {
+    return Attempt{Busy{.ttl = {}, .holder = {}, .replaced = Replaced{answer.info(1)}}};
   }
   if (!answer.is("busy")) {
     return answer.unexpected(script, spec.name);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// run --latest: of the runs that wait the newest stays, whatever is stopped, killed or cut off meanwhile.
+#include "support/redis_fixture.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Exit success{.code = 0, .signal = 0};
+const Exit is_busy{.code = 75, .signal = 0};
+
+struct LatestFixture {
+  LatestFixture() { skip_on_quorum("several servers have no queue"); }
+
+  [[nodiscard]] Process start(const Words& options, const Words& job) const
+  {
+    Words words{"run", "-S", server.url(), "-k", "k"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("--");
+    words.insert(words.end(), job.begin(), job.end());
+    return Process(rlock_argv(words));
+  }
+  [[nodiscard]] Process hold() const
+  {
+    Process holder = start({}, {"sleep", "1000"});
+    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+    return holder;
+  }
+  // Returns when the run, whose label is its name, is in line.
+  [[nodiscard]] Process wait_in_line(const std::string& name, Words options = {}) const
+  {
+    options.insert(options.end(), {"--latest", "--label", name});
+    Process waiter = start(options, {"echo", name});
+    wait_until([&] { return is_in_line(name); }, name + " is in line");
+    return waiter;
+  }
+  [[nodiscard]] bool is_in_line(const std::string& name) const
+  {
+    const auto line = as_texts(server.command({"ZRANGE", "rlock:queue:{k}", "0", "-1"}));
+    const auto has_label = [&](const std::string& owner) {
+      const Reply info = server.command({"HGET", "rlock:waiters:{k}", owner});
+      return info.text.find("label=" + name + "\n") != std::string::npos;
+    };
+    return std::any_of(line.begin(), line.end(), has_label);
+  }
+  void await_listener() const
+  {
+    wait_until(
+        [&] {
+          return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
+        },
+        "a waiter listens");
+  }
+  static void end(Process& holder)
+  {
+    holder.signal(SIGTERM);
+    CHECK(holder.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  }
+
+  RedisServer server{{.alone = true}};
+};
+
+bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("latest: earlier waiters end with 75 and say who replaced them; the newest runs")
+{
+  const LatestFixture lock;
+  Process holder = lock.hold();
+  Process first = lock.wait_in_line("first");
+  Process second = lock.wait_in_line("second", {"-E", "9"});
+  CHECK(first.wait(30s) == is_busy);
+  CHECK(says(first, "rlock: k: a newer run has taken the place of this one: "));
+  CHECK(says(first, "running echo second [second]\n"));
+  Process third = lock.wait_in_line("third");
+  CHECK(second.wait(30s) == Exit{.code = 9, .signal = 0});
+  LatestFixture::end(holder);
+  CHECK(third.wait(30s) == success);
+  CHECK(first.out() + second.out() + third.out() == "third\n");
+}
+
+TEST_CASE("latest: waiters without it keep their places, and the newest has that of its own arrival")
+{
+  const LatestFixture lock;
+  Process holder = lock.hold();
+  Process replaced = lock.wait_in_line("replaced");
+  Process plain = lock.start({"--label", "plain"}, {"sh", "-c", "date +%s%N; sleep 0.1"});
+  wait_until([&] { return lock.is_in_line("plain"); }, "it is in line");
+  Process newest = lock.start({"--latest", "--label", "newest"}, {"date", "+%s%N"});
+  wait_until([&] { return lock.is_in_line("newest"); }, "it is in line");
+  CHECK(replaced.wait(30s) == is_busy);
+  LatestFixture::end(holder);
+  CHECK(plain.wait(30s) == success);
+  CHECK(newest.wait(30s) == success);
+  CHECK(plain.out() < newest.out());
+}
+
+TEST_CASE("latest: of many that come at once one stays")
+{
+  const LatestFixture lock;
+  Process holder = lock.hold();
+  std::vector<Process> runs;
+  for (int i = 0; i < 10; ++i) {
+    runs.push_back(lock.start({"--latest"}, {"echo", "ran"}));
+  }
+  const auto alive = [&] {
+    return std::count_if(runs.begin(), runs.end(), [](Process& run) { return run.running(); });
+  };
+  wait_until([&] { return alive() == 1; }, "one is left");
+  LatestFixture::end(holder);
+  std::string said;
+  for (Process& run : runs) {
+    const Exit exit = run.wait(30s);
+    CHECK((exit == is_busy || exit == success));
+    said += run.out();
+  }
+  CHECK(said == "ran\n");
+}
+
+TEST_CASE("latest: a replaced waiter that was stopped does not run when it goes on, with or without its message")
+{
+  for (const bool hears : {true, false}) {
+    for (const bool queue_is_forgotten : {false, true}) {
+      CAPTURE(hears);
+      CAPTURE(queue_is_forgotten);
+      const LatestFixture lock;
+      Process holder = lock.hold();
+      Process stopped = lock.wait_in_line("stopped");
+      lock.await_listener();
+      stopped.signal(SIGSTOP);
+      Process newest = lock.wait_in_line("newest");
+      if (!hears) {
+        lock.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+      }
+      LatestFixture::end(holder);
+      CHECK(newest.wait(30s) == success);
+      if (queue_is_forgotten) {
+        lock.server.command({"DEL", "rlock:queue:{k}", "rlock:waiters:{k}"});
+      }
+      stopped.signal(SIGCONT);
+      CHECK(stopped.wait(60s) == is_busy);
+      CHECK(stopped.out().empty());
+    }
+  }
+}
+
+TEST_CASE("latest: when the newest is killed in line, the next one has the lock")
+{
+  const LatestFixture lock;
+  Process holder = lock.hold();
+  Process replaced = lock.wait_in_line("replaced");
+  Process killed = lock.wait_in_line("killed");
+  CHECK(replaced.wait(30s) == is_busy);
+  killed.signal(SIGKILL);
+  killed.wait(30s);
+  Process next = lock.wait_in_line("next");
+  LatestFixture::end(holder);
+  CHECK(next.wait(30s) == success);
+}
+
+TEST_CASE("latest: a lock that is free is taken at once, and one that the outer run holds is entered")
+{
+  const LatestFixture lock;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(lock.start({"--latest"}, {"true"}).wait(30s) == success);
+  }
+  Words inner = rlock_argv({"run", "-S", lock.server.url(), "-k", "k", "--latest", "--", "echo", "inner"});
+  Process outer = lock.start({"--latest"}, inner);
+  CHECK(outer.wait(30s) == success);
+  CHECK(outer.out() == "inner\n");
+}

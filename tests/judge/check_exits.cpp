@@ -38,6 +38,12 @@ bool lost_guardian(const RunRecord& run)
   return was_sent(run, Target::guardian, SIGKILL) || was_sent(run, Target::guardian, SIGSTOP);
 }
 
+// The kernel's last resort kills a guardian that got no processor for most of a ttl, as it kills one that was stopped.
+bool may_have_starved(const Records& records, const RunRecord& run)
+{
+  return stalled(records, run.spawned - run.ttl, run.ended.value_or(run.evidence.last)) > run.ttl / 10;
+}
+
 // Empty: the exit fits.
 std::string wrong_death(const RunRecord& run, int signal)
 {
@@ -47,7 +53,7 @@ std::string wrong_death(const RunRecord& run, int signal)
   return "died of signal " + std::to_string(signal) + ", which it was not sent";
 }
 
-std::string wrong_code(const RunRecord& run, int code)
+std::string wrong_code(const Records& records, const RunRecord& run, int code)
 {
   const bool began = run.evidence.begin.has_value();
   const bool by_itself = run.evidence.end && run.evidence.end->code == code;
@@ -59,7 +65,7 @@ std::string wrong_code(const RunRecord& run, int code)
     case busy:
       return began ? "says that its job never started" : run.patient ? "gave up although it waits for ever" : "";
     case time_over: return has_deadline(run) ? "" : "says that its time was over";
-    case os_refused: return lost_guardian(run) ? "" : "says that the system refused";
+    case os_refused: return lost_guardian(run) || may_have_starved(records, run) ? "" : "says that the system refused";
     case 0: return !began && run.kind == Kind::once ? "" : "says that its job succeeded";
     default: return "has a code that is neither its job's nor one that fits";
   }
@@ -76,7 +82,7 @@ std::string wrong_script(const RunRecord& run, const test::Exit& exit)
   return by_itself || never_began || was_killed(run) ? "" : "has a code that is not the script's";
 }
 
-std::string wrong_exit(const RunRecord& run)
+std::string wrong_exit(const Records& records, const RunRecord& run)
 {
   const test::Exit& exit = *run.exit;
   const bool is_jobs_code = run.evidence.end && run.evidence.end->code == exit.code;
@@ -86,7 +92,7 @@ std::string wrong_exit(const RunRecord& run)
   if (run.kind == Kind::script) {
     return wrong_script(run, exit);
   }
-  return exit.signal != 0 ? wrong_death(run, exit.signal) : wrong_code(run, exit.code);
+  return exit.signal != 0 ? wrong_death(run, exit.signal) : wrong_code(records, run, exit.code);
 }
 
 // A renewal comes late by a part of the ttl only when the machine or the server was late by as much.
@@ -94,10 +100,10 @@ bool is_explained(const Records& records, const RunRecord& run)
 {
   const Instant since = run.spawned - run.ttl;
   const Instant until = run.ended.value_or(run.evidence.last);
-  const Millis late = std::max(stalled(records, since, until), sum_of(records.server_stalls, since, until));
   const bool had_fault = std::any_of(run.keys.begin(), run.keys.end(),
                                      [&](const std::string& key) { return had_fault_of(key, records, since, until); });
-  return !run.signals.empty() || had_fault || late > run.ttl / 10;
+  return !run.signals.empty() || had_fault || may_have_starved(records, run) ||
+         sum_of(records.server_stalls, since, until) > run.ttl / 10;
 }
 
 }  // namespace
@@ -106,7 +112,7 @@ Violations check_exits(const Records& records)
 {
   Violations violations;
   for (const RunRecord& run : records.runs) {
-    const std::string wrong = run.exit ? wrong_exit(run) : "never ended";
+    const std::string wrong = run.exit ? wrong_exit(records, run) : "never ended";
     if (!wrong.empty()) {
       violations.push_back({"each job accounted for",
                             describe(run) + (run.exit ? " ended with " + test::show(*run.exit) + " and " : " ") +

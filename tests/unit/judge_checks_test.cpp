@@ -241,6 +241,7 @@ TEST_CASE("judge: the exit code is the job's or says why it is not")
   CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), -1, SIGKILL), Target::job, SIGKILL, 100)) == 0);
   CHECK(wrong_exits(ended(lost(1, 0, 100, 5), 71)) == 1);
   CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), 71), Target::guardian, SIGKILL, 100)) == 0);
+  CHECK(check_exits(records({ended(lost(1, 0, 100, 5), 71)}, {}, {{at(0), at(200)}})).empty());  // a starved guardian
 }
 
 TEST_CASE("judge: a run without a job is busy, unreachable or told to stop")

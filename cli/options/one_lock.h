@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key and its server: what ttl, wait and forget begin with.
+// One key and its server: what ttl, wait, history and forget begin with.
 #pragma once
 
 #include "cli/options/keys.h"

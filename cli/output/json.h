@@ -18,6 +18,7 @@ namespace rlock::cli {
 
 // Each line ends with a newline. Bytes that are not UTF-8 become U+FFFD.
 std::string status_json(const LockState& state);
+std::string run_json(const LockName& name, const PastRun& run);
 std::string ttl_json(const LockState& state);
 std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
                        std::optional<std::size_t> shard = std::nullopt);  // fence 0, ttl nullopt: unknown

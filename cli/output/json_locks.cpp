@@ -84,6 +84,39 @@ constexpr Fields<OnceSuccess, 2> once_fields{{
      [](const OnceSuccess& once) -> Json { return once.remembered_for.count(); }},
 }};
 
+constexpr Fields<PastRun, 6> run_fields{{
+    {{"start", "time or null", "when the run began, by the server's clock; of a skipped one, when it came"},
+     [](const PastRun& run) { return time_or_null(run.start_ms); }},
+    {{"duration_ms", "integer or null", "how long it held the lock; of a skipped one, how long it waited"},
+     [](const PastRun& run) { return run.duration ? Json(run.duration->count()) : Json(); }},
+    {{"exit_code", "integer or null", "exit code of rlock; 128 + n: signal n killed the job"},
+     [](const PastRun& run) { return run.exit_code ? Json(*run.exit_code) : Json(); }},
+    {{"outcome", "string or null",
+      "succeeded, failed, lost, forced, timed_out or skipped; null: the lock was released without a word about a job"},
+     [](const PastRun& run) { return run.outcome ? Json(name_of(*run.outcome)) : Json(); }},
+    {{"fence", "integer or null", "fencing number of the run"},
+     [](const PastRun& run) { return fence_or_null(run.fence); }},
+    {{"times", "integer", "of a skipped run: how many such runs of the same client in a row this one stands for"},
+     [](const PastRun& run) -> Json { return run.times; }},
+}};
+
+// A run, and the lock under which it ran.
+struct RunOfLock {
+  const LockName& name;
+  const PastRun& run;
+};
+constexpr Fields<RunOfLock, 1> run_key_fields{{
+    {{"key", "string", "name of the lock"}, [](const RunOfLock& each) -> Json { return each.name.text(); }},
+}};
+
+Json run_object(const LockName& name, const PastRun& run)
+{
+  Json json = object(RunOfLock{name, run}, run_key_fields);
+  add(json, run, run_fields);
+  add(json, run.info.value_or(HolderInfo{}), process_fields);
+  return json;
+}
+
 Json ttl_of(const LockState& state) { return state.held() ? or_null(state.ttl) : Json(0); }
 
 Json limit_of(const LockState& state)
@@ -96,7 +129,7 @@ constexpr JsonField ttl_documented{
     "ttl_ms", "integer or null",
     "time until the lock expires unless it is renewed; 0: the lock is free; null: it never expires by itself"};
 
-constexpr Fields<LockState, 10> lock_fields{{
+constexpr Fields<LockState, 11> lock_fields{{
     {{"key", "string", "name of the lock, which is the Redis key"},
      [](const LockState& state) -> Json { return state.name.text(); }},
     {{"held", "boolean", "whether the lock is held"}, [](const LockState& state) -> Json { return state.held(); }},
@@ -113,6 +146,11 @@ constexpr Fields<LockState, 10> lock_fields{{
      [](const LockState& state) { return array(state.holders, holder_json); }},
     {{"waiting", "array of waiter", "the queue, the next waiter first"},
      [](const LockState& state) { return waiting_json(state.waiting); }},
+    {{"last_run", "run or null", "the last run that is over, a skipped one only where no other is known"},
+     [](const LockState& state) {
+       const PastRun* const run = last_run(state);
+       return run != nullptr ? run_object(state.name, *run) : Json();
+     }},
     {{"once", "once or null", "the success that rlock once remembers under the key"},
      [](const LockState& state) { return state.once ? object(*state.once, once_fields) : Json(); }},
 }};
@@ -171,11 +209,11 @@ constexpr Fields<ForcedLock, 4> force_fields{{
      [](const ForcedLock& lock) { return lock.outcome.holder; }},
 }};
 
-constexpr Fields<ShownEvent, 9> event_fields{{
+constexpr Fields<ShownEvent, 11> event_fields{{
     {{"key", "string", "name of the lock"}, [](const ShownEvent& shown) -> Json { return shown.name.text(); }},
     {{"time", "time", "when it happened, by the server's clock"},
      [](const ShownEvent& shown) -> Json { return iso_utc(shown.event.time_ms).value_or(""); }},
-    {{"event", "string", "acquired, released, handed_over, renewed_late, expired, lost or forced"},
+    {{"event", "string", "acquired, released, handed_over, renewed_late, expired, lost, forced or skipped"},
      [](const ShownEvent& shown) -> Json { return name_of(shown.event.what); }},
     {{"token", "string", "owner id of the holder that the event is about; of handed_over, of the new holder"},
      [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
@@ -183,13 +221,20 @@ constexpr Fields<ShownEvent, 9> event_fields{{
      [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
     {{"fence", "integer or null", "fencing number of that holder"},
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
-    {{"by", "string or null", "the process that asked for the lock (force-unlock); of lost, the holder since then"},
+    {{"by", "string or null",
+      "the process that asked for the lock (force-unlock); of lost, the holder since then; of skipped, the holder"},
      [](const ShownEvent& shown) { return or_null(shown.event.by); }},
     {{"from", "string or null", "handed_over: owner id of the holder before"},
      [](const ShownEvent& shown) { return or_null(shown.event.from); }},
     {{"left_ms", "integer or null", "renewed_late: how much of the lease was left"},
      [](const ShownEvent& shown) {
        return shown.event.what == LockEvent::What::renewed_late ? Json(shown.event.left.count()) : Json();
+     }},
+    {{"exit_code", "integer or null", "released, handed_over: exit code of the run that is over"},
+     [](const ShownEvent& shown) { return shown.event.exit_code ? Json(*shown.event.exit_code) : Json(); }},
+    {{"times", "integer or null", "skipped: how many such runs of the same client in a row there were"},
+     [](const ShownEvent& shown) {
+       return shown.event.what == LockEvent::What::skipped ? Json(shown.event.times) : Json();
      }},
 }};
 
@@ -215,6 +260,7 @@ std::vector<JsonObject> lock_objects()
        {},
        documented(owner_fields, process_fields, since_fields, lease_of_holder_fields)},
       {"waiter", "one process that waits", {}, documented(place_fields, process_fields, since_fields)},
+      {"run", "one run that is over", {"history"}, documented(run_key_fields, run_fields, process_fields)},
       {"once", "a success that rlock once remembers", {}, documented(once_fields)},
       {"ttl", "how long a lock still lasts", {"ttl"}, documented(ttl_fields)},
       {"lease", "a lock that the caller holds", {"acquire", "renew", "check"}, documented(lease_fields)},
@@ -225,6 +271,8 @@ std::vector<JsonObject> lock_objects()
 }
 
 std::string status_json(const LockState& state) { return line_of(state, lock_fields); }
+
+std::string run_json(const LockName& name, const PastRun& run) { return one_line(run_object(name, run)); }
 
 std::string ttl_json(const LockState& state) { return line_of(state, ttl_fields); }
 

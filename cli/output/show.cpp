@@ -15,9 +15,10 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t columns = 6;
 constexpr std::size_t waiters_shown = 10;
-using Row = std::array<std::string, columns>;
+template <std::size_t N>
+using Cells = std::array<std::string, N>;
+using Row = Cells<6>;
 
 // Empty when `value` is empty.
 std::string line(const char* label, const std::string& value)
@@ -86,6 +87,26 @@ std::string show_once(const LockState& state)
                           " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
 }
 
+// "2026-11-23 03:15:00 UTC (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
+std::string show_run_line(const PastRun& run, std::int64_t now_ms)
+{
+  const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
+  return since_and_age(run.start_ms, now_ms) + duration + ", " + show_outcome(run) + ", by " +
+         describe({.owner = run.owner, .count = 1, .info = run.info});
+}
+
+// The last run, and the runs that were skipped since it began.
+std::string show_last_runs(const LockState& state, std::int64_t now_ms)
+{
+  const PastRun* const last = last_run(state);
+  if (last == nullptr) {
+    return "";
+  }
+  const PastRun& first = state.runs.front();
+  return line("last run", show_run_line(*last, now_ms)) +
+         (&first == last ? "" : line("skipped", show_run_line(first, now_ms)));
+}
+
 // With several servers: owners that hold the lock on too few of them.
 std::string show_partial(const LockState& state)
 {
@@ -111,24 +132,32 @@ Row row_of(const LockState& state, std::int64_t now_ms)
 }
 
 // The first row has the names of the columns.
-std::string aligned(const std::vector<Row>& rows, const Colours& colours)
+template <std::size_t N>
+std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
 {
-  std::array<std::size_t, columns> widest{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < columns; ++i) {
+  std::array<std::size_t, N> widest{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < N; ++i) {
       widest[i] = std::max(widest[i], width(row[i]));
     }
   }
   std::string text;
-  for (const Row& row : rows) {
+  for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i + 1 < columns; ++i) {
+    for (std::size_t i = 0; i + 1 < N; ++i) {
       line += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
     }
     line += row.back();
     text += (&row == &rows.front() ? colours.paint(Style::bold, line) : line) + "\n";
   }
   return text;
+}
+
+const char* relation_of(LockEvent::What what)
+{
+  return what == LockEvent::What::lost      ? ", now held by "
+         : what == LockEvent::What::skipped ? ", held by "
+                                            : ", wanted by ";
 }
 
 // How the lock is held; empty for a plain lock.
@@ -157,12 +186,21 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
   return moment + " (" + show_roughly(Millis{now_ms - since_ms}) + " ago)";
 }
 
+std::string show_outcome(const PastRun& run)
+{
+  if (run.outcome == Ending::skipped) {
+    return "skipped" + (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
+  }
+  const std::string outcome(run.outcome ? name_of(*run.outcome) : "released");
+  return outcome + (run.exit_code ? " (exit " + std::to_string(*run.exit_code) + ")" : "");
+}
+
 std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours)
 {
   const std::string key = colours.paint(Style::bold, printable(state.name.text())) + ": ";
   if (!state.held()) {
-    return key + colours.paint(Style::green, "free") + "\n" + show_once(state) + show_partial(state) +
-           show_queue(state.waiting, now_ms);
+    return key + colours.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
+           show_partial(state) + show_queue(state.waiting, now_ms);
   }
   std::string text = key + colours.paint(Style::yellow, "held") + label_of(state) + "\n";
   for (const Holder& holder : state.holders) {
@@ -171,7 +209,23 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Colou
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text + show_once(state) + show_partial(state) + show_queue(state.waiting, now_ms);
+  return text + show_last_runs(state, now_ms) + show_once(state) + show_partial(state) +
+         show_queue(state.waiting, now_ms);
+}
+
+std::string show_history(const std::vector<PastRun>& runs, const Colours& colours)
+{
+  std::vector<Cells<7>> rows{{"START", "DURATION", "OUTCOME", "EXIT", "WHO", "FENCE", "COMMAND"}};
+  for (const PastRun& run : runs) {
+    const std::string job = run.info ? printable(run.info->command) : "";
+    const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
+    rows.push_back({readable_utc(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
+                    run.outcome == Ending::skipped ? show_outcome(run)
+                                                   : std::string(run.outcome ? name_of(*run.outcome) : "released"),
+                    run.exit_code ? std::to_string(*run.exit_code) : "-", describe_who(run.owner, run.info),
+                    run.fence > 0 ? std::to_string(run.fence) : "-", job.empty() && label.empty() ? "-" : job + label});
+  }
+  return runs.empty() ? "" : aligned(rows, colours);
 }
 
 std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colours& colours)
@@ -197,10 +251,10 @@ std::string show_event(const ShownEvent& shown)
                      describe({.owner = event.owner, .count = 1, .info = event.info});
   text += event.from.empty() ? "" : ", from " + describe_who(Owner::of(event.from), event.from_info);
   text += event.fence > 0 ? ", fence " + std::to_string(event.fence) : "";
+  text += event.exit_code ? ", exit " + std::to_string(*event.exit_code) : "";
+  text += event.times > 1 ? ", " + std::to_string(event.times) + " times" : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
-  text += event.by.empty()
-              ? ""
-              : (event.what == LockEvent::What::lost ? ", now held by " : ", wanted by ") + printable(event.by);
+  text += event.by.empty() ? "" : relation_of(event.what) + printable(event.by);
   return text + "\n";
 }
 

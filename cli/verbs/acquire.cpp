@@ -3,6 +3,7 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
 #include "cli/options/sync.h"
@@ -189,6 +190,7 @@ void add_acquire_options(Options& options, RawAcquire& raw)
   options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::busy});
   add_sync_option(options, raw.sync);
   add_label_option(options, raw.label);
+  add_history_option(options, raw.history);
   options.flag("--export", raw.exports,
                "print export lines for eval: the variables that a job finds in its environment");
   options.flag("--json", raw.json, "print one JSON object");
@@ -205,8 +207,13 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
   if (!name) {
     return name.error();
   }
-  AcquireRequest request{
-      .server = {}, .name = *std::move(name), .wait = {}, .label = {}, .watched = {}, .environment = environment.all()};
+  AcquireRequest request{.server = {},
+                         .name = *std::move(name),
+                         .wait = {},
+                         .label = {},
+                         .history = {},
+                         .watched = {},
+                         .environment = environment.all()};
   const Result<Done> resolved = first_error({
       assign(resolve_mode(raw.mode), request.mode),
       assign(resolve_lease(raw), request.ttl),
@@ -216,6 +223,7 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
       assign(resolve_shards(raw.shards, request.name), request.shards),
       check_output(raw),
       assign(resolve_label(raw.label), request.label),
+      assign(resolve_history(raw.history), request.history),
       assign(resolve_server(raw.server, environment), request.server),
       assign(resolve_sync(raw.sync, request.server), request.sync),
   });

@@ -27,6 +27,7 @@ struct RawAcquire {
   Text lease;
   Text sync;
   Text label;
+  Text history;
   bool exports = false;
   bool json = false;
   Text log_format;

@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "cli/help/version.h"
+#include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
 #include "cli/options/token_lock.h"
@@ -186,6 +187,7 @@ void add_flock_options(Options& options, RawFlock& raw)
   add_prefix_option(options, raw.keys);
   options.text("--ttl", raw.ttl, "DUR", {"how long the lock outlives a dead rlock", default_ttl});
   add_label_option(options, raw.label);
+  add_history_option(options, raw.history);
   add_log_format_option(options, raw.log_format);
   add_server_options(options, raw.server);
   add_unsupported_options(options, raw);
@@ -208,6 +210,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
                      .shards = {},
                      .mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
                      .label = {},
+                     .history = std::nullopt,
                      .compatibility = Compatibility::flock,
                      .environment = environment.all(),
                      .leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes,
@@ -219,6 +222,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
       assign(resolve_busy_code(raw.busy_code, ExitCode::no), request.busy_code),
       assign(resolve_ttl(raw.ttl), request.ttl),
       assign(resolve_label(raw.label), request.label),
+      assign(resolve_history(raw.history), request.history),
       assign(resolve_server(raw.server, environment), request.server),
   });
   return resolved ? Result(std::move(request)) : Result<RunRequest>(resolved.error());

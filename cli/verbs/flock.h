@@ -24,6 +24,7 @@ struct RawFlock {
   bool wants_version = false;
   Text ttl;
   Text label;
+  Text history;
   Text log_format;
   std::string unsupported;  // an option of flock(1) that a key cannot have, and why; empty: none was given
 };

@@ -4,6 +4,7 @@
 
 #include "cli/options/color.h"
 #include "cli/options/keys.h"
+#include "cli/options/runs.h"
 #include "cli/options/sort.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
@@ -85,6 +86,11 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   auto states = held_locks(opened, options.pattern, verb);
   if (!states) {
     return states.error();
+  }
+  if (options.output_format == OutputFormat::json) {
+    if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
+      return added.error();
+    }
   }
   const std::int64_t now_ms = wall_clock_ms();
   sort_locks(*states, options.sort, now_ms);

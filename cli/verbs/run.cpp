@@ -2,6 +2,7 @@
 #include "cli/verbs/run.h"
 
 #include "base/duration.h"
+#include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
 #include "cli/options/sync.h"
@@ -145,6 +146,11 @@ Result<Done> apply_label(const RawRun& raw, RunRequest& request)
   return assign(resolve_label(raw.label), request.label);
 }
 
+Result<Done> apply_history(const RawRun& raw, RunRequest& request)
+{
+  return assign(resolve_history(raw.history), request.history);
+}
+
 Result<Done> apply_shards(const RawRun& raw, RunRequest& request)
 {
   if (raw.shards && request.names.size() > 1) {
@@ -214,6 +220,7 @@ void add_common_run_options(Options& options, RawRun& raw)
   add_table_options(options, raw);
   add_sync_option(options, raw.sync);
   add_label_option(options, raw.label);
+  add_history_option(options, raw.history);
   options.flag("-q,--quiet", raw.quiet, "print only why rlock ends with an exit code of its own");
   options.flag("-v,--verbose", raw.verbose, "print each step");
   add_log_format_option(options, raw.log_format);
@@ -241,12 +248,13 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
       .shards = {},
       .wait = std::nullopt,
       .label = {},
+      .history = std::nullopt,
       .argv = command,
       .environment = environment.all(),
       .max_runtime = std::nullopt,
   };
-  for (const auto apply :
-       {apply_label, apply_wait, apply_shards, apply_mode, apply_table_options, apply_sync, apply_latest}) {
+  for (const auto apply : {apply_label, apply_history, apply_wait, apply_shards, apply_mode, apply_table_options,
+                           apply_sync, apply_latest}) {
     const Result<Done> applied = apply(raw, request);
     if (!applied) {
       return applied.error();

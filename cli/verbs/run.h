@@ -19,6 +19,7 @@ struct RawRun {
   Text shards;
   std::vector<Text> values;  // of the rows of the table in run.cpp, in their order
   Text label;
+  Text history;
   Text sync;
   bool latest = false;
   Text log_format;

@@ -2,6 +2,7 @@
 // rlock status: prints the holders of a lock, their commands and times, and the queue.
 #include "cli/options/color.h"
 #include "cli/options/keys.h"
+#include "cli/options/runs.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/prometheus.h"
@@ -89,9 +90,12 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
   bool all_held = true;
   std::vector<LockState> scraped;  // printed together, by family
   for (const Subject& subject : subjects) {
-    const Result<std::vector<LockState>> states = states_of(subject, opened);
+    Result<std::vector<LockState>> states = states_of(subject, opened);
     if (!states) {
       return states.error();
+    }
+    if (const auto added = is_scraped ? Result(Done{}) : add_runs(opened, LogPart::all, *states); !added) {
+      return added.error();
     }
     all_held = all_held && !states->empty() && states->front().held();
     if (is_scraped) {

@@ -10,6 +10,7 @@ extern const Verb run_verb;
 extern const Verb flock_verb;
 extern const Verb once_verb;
 extern const Verb forget_verb;
+extern const Verb history_verb;
 extern const Verb acquire_verb;
 extern const Verb renew_verb;
 extern const Verb release_verb;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/options/color.h"
 #include "cli/options/keys.h"
+#include "cli/options/runs.h"
 #include "cli/options/server.h"
 #include "cli/options/sort.h"
 #include "cli/output/json.h"
@@ -117,6 +118,11 @@ class Watch {
   Result<RunEnd> print_lines(bool json)
   {
     for (;;) {
+      if (json) {
+        if (const auto added = add_runs(m_opened, LogPart::end, m_states); !added) {
+          return added.error();
+        }
+      }
       for (const LockState& state : m_states) {
         print(json ? status_json(state) : "");
       }

@@ -15,6 +15,7 @@ inline constexpr Millis default_ttl{30000};            // --ttl: how long a lock
 inline constexpr Millis default_kill_after{5000};      // --kill-after: from the stop signal to KILL
 inline constexpr Millis default_server_timeout{5000};  // --server-timeout, with one server
 inline constexpr Millis default_quorum_timeout{500};   // --server-timeout, with several servers
+inline constexpr Millis default_history{3600000};      // --history; every repeated release comes earlier
 inline constexpr Millis default_force_grace{10000};    // force-unlock --grace: how long the holder may be silent
 inline constexpr Millis default_bench_time{1000};      // bench --for
 

@@ -8,6 +8,7 @@
 #include "lock/data_age.h"
 #include "lock/event_log.h"
 #include "lock/force_unlock.h"
+#include "lock/past_run.h"
 #include "lock/requests.h"
 
 #include <cstdint>
@@ -39,6 +40,22 @@ class EventLog {
                                                                     const CallLimits& limit) = 0;
   // Whether the server refused a request because of the lock's name, so that another lock may be permitted.
   [[nodiscard]] virtual bool is_about_one_lock(const Error& refused) const = 0;
+};
+
+// How much of the event log of a lock to read.
+enum class LogPart { all, end };  // end: enough for the last run of most locks
+
+// `rlock history`, and the last run that `status` shows.
+class RunHistory {
+ public:
+  virtual ~RunHistory() = default;
+  // Of each lock its runs that are over, the last one first. A lock that cannot be inspected has none, unless it is the only
+  // one.
+  virtual Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
+                                                              const PerAnswer& limits) = 0;
+  // Logs a run that gave up because the lock was busy. `owner`: of its last attempt. LockSpec::who tells what would have run.
+  virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited,
+                                    const CallLimits& limit) = 0;
 };
 
 // `rlock forget`.

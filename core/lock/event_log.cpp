@@ -15,45 +15,28 @@ std::uint64_t number(std::string_view digits)
   return value;
 }
 
+std::optional<int> exit_code_in(const EventLogEntry& entry)
+{
+  return entry.has("exit") ? std::optional(static_cast<int>(number(entry.word("exit")))) : std::nullopt;
+}
+
 }  // namespace
 
-class EventLogReader::Words {
- public:
-  explicit Words(const EventLogEntry& entry) : m_entry(entry) {}
-  [[nodiscard]] std::string_view first() const
-  {
-    return m_entry.words.empty() ? "" : std::string_view(m_entry.words.front().first);
-  }
-  // The owner that the entry is about. A release names the hold first: only the last hold of an owner ends the lock.
-  [[nodiscard]] std::string subject() const { return text(first() == "released" ? "owner" : first()); }
-  [[nodiscard]] bool ends() const
-  {
-    return first() == "forced" || first() == "lost" || (first() == "released" && !has("left"));
-  }
-  [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  [[nodiscard]] std::string text(std::string_view name) const
-  {
-    const std::string* value = find(name);
-    return value != nullptr ? *value : "";
-  }
+bool EventLogEntry::has(std::string_view name) const
+{
+  return std::any_of(words.begin(), words.end(), [&](const auto& each) { return each.first == name; });
+}
 
- private:
-  [[nodiscard]] const std::string* find(std::string_view name) const
-  {
-    for (const auto& [word, value] : m_entry.words) {
-      if (word == name) {
-        return &value;
-      }
-    }
-    return nullptr;
-  }
-  const EventLogEntry& m_entry;
-};
+std::string_view EventLogEntry::word(std::string_view name) const
+{
+  const auto found = std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.first == name; });
+  return found == words.end() ? "" : std::string_view(found->second);
+}
 
 std::string_view name_of(LockEvent::What what)
 {
-  constexpr std::array<std::string_view, 7> names{"acquired", "released", "handed_over", "renewed_late",
-                                                  "expired",  "lost",     "forced"};
+  constexpr std::array<std::string_view, 8> names{"acquired", "released", "handed_over", "renewed_late",
+                                                  "expired",  "lost",     "forced",      "skipped"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -73,11 +56,11 @@ std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) cons
   return known == m_known.end() ? std::nullopt : known->second.info;
 }
 
-std::string EventLogReader::next_holder(const Words& words) const
+std::string EventLogReader::next_holder(const EventLogEntry& entry) const
 {
-  const std::string known = m_holder == words.subject() ? "" : m_holder;
+  const std::string known = m_holder == entry.subject() ? "" : m_holder;
   const std::string holder =
-      words.has("holder") ? words.text("holder") : known;  // missing in entries of an older version
+      entry.has("holder") ? std::string(entry.word("holder")) : known;  // missing in entries of an older version
   return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
 }
 
@@ -95,43 +78,50 @@ LockEvent EventLogReader::expired(std::int64_t time_ms)
 }
 
 // The end of a hold, unless the same entry hands the lock over.
-void EventLogReader::add_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events)
+void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
-  const std::string_view first = words.first();
-  const std::string owner = words.subject();
+  const std::string_view first = entry.first();
+  const std::string owner = entry.subject();
   if (first == "asked") {
-    m_known[owner].wanted_by = words.text("by");
+    m_known[owner].wanted_by = entry.word("by");
   } else if (first == "renewed_late" || first == "lost") {
-    events.push_back(event(first == "lost" ? lost : renewed_late, time_ms, owner));
-    events.back().by = first == "lost" && words.text("by").empty() ? next_holder(words) : words.text("by");
-    events.back().now = words.text("what");
-    events.back().left = Millis(number(words.text("left")));
+    events.push_back(event(first == "lost" ? lost : renewed_late, entry.time_ms, owner));
+    events.back().by = first == "lost" && entry.word("by").empty() ? next_holder(entry) : entry.word("by");
+    events.back().now = entry.word("what");
+    events.back().left = Millis(number(entry.word("left")));
   } else if (first == "forced") {
-    events.push_back(event(forced, time_ms, owner));
-    events.back().by = words.text("by");
-  } else if (words.ends() && !words.has("to")) {
-    events.push_back(event(released, time_ms, owner));
+    events.push_back(event(forced, entry.time_ms, owner));
+    events.back().by = entry.word("by");
+  } else if (first == "skipped") {
+    events.push_back(event(skipped, entry.time_ms, owner));
+    events.back().info = decode_holder(entry.word("info"));
+    events.back().by = m_holder.empty() ? "" : describe_who(Owner::of(m_holder), info_of(m_holder));
+    events.back().times = std::max<std::int64_t>(1, static_cast<std::int64_t>(number(entry.word("times"))));
+  } else if (entry.ends() && !entry.has("to")) {
+    events.push_back(event(released, entry.time_ms, owner));
     events.back().by = m_known[owner].wanted_by;
+    events.back().exit_code = exit_code_in(entry);
   }
 }
 
-void EventLogReader::add_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events)
+void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
-  const bool found_free = words.first() == "acquired";
-  const std::string taker = found_free ? words.subject() : words.text("to");
-  const std::string mode = words.text("wish");
+  const bool found_free = entry.first() == "acquired";
+  const std::string taker = found_free ? entry.subject() : std::string(entry.word("to"));
+  const std::string_view mode = entry.word("wish");
   const bool is_exclusive = mode.empty() || mode == "write";
   if (is_exclusive && found_free && !m_holder.empty() && m_holder != taker) {
     events.push_back(this->expired(entry.time_ms));
   }
-  m_known[taker] = {.fence = entry.fence, .info = decode_holder(words.text("info")), .wanted_by = {}};
+  m_known[taker] = {.fence = entry.fence, .info = decode_holder(entry.word("info")), .wanted_by = {}};
   events.push_back(event(found_free ? acquired : handed_over, entry.time_ms, taker));
   if (!found_free) {
-    events.back().from = words.subject();
-    events.back().from_info = info_of(words.subject());
-    events.back().by = words.first() == "released" ? m_known[words.subject()].wanted_by : words.text("by");
+    events.back().from = entry.subject();
+    events.back().from_info = info_of(entry.subject());
+    events.back().by = entry.first() == "released" ? m_known[entry.subject()].wanted_by : entry.word("by");
+    events.back().exit_code = exit_code_in(entry);
   }
   m_holder = is_exclusive ? taker : "";
 }
@@ -140,16 +130,15 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
 {
   std::vector<LockEvent> events;
   for (const EventLogEntry& entry : entries) {
-    const Words words(entry);
-    add_end(words, entry.time_ms, events);
-    if (words.ends()) {
-      m_holder = m_holder == words.subject() ? "" : m_holder;
+    add_end(entry, events);
+    if (entry.ends()) {
+      m_holder = m_holder == entry.subject() ? "" : m_holder;
     }
-    if (words.first() == "acquired" || words.has("to")) {
-      add_grant(words, entry, events);
+    if (entry.first() == "acquired" || entry.has("to")) {
+      add_grant(entry, events);
     }
-    if (words.ends()) {
-      m_known.erase(words.subject());
+    if (entry.ends()) {
+      m_known.erase(entry.subject());
     }
   }
   return events;
@@ -168,10 +157,10 @@ EventLogEntry EventLogEntry::of(std::string text)
   }
   entry.fence = number(parts.front());
   const auto point = parts.front().find('.');
-  entry.time_ms = static_cast<std::int64_t>(point == std::string::npos
-                                                ? entry.fence / 1000
-                                                : entry.fence * 1000 +
-                                                      number(std::string_view(parts.front()).substr(point + 1)) / 1000);
+  entry.time_us = static_cast<std::int64_t>(
+      point == std::string::npos ? entry.fence
+                                 : entry.fence * 1'000'000 + number(std::string_view(parts.front()).substr(point + 1)));
+  entry.time_ms = entry.time_us / 1000;
   for (std::size_t i = 1; i + 1 < parts.size(); i += 2) {
     entry.words.emplace_back(std::move(parts[i]), std::move(parts[i + 1]));
   }

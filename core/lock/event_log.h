@@ -21,6 +21,7 @@ namespace rlock {
 // One entry: what one request did to the lock.
 struct EventLogEntry {
   std::string text;
+  std::int64_t time_us = 0;  // when, by the server's clock
   std::int64_t time_ms = 0;
   std::uint64_t fence = 0;                                 // of the owner that the entry grants the lock to
   std::vector<std::pair<std::string, std::string>> words;  // name and value; the first name tells what happened
@@ -28,27 +29,42 @@ struct EventLogEntry {
   // Parses TIME, name, value, name, value … that are separated by NUL. TIME is the fencing number of a grant, which is also
   // microseconds, or "SECONDS.MICROSECONDS".
   static EventLogEntry of(std::string text);
+
+  [[nodiscard]] std::string_view first() const { return words.empty() ? "" : std::string_view(words.front().first); }
+  [[nodiscard]] bool has(std::string_view name) const;
+  [[nodiscard]] std::string_view word(std::string_view name) const;  // empty: missing
+  // The owner that the entry is about. A release names the hold first: only the last hold of an owner ends the lock.
+  [[nodiscard]] std::string subject() const { return std::string(word(first() == "released" ? "owner" : first())); }
+  [[nodiscard]] bool ends() const
+  {
+    return first() == "forced" || first() == "lost" || (first() == "released" && !has("left"));
+  }
 };
 
 // Which entries of a lock's event log to read.
 struct EventLogQuery {
   LockName name;
-  std::string after;  // EventLogEntry::text of the last entry that was read; "": all that are left
+  // EventLogEntry::text of the last entry that was read; "": all that are left. If that entry is not there any more, the
+  // later ones are read.
+  std::string after;
 };
 
 struct LockEvent {
-  enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced };
+  enum class What { acquired, released, handed_over, renewed_late, expired, lost, forced, skipped };
 
   What what;
   std::int64_t time_ms;     // since 1970, by the server's clock; expired: when the end was noticed
   Owner owner;              // whose hold the event is about; handed_over: the new holder
   std::uint64_t fence = 0;  // of that owner; 0: unknown
-  std::string by = {};      // for people: the client that requested the release; lost: the new holder; empty: unknown
+  std::string by = {};      // for people: the client that requested the release; lost: the new holder; skipped: the
+                            // holder; empty: unknown
   std::string from = {};    // handed_over: the token of the previous owner
   std::optional<HolderInfo> from_info = {};  // of that owner, if it is known
   std::string now = {};                      // lost: "none", "held" or what the key holds
   Millis left{0};                            // renewed_late: what was left of the lease
   std::optional<HolderInfo> info = {};       // of the owner, if it is known
+  std::optional<int> exit_code = {};         // released, handed_over: of the run that is over; missing: unknown
+  std::int64_t times = 1;                    // skipped: how many such runs in a row this one stands for
 };
 
 std::string_view name_of(LockEvent::What what);  // "handed_over"
@@ -70,13 +86,12 @@ class EventLogReader {
     std::optional<HolderInfo> info;
     std::string wanted_by;
   };
-  class Words;
   [[nodiscard]] LockEvent event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const;
   [[nodiscard]] std::optional<HolderInfo> info_of(const std::string& owner) const;
   // For people: the holder of a lock that its owner has lost; empty: none.
-  [[nodiscard]] std::string next_holder(const Words& words) const;
-  void add_end(const Words& words, std::int64_t time_ms, std::vector<LockEvent>& events);
-  void add_grant(const Words& words, const EventLogEntry& entry, std::vector<LockEvent>& events);
+  [[nodiscard]] std::string next_holder(const EventLogEntry& entry) const;
+  void add_end(const EventLogEntry& entry, std::vector<LockEvent>& events);
+  void add_grant(const EventLogEntry& entry, std::vector<LockEvent>& events);
 
   std::map<std::string, Known> m_known;
   std::string m_holder;

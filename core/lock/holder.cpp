@@ -76,6 +76,8 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
     info.lease = Millis{number(value)};
   } else if (name == "latest") {
     info.latest = value == "1";
+  } else if (name == "history") {
+    info.history = Millis{number(value)};
   } else if (name == "auto") {
     info.automatic = value == "1";
   } else {
@@ -88,7 +90,8 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
 
 std::string encode(const HolderInfo& info)
 {
-  return "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
+  const std::string history = info.history ? "history=" + std::to_string(info.history->count()) + "\n" : "";
+  return history + "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
          "\ncommand=" + escape(cut_to(info.command, longest_command)) +
          "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
          "\nlease=" + std::to_string(info.lease.count()) + (info.latest ? "\nlatest=1" : "") +

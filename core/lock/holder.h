@@ -23,8 +23,9 @@ struct HolderInfo {
   std::string label;          // cut to longest_label
   std::int64_t since_ms = 0;  // wall clock of the holder's host; for people only
   Millis lease{0};
-  bool automatic = false;  // renewed until the job is over
-  bool latest = false;     // a newer waiter of this kind takes its place in the queue (--latest)
+  bool automatic = false;                        // renewed until the job is over
+  bool latest = false;                           // a newer waiter of this kind takes its place in the queue (--latest)
+  std::optional<Millis> history = std::nullopt;  // how long events are kept; missing: default_history
 };
 
 // Lines "name=value" with percent-escaped values: readable with redis-cli.

@@ -5,6 +5,7 @@
 #include "lock/holder.h"
 #include "lock/mode.h"
 #include "lock/names.h"
+#include "lock/past_run.h"
 
 #include <cstdint>
 #include <optional>
@@ -44,7 +45,8 @@ struct LockState {
   std::vector<Holder> partial = {};      // several servers: holders on too few of them to hold the lock
   bool agreed = false;                   // several servers have agreed on `fence`
   std::optional<OnceSuccess> once = std::nullopt;
-  bool proven = true;  // a record of rlock, or the layout of Redisson, proves that the key is a lock
+  std::vector<PastRun> runs = {};  // that are over, the last one first; where they were asked for (RunHistory)
+  bool proven = true;              // a record of rlock, or the layout of Redisson, proves that the key is a lock
 
   [[nodiscard]] bool held() const { return !holders.empty(); }
   // Whether an exclusive request, or a request for one permit, could be granted.
@@ -54,6 +56,9 @@ struct LockState {
     return !held() || (permits != nullptr && count < permits->limit);
   }
 };
+
+// The last of `runs` that was not skipped, or else the last one; nullptr: there is none.
+const PastRun* last_run(const LockState& state);
 
 // "alice@web1 (pid 71), running ./job.sh"; of a foreign client its owner id. Printable.
 std::string describe(const Holder& holder);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lock/lock_state.h"
+#include "lock/past_run.h"
 
 #include <chrono>
 #include <cstdint>
@@ -98,6 +99,7 @@ struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
   bool succeeded = false;  // remember a success for LockSpec::once
   bool announced = true;   // false: take back an attempt, of which no other client needs to hear
+  EndOfRun result = {};    // for the event log
 };
 
 }  // namespace rlock

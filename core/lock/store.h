@@ -28,6 +28,7 @@ class ForceUnlock;
 class LockListing;
 class OnceMemory;
 class RestartMarker;
+class RunHistory;
 
 class LockStore {
  public:
@@ -49,14 +50,14 @@ class LockStore {
   // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                   const CallLimits& limit) = 0;
-  // Releases the outermost hold of the owner on each lock, with default ReleaseOptions. Answers in the same order; one
-  // round trip where the engine can.
+  // Takes attempts back: releases the outermost hold of the owner on each lock, under which no job has begun. Answers in the
+  // same order; one round trip where the engine can.
   virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                                     const CallLimits& limit)
   {
     std::vector<Result<Release>> answers;
     for (const LockSpec* spec : specs) {
-      answers.push_back(release(*spec, owner, {}, limit));
+      answers.push_back(release(*spec, owner, {.result = {.unused = true}}, limit));
     }
     return answers;
   }
@@ -85,6 +86,7 @@ class LockStore {
   virtual LockListing* listing() { return nullptr; }
   virtual OnceMemory* once_memory() { return nullptr; }
   virtual RestartMarker* restart_marker() { return nullptr; }
+  virtual RunHistory* run_history() { return nullptr; }
 };
 
 }  // namespace rlock

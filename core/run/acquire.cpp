@@ -75,7 +75,8 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
                   .label = request.label,
                   .since_ms = wall_clock_ms(),
                   .lease = request.ttl,
-                  .automatic = request.watched.has_value()},
+                  .automatic = request.watched.has_value(),
+                  .history = request.history},
           .once = {},
           .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
 }
@@ -116,6 +117,7 @@ class AcquireLine final : public WaitingLine {
 Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<const LockSpec> specs,
                                 const AcquireRequest& request, const RunContext& context, StopToken stop)
 {
+  const Instant began = context.clock.now();
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, context.clock, request.wait_server);
   AcquireLine line(request, context);
   auto opened = reach_server(policy, context.clock, context.rng, stop, line,
@@ -125,8 +127,14 @@ Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<con
   }
   store = *std::move(opened);
   const Owner owner = Owner::fresh(context.rng, ::getpid());
-  return enter(*store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock, context.rng,
-               stop, line);
+  auto outcome = enter(*store, specs, owner, ancestors_with(request.environment, specs), policy, context.clock,
+                       context.rng, stop, line);
+  if (outcome && std::holds_alternative<TimedOut>(*outcome)) {
+    const Instant now = context.clock.now();
+    note_skipped(*store, specs.front(), owner, std::chrono::ceil<Millis>(now - began),
+                 {.deadline = now + std::min(time_to_note_skip, request.server.timeout), .stop = stop});
+  }
+  return outcome;
 }
 
 RunEnd busy(const AcquireRequest& request, const RunContext& context, const Busy& last)
@@ -213,7 +221,7 @@ class AcquiredLock {
   void release()
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
-    [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {}, limit);
+    [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {.result = {.unused = true}}, limit);
   }
 
   const AcquireRequest& m_request;

@@ -37,6 +37,7 @@ struct AcquireRequest {
   int busy_code = static_cast<int>(ExitCode::busy);
   unsigned sync = 0;  // how many replicas must have the lock
   std::string label;
+  std::optional<Millis> history;          // how long the server keeps events of the lock; missing: default_history
   std::optional<WatchedProcess> watched;  // missing: one lease, which is not renewed
   std::vector<std::string> environment;   // NAME=value, of this process; a lock in RLOCK_HELD is entered again
 };

@@ -175,7 +175,10 @@ class Acquisition {
     if (!result || !std::holds_alternative<AllAcquired>(*result)) {
       const Millis within = std::min(release_time, m_request.server.timeout);
       release_all(m_request, m_context, std::span(m_lock_set.sessions).first(m_held.size()),
-                  {.give_up = m_context.clock.now() + within});
+                  {.give_up = m_context.clock.now() + within, .result = {.unused = true}});
+    }
+    if (m_busy != nullptr) {
+      m_busy->note_skipped(std::chrono::ceil<Millis>(m_context.clock.now() - m_began));
     }
     return result;
   }
@@ -197,6 +200,7 @@ class Acquisition {
         return server_was_there ? Result<AcquireAllResult>(RetryNeeded{outcome.error().text}) : outcome.error();
       }
       if (const auto* timed_out = std::get_if<TimedOut>(&*outcome)) {
+        m_busy = &session;
         return AcquireAllResult{LockBusy{.display_name = session.display_name(), .last = timed_out->last}};
       }
       if (const auto* done = std::get_if<AlreadyDone>(&*outcome)) {
@@ -255,6 +259,8 @@ class Acquisition {
   const WaitPolicy& m_policy;
   LockSet& m_lock_set;
   HeldLocks m_held;
+  const Instant m_began = m_context.clock.now();
+  LockSession* m_busy = nullptr;  // the lock for which the time to wait was over
 };
 
 }  // namespace

@@ -156,8 +156,8 @@ class KeeperLoop {
   {
     switch (reason) {
       case Reason::process_ended:
-      case Reason::caller_gone:
       case Reason::told_to_end: return release();
+      case Reason::caller_gone: return release({.unused = true});
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
         return release();  // in case `rlock release` was killed before it could
@@ -231,14 +231,16 @@ class KeeperLoop {
   }
 
   // Tries until the lease ends, because the lock ends by itself then.
-  void release()
+  void release(const EndOfRun& result = {})
   {
     m_watchdog.stop();
     const Instant give_up = std::max(m_valid_until, m_task.clock.now() + m_task.server_timeout);
     [[maybe_unused]] const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
-        [&](const CallLimits& limit) { return m_task.store.release(m_task.spec, m_task.hold, {}, limit); },
+        [&](const CallLimits& limit) {
+          return m_task.store.release(m_task.spec, m_task.hold, {.result = result}, limit);
+        },
         [&] { m_task.store.forget(); });
   }
 

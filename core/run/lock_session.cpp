@@ -108,6 +108,13 @@ bool LockSession::was_released(const CallLimits& limit)
   return released;
 }
 
+void LockSession::note_skipped(Millis waited)
+{
+  rlock::note_skipped(*m_store, spec(), m_hold.owner, waited,
+                      {.deadline = m_context.clock.now() + std::min(time_to_note_skip, m_request.server.timeout),
+                       .stop = m_context.signals.stop()});
+}
+
 Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)
 {
   return m_store->release(spec(), m_hold, options, limit);

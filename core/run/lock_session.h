@@ -49,6 +49,8 @@ class LockSession {
   // For a lock that is lost: true when its owner released it by its token. Then the lease has no event any more.
   bool was_released(const CallLimits& limit);
   void forget_connection() { m_store->forget(); }
+  // After TimedOut: leaves a word about this run in the history of the lock, or of the first shard.
+  void note_skipped(Millis waited);
 
  private:
   [[nodiscard]] std::vector<Ancestor> ancestors() const;

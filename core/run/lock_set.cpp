@@ -25,7 +25,8 @@ HolderInfo holder_info(const RunRequest& request)
           .since_ms = wall_clock_ms(),
           .lease = request.ttl,
           .automatic = request.automatic,
-          .latest = request.latest};
+          .latest = request.latest,
+          .history = request.history};
 }
 
 bool expires_earlier(const LockSession& a, const LockSession& b)
@@ -38,7 +39,7 @@ bool release_orphaned(LockStore& store, const LockSession& session, Instant keep
 {
   const auto release = [&](const CallLimits& limit) {
     const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until - clock.now()), Millis{0});
-    return store.release(session.spec(), session.hold(), {.keep = keep}, limit);
+    return store.release(session.spec(), session.hold(), {.keep = keep, .result = {.outcome = Ending::lost}}, limit);
   };
   const auto released = retry_release(clock, options, release, [&] { store.forget(); });
   return released && !std::holds_alternative<NotHeld>(*released);

@@ -104,6 +104,27 @@ RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
 
 }  // namespace
 
+EndOfRun result_of(const RunOutcome& outcome)
+{
+  EndOfRun result{.exit_code = exit_code_of(outcome.end), .outcome = std::nullopt};
+  if (outcome.event == "lost") {
+    result.outcome = Ending::lost;
+  } else if (outcome.event == "forced") {
+    result.outcome = Ending::forced;
+  } else if (outcome.event == "time_over") {
+    result.outcome = Ending::timed_out;
+  } else {
+    result.outcome = *result.exit_code == 0 ? Ending::succeeded : Ending::failed;
+  }
+  return result;
+}
+
+int exit_code_of(const RunEnd& end)
+{
+  const auto* death = std::get_if<DieOf>(&end);
+  return death != nullptr ? 128 + death->signal : std::get<ExitWith>(end).code;
+}
+
 bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_status == 0; }
 
 std::string loss_text(const LeaseEvent& event, const std::string& lock)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lease/watchdog.h"
+#include "lock/past_run.h"
 #include "lock/store.h"
 #include "process/job.h"
 #include "run/run.h"
@@ -35,6 +36,12 @@ struct RunOutcome {
   std::string event;  // of the message, for the JSON log
   std::string lock;   // that the message is about; empty: none
 };
+
+// The same for the event log.
+EndOfRun result_of(const RunOutcome& outcome);
+
+// 128 + n where rlock dies of signal n, as a shell has it.
+int exit_code_of(const RunEnd& end);
 
 // Whether the job ended by itself with status 0.
 bool succeeded(const Ended& job);

@@ -33,7 +33,9 @@ bool is_lost(LockSession& session, const ReleaseAllOptions& options)
 Result<Release> release_once(const RunContext& context, LockSession& session, const ReleaseAllOptions& options,
                              const CallLimits& limit)
 {
-  return session.release({.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded}, limit);
+  return session.release(
+      {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = options.result},
+      limit);
 }
 
 // The server may still hold the lock for this owner, or name the owner that has it now.

@@ -16,6 +16,7 @@ struct ReleaseAllOptions {
   Instant keep_until{};     // the locks stay taken until then, by their ttl
   bool succeeded = false;   // the job did; recorded on the server when RunRequest::once asks for it
   bool lease_over = false;  // the job was stopped because a lease ended
+  EndOfRun result = {};     // for the event log
 };
 
 // For each lock the answer to its release when it was no longer held.

@@ -4,6 +4,7 @@
 
 #include "base/defaults.h"
 #include "base/text.h"
+#include "lock/abilities.h"
 #include "lock/store.h"
 #include "lock/waiting.h"
 
@@ -37,6 +38,17 @@ inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout,
 inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
 {
   return {.replicas = replicas, .within = std::min(server_timeout / 2, ttl / 4)};
+}
+
+// For a note in the history of a lock, after which rlock ends as it would without.
+inline constexpr Millis time_to_note_skip{500};
+
+inline void note_skipped(LockStore& store, const LockSpec& spec, const Owner& owner, Millis waited,
+                         const CallLimits& limit)
+{
+  if (RunHistory* const history = store.run_history()) {
+    [[maybe_unused]] const auto noted = history->note_skipped(spec, owner, waited, limit);
+  }
 }
 
 }  // namespace rlock

@@ -39,7 +39,8 @@ struct RunRequest {
   int busy_code = static_cast<int>(ExitCode::busy);
   bool latest = false;  // of the runs that wait so only the newest stays in line
   std::string label;
-  unsigned sync = 0;  // how many replicas must have confirmed the grant
+  std::optional<Millis> history;  // how long the server keeps events of the locks; nullopt: default_history
+  unsigned sync = 0;              // how many replicas must have confirmed the grant
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;
 

@@ -48,12 +48,8 @@ class Supervision {
       return *failed;
     }
     const bool keeps_locks = m_was_released || m_still_runs || m_role == Role::replaced;
-    const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release();
-    const RunOutcome outcome = run_outcome({.job = m_ended,
-                                            .locks = lock_outcomes(m_lock_set.sessions, findings),
-                                            .automatic = m_request.automatic,
-                                            .compatibility = m_request.compatibility,
-                                            .still_runs = m_still_runs});
+    const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release(result());
+    const RunOutcome outcome = outcome_after(findings);
     if (m_role == Role::keeper) {
       write_to_syslog(outcome_line(outcome, m_lost_at_ms));
       ::_exit(0);
@@ -77,7 +73,7 @@ class Supervision {
       m_job.reset();
       auto job = m_lock_set.prepared_job.start(m_lock_set.held_locks(), m_lock_set.sessions.front().fence());
       if (!job) {
-        release();
+        release({.exit_code = failure(job.error().code, m_request.compatibility).code});
         m_context.log.error(job.error().text, {.event = "failed"});
         return failure(job.error().code, m_request.compatibility);
       }
@@ -90,7 +86,24 @@ class Supervision {
     return std::nullopt;
   }
 
-  ReleaseFindings release()
+  [[nodiscard]] RunOutcome outcome_after(const ReleaseFindings& findings)
+  {
+    return run_outcome({.job = m_ended,
+                        .locks = lock_outcomes(m_lock_set.sessions, findings),
+                        .automatic = m_request.automatic,
+                        .compatibility = m_request.compatibility,
+                        .still_runs = m_still_runs});
+  }
+
+  // As far as it is known before the release.
+  [[nodiscard]] EndOfRun result()
+  {
+    m_leases.stop_watchdogs();
+    return m_never_ran ? EndOfRun{.exit_code = exit_code_of(*m_never_ran)}
+                       : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
+  }
+
+  ReleaseFindings release(const EndOfRun& result)
   {
     m_leases.stop_watchdogs();
     m_lost = m_lost || m_leases.with_event() != nullptr;
@@ -98,7 +111,8 @@ class Supervision {
                        {.give_up = m_context.clock.now() + m_request.server.timeout,
                         .keep_until = is_release_requested() ? Instant{} : m_began + m_request.min_hold,
                         .succeeded = m_ended && succeeded(*m_ended) && !m_lost,
-                        .lease_over = m_ended && m_ended->why == Stopped::lease_end});
+                        .lease_over = m_ended && m_ended->why == Stopped::lease_end,
+                        .result = result});
   }
 
   // Then --min-hold keeps none of the locks.

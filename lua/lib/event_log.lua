@@ -1,16 +1,29 @@
 -- event_log: what happened to the lock recently, as a list of texts. The same for every kind.
-local EVENT_MEMORY = 3600000     -- ms that events are kept; every repeated release comes earlier
 local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 local EVENT_COUNT = 128          -- entries, about
 
 local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
+local pending_memory   -- ms that this event is kept
+
+-- A caller without --history must not forget what one with --history keeps. The time that is left is moved only once it is
+-- shorter by a sixteenth, because asking costs less than writing.
+local function keep_events(memory)
+  if redis.call('PTTL', EVENTS) < memory - memory / 16 then
+    redis.call('PEXPIRE', EVENTS, memory)
+  end
+end
 
 -- A list of texts, each built in one go: a stream, tables and asking for the time would cost five times as much.
 local function append_event(memory, time, text)
   if redis.call('RPUSH', EVENTS, time .. '\0' .. text) > EVENT_COUNT + 32 then
     redis.call('LTRIM', EVENTS, -EVENT_COUNT, -1)
   end
-  redis.call('PEXPIRE', EVENTS, memory)
+  keep_events(memory)
+end
+
+-- The --history of a client, which begins what the client tells about itself.
+local function history_of(info)
+  return tonumber(string.match(info, '^history=(%d+)')) or DEFAULT_HISTORY
 end
 
 -- Logs a grant, together with the release that made room, if there was one. The fencing number is the time.
@@ -18,7 +31,7 @@ local function log_grant(owner, fence, info, requested)
   local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
   pending_release = nil
   local mode = MULTI_HOLDER and '\0wish\0' .. requested or ''
-  append_event(EVENT_MEMORY, fence, how .. owner .. '\0info\0' .. info .. mode)
+  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode)
 end
 
 local function timestamp()
@@ -27,9 +40,9 @@ local function timestamp()
 end
 
 -- Logs a release that no grant has logged.
-local function log_pending_release(memory)
+local function log_pending_release()
   if pending_release then
-    append_event(memory or EVENT_MEMORY, timestamp(), pending_release)
+    append_event(pending_memory or DEFAULT_HISTORY, timestamp(), pending_release)
     pending_release = nil
   end
 end
@@ -38,7 +51,7 @@ end
 local function log_trouble(text)
   redis.pcall('RPUSH', EVENTS, timestamp() .. '\0' .. text)
   redis.pcall('LTRIM', EVENTS, -EVENT_COUNT, -1)
-  redis.pcall('PEXPIRE', EVENTS, TROUBLE_MEMORY)
+  pcall(keep_events, TROUBLE_MEMORY)
 end
 
 -- Whether an entry has this pair: "acquired", owner.

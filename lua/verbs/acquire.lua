@@ -228,6 +228,11 @@ local function denied_done_channel()
   return may and not may(publish, DONE, 'done') and {'denied', publish, DONE} or nil
 end
 
+-- The event of a release before any job has begun.
+local function unused_release()
+  return 'released\0' .. OWNER .. '\0owner\0' .. OWNER .. '\0outcome\0unused'
+end
+
 local done = success_age()
 if done then
   if WAIT_MODE == 'again' then
@@ -235,7 +240,7 @@ if done then
   elseif held then
     remove_holder(OWNER)
     forget_owner(OWNER)
-    pending_release = 'released\0' .. OWNER .. '\0owner\0' .. OWNER
+    pending_release = unused_release()
     pass_on(0)
   else
     leave_queue()
@@ -248,7 +253,7 @@ if held and is_revoked() then
   end
   remove_holder(OWNER)  -- no job has begun under it
   forget_owner(OWNER)
-  pending_release = 'released\0' .. OWNER .. '\0owner\0' .. OWNER
+  pending_release = unused_release()
   pass_on(0)
   return busy_reply()
 elseif held then

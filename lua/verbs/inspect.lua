@@ -1,9 +1,12 @@
 -- inspect: what is known about a lock. Changes nothing.
 --
+--   ARGV[6]  the index of the first entry of the event log to return, such as -128; or nothing
+--
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
 --             {owner, count, mode, info or false, owner, …}, {waiter, mode, its info, waiter, …}, agreed,
 --             1 if it is provably a lock,
---             when a job last succeeded under it, in microseconds, or false, ms until that is forgotten, now in microseconds}
+--             when a job last succeeded under it, in microseconds, or false, ms until that is forgotten, now in microseconds,
+--             the entries of the event log, if they were asked for}
 --               fence: of the holder, where there is only one; else the last number given out
 --            {'other', what the key holds}
 --
@@ -51,4 +54,5 @@ end
 local limit, holder_count = capacity(found)
 local fence, agreed = fence_of(#found == 3 and found[1] or '')
 return {'known', fence, #found > 0 and next_expiry_ms() or 0, limit, holder_count, holder_rows, waiter_rows, agreed,
-        is_proven(), redis.call('GET', DONE), redis.call('PTTL', DONE), string.format('%.0f', now_us())}
+        is_proven(), redis.call('GET', DONE), redis.call('PTTL', DONE), string.format('%.0f', now_us()),
+        ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}

@@ -5,6 +5,8 @@
 --            news for rlock waiters: nothing is passed on
 --   ARGV[8]  milliseconds for which the lock stays taken though its job is over, once no hold is left; or 0 (--min-hold)
 --   ARGV[9]  milliseconds for which the job's success is remembered; or 0
+--   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD; or ''
+--   ARGV[11] the caller's --history in milliseconds; or ''
 --
 --   returns  {'released', how many waiters were admitted}
 --            {'still_held', count}   another hold of the same owner is left
@@ -15,6 +17,7 @@
 -- entry in the event log, or remembers the departure from the queue; the second request finds that. The first write is
 -- DEL or HDEL, which a full memory allows, and after one write it allows the others too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local RESULT, HISTORY = ARGV[10] or '', tonumber(ARGV[11])
 
 -- The most frequent cases: the last hold of an exclusive lock, and the record of its owner names it. First: no client waits
 -- in a queue.
@@ -29,7 +32,7 @@ end
 local last_hold = is_last_hold()
 if last_hold then
   redis.call('DEL', LOCK, HOLDER, FORCE)
-  pending_release = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER
+  pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
   if redis.call('EXISTS', QUEUE, FAIR) == 0 then
     log_pending_release()
     if CHANNEL ~= '' then
@@ -117,7 +120,7 @@ end
 if MULTI_HOLDER and redis.call('HDEL', HOLDER, 'read:' .. HOLD_ID) == 1 then
   REQUESTED_MODE = 'read'  -- whatever else its owner has: a release by a token may not know
 end
-pending_release = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER
+pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
 if REMEMBER_SUCCESS > 0 then
   remember_success()
 end

@@ -76,4 +76,45 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
   });
 }
 
+TEST_CASE("contract: where a store keeps the history of a lock, it has the runs that are over, and those that gave up")
+{
+  on_each_store([](Tested& store) {
+    RunHistory* const history = store.other().run_history();
+    if (history == nullptr) {
+      return;
+    }
+    const auto runs = [&] {
+      const std::vector<LockName> names{*LockName::parse("free"), Tested::spec().name};
+      const auto all =
+          history->past_runs(names, LogPart::all, {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()});
+      REQUIRE_MESSAGE(all, all.error().text);
+      REQUIRE(all->size() == 2);
+      CHECK(all->front().empty());
+      std::string text;
+      for (const PastRun& run : all->back()) {
+        text += (text.empty() ? "" : " ") + std::string(run.outcome ? name_of(*run.outcome) : "?") +
+                (run.exit_code ? ":" + std::to_string(*run.exit_code) : "");
+      }
+      return text;
+    };
+    const Owner first = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), first));
+    CHECK(runs() == "");
+    ::poll(nullptr, 0, 5);  // starts are compared in ms
+    REQUIRE(history->note_skipped(Tested::spec(), Tested::owner(), 0ms, Tested::soon()));
+    store.release(store.one(), first, {.result = {.exit_code = 3}});
+    CHECK(runs() == "skipped failed:3");
+    ::poll(nullptr, 0, 5);
+    const Owner unused = Tested::owner();
+    REQUIRE(store.granted(store.one(), Tested::spec(), unused));
+    store.release(store.one(), unused, {.result = {.unused = true}});
+    CHECK(runs() == "skipped failed:3");
+    REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 100ms), Tested::owner()));
+    while (store.state().held()) {
+      ::poll(nullptr, 0, 10);
+    }
+    CHECK(runs() == "lost skipped failed:3");
+  });
+}
+
 TEST_SUITE_END();

@@ -138,6 +138,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   CHECK(waiter.wait().code == 0);
   comparison.compare_lines(ask(server, {"force-unlock", "stock", "--yes", "--json"}).out, "forced lock");
   comparison.compare_lines(ask(server, {"events", "stock", "--json"}).out, "event");
+  comparison.compare_lines(ask(server, {"history", "stock", "--json"}).out, "run");
 
   CHECK(ask(server, {"once", "-k", "migrate", "--for", "1h", "--", "true"}).code == 0);
   comparison.compare_lines(ask(server, {"status", "migrate", "--json"}).out, "lock");

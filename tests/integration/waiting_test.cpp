@@ -30,17 +30,20 @@ bool somebody_waits(const RedisServer& server)
   return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
 }
 
-// No trace of the waiter, besides the lock of another client: it has left the queue. Only the note that answers a
-// repeated request stays, with a ttl.
+// No trace of the waiter, besides the lock of another client: it has left the queue. Only the history stays, and the note that
+// answers a repeated request, each with a ttl.
 bool nothing_left(const RedisServer& server)
 {
   auto keys = as_texts(server.command({"KEYS", "*"}));
   std::erase(keys, "k");
+  const std::string history = "rlock:events:{k}";
+  const bool has_history_without_ttl = std::erase(keys, history) > 0 && as_int(server.command({"PTTL", history})) < 0;
   const std::string notes = "rlock:waiters:{k}";
   const bool only_notes = keys.empty() || keys == std::vector<std::string>{notes};
   const bool only_gone =
       keys.empty() || as_texts(server.command({"HKEYS", notes})) == std::vector<std::string>{"#gone"};
-  return only_notes && only_gone && (keys.empty() || as_int(server.command({"PTTL", notes})) > 0);
+  return !has_history_without_ttl && only_notes && only_gone &&
+         (keys.empty() || as_int(server.command({"PTTL", notes})) > 0);
 }
 
 }  // namespace

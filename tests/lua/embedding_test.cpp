@@ -64,7 +64,8 @@ std::string constant(const std::string& name, std::int64_t value)
 // What a script may consist of besides its verb.
 std::string library(const std::string& kind)
 {
-  return constant("HANDOVER_CONFIRMATION", rlock::handover_confirmation.count()) +
+  return constant("DEFAULT_HISTORY", rlock::default_history.count()) +
+         constant("HANDOVER_CONFIRMATION", rlock::handover_confirmation.count()) +
          constant("LOOK_AGAIN_AFTER", rlock::look_again_after.count()) +
          constant("FENCE_MEMORY", rlock::fence_memory.count()) + constant("RENEWALS_PER_TTL", rlock::renewals_per_ttl) +
          code_of(lua / "lib/names.lua") + code_of(lua / "kinds" / (kind + ".lua")) +

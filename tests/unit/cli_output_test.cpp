@@ -64,16 +64,16 @@ TEST_CASE("json: the names that scripts rely on")
   CHECK(status_json(held()) ==
         R"({"key":"stock","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":28400,)"
         R"("fence":1732190400123456,"holders":[)" +
-            std::string(ours_json) + R"(],"waiting":[],"once":null})" + "\n");
+            std::string(ours_json) + R"(],"waiting":[],"last_run":null,"once":null})" + "\n");
   CHECK(status_json(vacant()) ==
         R"({"key":"free","held":false,"format":"redisson","mode":"plain","limit":null,"ttl_ms":0,)"
-        R"("fence":null,"holders":[],"waiting":[],"once":null})"
+        R"("fence":null,"holders":[],"waiting":[],"last_run":null,"once":null})"
         "\n");
   CHECK(status_json(foreign()) ==
         R"({"key":"java","held":true,"format":"redisson","mode":"plain","limit":null,"ttl_ms":null,)"
         R"("fence":null,"holders":[{"token":"uuid:1","owner":"uuid:1","count":2,"host":null,"pid":null,)"
         R"("user":null,"command":null,"label":null,"since":null,"lease_ms":null,"auto":null}],)"
-        R"("waiting":[],"once":null})"
+        R"("waiting":[],"last_run":null,"once":null})"
         "\n");
   CHECK(ttl_json(held()) == "{\"key\":\"stock\",\"ttl_ms\":28400}\n");
   CHECK(ttl_json(vacant()) == "{\"key\":\"free\",\"ttl_ms\":0}\n");
@@ -91,7 +91,7 @@ TEST_CASE("json: the waiters, in their order, and null for what is unknown")
         R"({"place":1,"host":"web2","pid":72,"user":"bob","command":"./night.sh",)"
         R"("label":"nightly","since":"2026-11-21T12:00:01.123Z"},)"
         R"({"place":2,"host":null,"pid":null,"user":null,"command":null,)"
-        R"("label":null,"since":null}],"once":null})"
+        R"("label":null,"since":null}],"last_run":null,"once":null})"
         "\n");
   state.waiting.resize(12, nameless());
   CHECK(status_json(state).find(R"("place":12,)") != std::string::npos);

@@ -88,6 +88,7 @@ QuorumStore::QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy,
     m_can_force = m_can_force && server.store->force_unlock() != nullptr;
     m_can_list = m_can_list && server.store->listing() != nullptr;
     m_can_forget_success = m_can_forget_success && server.store->once_memory() != nullptr;
+    m_has_history = m_has_history && server.store->run_history() != nullptr;
     m_workers.push_back(std::make_unique<ServerWorker>(std::move(server)));
   }
 }
@@ -207,7 +208,7 @@ void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const H
                                Millis within)
 {
   const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, StopToken stop) {
-    const ReleaseOptions release_options{.keep = Millis{0}, .succeeded = false, .announced = announced};
+    const ReleaseOptions release_options{.announced = announced, .result = {.unused = true}};
     const CallLimits limit{.deadline = clock.now() + within, .stop = stop};
     const auto released = at.store->release(spec, hold, release_options, limit);
     if (!released) {

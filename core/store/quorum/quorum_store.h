@@ -55,7 +55,11 @@ struct QuorumPolicy {
   std::optional<Millis> restart_guard = std::nullopt;
 };
 
-class QuorumStore final : public LockStore, public ForceUnlock, public LockListing, public OnceMemory {
+class QuorumStore final : public LockStore,
+                          public ForceUnlock,
+                          public LockListing,
+                          public OnceMemory,
+                          public RunHistory {
  public:
   // `clock` must outlive it; at least two servers, which must offer FenceRaising. std::system_error: no free
   // descriptors.
@@ -83,10 +87,14 @@ class QuorumStore final : public LockStore, public ForceUnlock, public LockListi
   ForceUnlock* force_unlock() override { return m_can_force ? this : nullptr; }
   LockListing* listing() override { return m_can_list ? this : nullptr; }
   OnceMemory* once_memory() override { return m_can_forget_success ? this : nullptr; }
+  RunHistory* run_history() override { return m_has_history ? this : nullptr; }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override;
   Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
+  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
+                                                      const PerAnswer& limits) override;
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit) override;
 
  private:
   using Locks = std::vector<LockState>;
@@ -142,6 +150,7 @@ class QuorumStore final : public LockStore, public ForceUnlock, public LockListi
   bool m_can_force = true;
   bool m_can_list = true;
   bool m_can_forget_success = true;
+  bool m_has_history = true;
   std::vector<std::unique_ptr<ServerWorker>> m_workers;
 };
 

@@ -8,14 +8,16 @@
 namespace rlock {
 namespace {
 
-const KindScripts plain{scripts::plain_acquire, scripts::plain_renew, scripts::plain_release,
-                        scripts::plain_inspect, scripts::plain_force, scripts::plain_raise};
-const KindScripts rw{scripts::rw_acquire, scripts::rw_renew, scripts::rw_release,
-                     scripts::rw_inspect, scripts::rw_force, scripts::rw_raise};
+const KindScripts plain{scripts::plain_acquire, scripts::plain_renew, scripts::plain_release, scripts::plain_inspect,
+                        scripts::plain_force,   scripts::plain_raise, scripts::plain_skip};
+const KindScripts rw{scripts::rw_acquire, scripts::rw_renew, scripts::rw_release, scripts::rw_inspect,
+                     scripts::rw_force,   scripts::rw_raise, scripts::rw_skip};
 const KindScripts permits{scripts::permits_acquire, scripts::permits_renew, scripts::permits_release,
-                          scripts::permits_inspect, scripts::permits_force, scripts::permits_raise};
+                          scripts::permits_inspect, scripts::permits_force, scripts::permits_raise,
+                          scripts::permits_skip};
 const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts::string_release,
-                         scripts::string_inspect, scripts::string_force, scripts::string_raise};
+                         scripts::string_inspect, scripts::string_force, scripts::string_raise,
+                         scripts::string_skip};
 
 // In the order of Mode's alternatives.
 const std::array<RedisKind, std::variant_size_v<Mode>> rows{{

@@ -17,6 +17,7 @@ struct KindScripts {
   const Script& inspect;
   const Script& force;
   const Script& raise;
+  const Script& skip;
 };
 
 struct RedisKind {

@@ -30,8 +30,12 @@ Result<std::vector<std::vector<EventLogEntry>>> RedisStore::read_logs(std::span<
     const auto& all = replies[i]->elements;
     const auto seen =
         std::find_if(all.rbegin(), all.rend(), [&](const Reply& each) { return each.text == queries[i].after; });
+    const auto after = seen == all.rend() ? EventLogEntry::of(queries[i].after).time_us : 0;
     for (auto each = seen.base(); each != all.end(); ++each) {
-      entries.push_back(EventLogEntry::of(each->text));
+      auto entry = EventLogEntry::of(each->text);
+      if (entry.time_us > after || after == 0) {
+        entries.push_back(std::move(entry));
+      }
     }
     logs.push_back(std::move(entries));
   }

@@ -79,6 +79,24 @@ bool is_known(const Reply& reply)
   return answer.is("known") && answer.size() > 11;
 }
 
+// A list of holders that is not complete tells nothing about an owner that is not in it.
+std::vector<PastRun> past_runs_in(const ScriptReply& answer)
+{
+  std::vector<EventLogEntry> entries;
+  for (const Reply& entry : answer.size() > 12 ? answer.part(12).elements : std::vector<Reply>{}) {
+    entries.push_back(EventLogEntry::of(entry.text));
+  }
+  const auto holders = holders_in(answer.part(5));
+  const bool is_complete = static_cast<std::size_t>(std::max<std::int64_t>(answer.integer(4), 0)) <= holders.size();
+  const auto is_holder = [&](const Owner& owner) {
+    return !is_complete || std::ranges::any_of(holders, [&](const Holder& holder) { return holder.owner == owner; });
+  };
+  return past_runs(entries, is_holder, plausible_ms(static_cast<std::int64_t>(answer.number(11) / 1000)));
+}
+
+// The lock is of no kind that rlock knows, or has a name that it cannot have.
+bool is_about_one_key(const Error& error) { return error.code == ErrorCode::config || error.code == ErrorCode::usage; }
+
 std::string_view name_of(ForceStep step)
 {
   constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
@@ -89,18 +107,19 @@ std::string_view name_of(ForceStep step)
 
 // Only the key itself tells the kind of the lock: the first request takes it for a plain lock, and a second request asks for
 // the kind that the answer names.
-Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
+Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_view log_from, const CallLimits& limit)
 {
   Mode mode = Plain{};
   for (bool first = true;; first = false) {
     const Script& script = scripts_of(mode).inspect;
-    const auto reply = call(script, name, mode, Owner::of(""), {}, limit);
+    auto reply = log_from.empty() ? call(script, name, mode, Owner::of(""), {}, limit)
+                                  : call(script, name, mode, Owner::of(""), {log_from}, limit);
     if (!reply) {
       return reply.error();
     }
     const ScriptReply answer(*reply);
     if (is_known(*reply)) {
-      return state_of(name, mode, answer);
+      return Inspected{mode, *std::move(reply)};
     }
     const KindDescriptor* const other = answer.is("other") ? kind_in_key(answer.text(1)) : nullptr;
     if (!first || other == nullptr) {
@@ -108,6 +127,41 @@ Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& li
     }
     mode = other->inspect_as;
   }
+}
+
+// In batches of one round trip each. A reply that is clear, and is not about a plain lock, is followed by further requests.
+std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const LockName> names,
+                                                                const std::string& log_from, const PerAnswer& limits)
+{
+  constexpr std::size_t batch = 32;  // a server executes them in a row
+  const Script& script = scripts_of(Plain{}).inspect;
+  std::vector<Result<Inspected>> all;
+  while (!names.empty()) {
+    const auto some = names.first(std::min(batch, names.size()));
+    names = names.subspan(some.size());
+    std::vector<ScriptCall> calls;
+    for (const LockName& name : some) {
+      calls.push_back(log_from.empty() ? call_of(script, name, Plain{}, Owner::of(""), {})
+                                       : call_of(script, name, Plain{}, Owner::of(""), {log_from}));
+    }
+    auto replies = run_scripts(*m_transport, calls, limits.next());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (!replies[i] && !is_unclear(replies[i].error())) {
+        all.emplace_back(replies[i].error());
+      } else if (replies[i] && is_known(*replies[i])) {
+        all.emplace_back(Inspected{Plain{}, *std::move(replies[i])});
+      } else {
+        all.push_back(ask(some[i], log_from, limits.next()));
+      }
+    }
+  }
+  return all;
+}
+
+Result<LockState> RedisStore::inspect(const LockName& name, const CallLimits& limit)
+{
+  const auto answer = ask(name, "", limit);
+  return answer ? Result(state_of(name, answer->mode, ScriptReply(answer->reply))) : answer.error();
 }
 
 // A hash is a lock by its fields. A string may be any data, so only strings with a holder record beside them are listed.
@@ -126,39 +180,48 @@ Result<std::vector<LockState>> RedisStore::list(std::string_view pattern, const 
   return held_among(names, limits);
 }
 
-// What the reply to a first request says, or the answer to further ones.
-Result<LockState> RedisStore::inspected(const LockName& name, const Result<Reply>& first, const PerAnswer& limits)
-{
-  if (!first && !is_unclear(first.error())) {
-    return first.error();
-  }
-  return first && is_known(*first) ? state_of(name, Plain{}, ScriptReply(*first)) : inspect(name, limits.next());
-}
-
-// In batches of one round trip each.
 Result<std::vector<LockState>> RedisStore::held_among(std::span<const LockName> names, const PerAnswer& limits)
 {
-  constexpr std::size_t batch = 32;  // a server executes them in a row
-  const Script& script = scripts_of(Plain{}).inspect;
   std::vector<LockState> locks;
-  while (!names.empty()) {
-    const auto first = names.first(std::min(batch, names.size()));
-    names = names.subspan(first.size());
-    std::vector<ScriptCall> calls;
-    for (const LockName& name : first) {
-      calls.push_back(call_of(script, name, Plain{}, Owner::of(""), {}));
-    }
-    const auto replies = run_scripts(*m_transport, calls, limits.next());
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      auto state = inspected(first[i], replies[i], limits);
-      if (state && state->held() && state->proven) {
-        locks.push_back(*std::move(state));
-      } else if (!state && state.error().code != ErrorCode::config && state.error().code != ErrorCode::usage) {
-        return state.error();
+  const auto answers = ask_each(names, "", limits);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i]) {
+      if (!is_about_one_key(answers[i].error())) {
+        return answers[i].error();
       }
+      continue;
+    }
+    auto state = state_of(names[i], answers[i]->mode, ScriptReply(answers[i]->reply));
+    if (state.held() && state.proven) {
+      locks.push_back(std::move(state));
     }
   }
   return locks;
+}
+
+Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const LockName> names, LogPart part,
+                                                                const PerAnswer& limits)
+{
+  std::vector<std::vector<PastRun>> all;
+  for (const auto& answer : ask_each(names, part == LogPart::all ? "0" : "-32", limits)) {
+    if (!answer && (names.size() == 1 || !is_about_one_key(answer.error()))) {
+      return answer.error();
+    }
+    all.push_back(answer ? past_runs_in(ScriptReply(answer->reply)) : std::vector<PastRun>{});
+  }
+  return all;
+}
+
+Result<Done> RedisStore::note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit)
+{
+  const Script& script = scripts_of(spec.mode).skip;
+  const auto reply =
+      call(script, spec.name, spec.mode, owner, {encode(spec.who), std::to_string(waited.count())}, limit);
+  if (!reply) {
+    return reply.error();
+  }
+  const ScriptReply answer(*reply);
+  return answer.is("skipped") ? Result(Done{}) : answer.unexpected(script, spec.name);
 }
 
 Result<bool> RedisStore::forget_success(const LockName& name, const CallLimits& limit)

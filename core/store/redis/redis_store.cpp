@@ -75,6 +75,12 @@ std::array<std::string_view, 11> argv_of(const LockKeys& keys)
           keys.waiters, keys.reserved, keys.fair_queue, keys.second, keys.done};
 }
 
+// An attempt of a quorum that is taken back was no run.
+EndOfRun result_of(const ReleaseOptions& options)
+{
+  return options.announced ? options.result : EndOfRun{.unused = true};
+}
+
 Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
 {
   if (!reply) {
@@ -289,7 +295,8 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, cons
   const auto reply =
       call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
            {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
-            text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0})},
+            text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
+            spec.who.history ? text_of(*spec.who.history) : ""},
            limit);
   return release_of(reply, spec);
 }
@@ -301,7 +308,7 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
   const std::string subscriptions = std::to_string(m_release_subscriptions->load());
   for (const LockSpec* spec : specs) {
     calls.push_back(call_of(scripts_of(spec->mode).release, spec->name, spec->mode, owner,
-                            {owner.text(), subscriptions, "0", "0"}));
+                            {owner.text(), subscriptions, "0", "0", encode(EndOfRun{.unused = true})}));
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

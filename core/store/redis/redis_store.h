@@ -23,7 +23,8 @@ class RedisStore final : public LockStore,
                          public ForceUnlock,
                          public LockListing,
                          public OnceMemory,
-                         public RestartMarker {
+                         public RestartMarker,
+                         public RunHistory {
  public:
   explicit RedisStore(std::unique_ptr<Transport> transport, RightsCheck check = RightsCheck::before_grant)
       : m_transport(std::move(transport)), m_rights_check(check)
@@ -52,6 +53,7 @@ class RedisStore final : public LockStore,
   LockListing* listing() override { return this; }
   OnceMemory* once_memory() override { return this; }
   RestartMarker* restart_marker() override { return this; }
+  RunHistory* run_history() override { return this; }
 
   Result<std::vector<LockName>> find_logs(std::string_view pattern, const PerAnswer& limits) override;
   Result<std::vector<std::vector<EventLogEntry>>> read_logs(std::span<const EventLogQuery> queries,
@@ -64,6 +66,9 @@ class RedisStore final : public LockStore,
   Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) override;
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
+  Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
+                                                      const PerAnswer& limits) override;
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit) override;
 
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);
@@ -71,7 +76,15 @@ class RedisStore final : public LockStore,
   [[nodiscard]] std::string_view among() const;  // argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const CallLimits& limit);
-  Result<LockState> inspected(const LockName& name, const Result<Reply>& first, const PerAnswer& limits);
+  // The answer of the inspect script, and the mode that was asked for. `log_from`: argument of the script, or "".
+  struct Inspected {
+    Mode mode;
+    Reply reply;
+  };
+  Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
+  // The same of several locks at once.
+  std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
+                                          const PerAnswer& limits);
   [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                                    std::initializer_list<std::string> args) const;
 

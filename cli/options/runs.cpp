@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/runs.h"
+
+#include <span>
+
+namespace rlock::cli {
+namespace {
+
+Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> states)
+{
+  RunHistory* const history = opened.store->run_history();
+  if (history == nullptr || states.empty()) {
+    return Done{};
+  }
+  std::vector<LockName> names;
+  for (const LockState& state : states) {
+    names.push_back(state.name);
+  }
+  auto runs = history->past_runs(names, part, opened.per_answer());
+  if (!runs) {
+    return runs.error().code == ErrorCode::refused ? Result(Done{}) : runs.error();
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    states[i].runs = std::move((*runs)[i]);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<Done> add_runs(const OpenedStore& opened, LogPart part, std::vector<LockState>& states)
+{
+  return fill(opened, part, states);
+}
+
+Result<Done> add_runs(const OpenedStore& opened, LogPart part, LockState& state)
+{
+  return fill(opened, part, {&state, 1});
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,60 @@
+-- skip: logs that OWNER gave up because the lock was busy.
+--
+--   ARGV[6]  info about OWNER, for people
+--   ARGV[7]  milliseconds that it waited
+--
+--   returns  {'skipped'}
+--
+-- A crontab may try each minute what one run keeps busy for a week, and must not push all runs out of the log. So the
+-- entries of this kind at the end of the log are of SKIPS_IN_A_ROW clients at most, and those of the same client (host, user,
+-- command, label) are one entry, which counts them. It is not changed in its place: the log stays in the order of time. It
+-- takes the place of `replaced OWNER`, which no request of OWNER asks for any more.
+--
+-- Sent twice, it counts once: the entry names OWNER.
+local SKIPS_IN_A_ROW = 8
+local INFO, WAITED = ARGV[6], ARGV[7]
+
+local function client_in(info)
+  return (string.gsub(string.gsub(info, '\npid=%d+', ''), '\nsince=%d+', ''))
+end
+
+-- The owner that an entry of this kind is about; nil: the entry is of another kind.
+local function owner_in(entry, kind)
+  return string.match(entry, '^[%d.]+%z' .. kind .. '%z(%Z*)')
+end
+
+local function value_of(entry, name)
+  return string.match(entry, '%z' .. name .. '%z(%Z*)')
+end
+
+local last = redis.call('LRANGE', EVENTS, -2 * SKIPS_IN_A_ROW, -1)
+local begin = #last + 1
+while begin > 1 and (owner_in(last[begin - 1], 'skipped') or owner_in(last[begin - 1], 'replaced')) do
+  begin = begin - 1
+end
+
+local kept, skips, times = {}, 0, 1
+for i = #last, begin, -1 do
+  local skipped = owner_in(last[i], 'skipped')
+  if skipped == OWNER then
+    return {'skipped'}
+  elseif skipped and client_in(value_of(last[i], 'info') or '') == client_in(INFO) then
+    times = times + (tonumber(value_of(last[i], 'times')) or 1)
+  elseif skipped and skips < SKIPS_IN_A_ROW - 1 or not skipped and owner_in(last[i], 'replaced') ~= OWNER then
+    table.insert(kept, 1, last[i])
+    skips = skips + (skipped and 1 or 0)
+  end
+end
+
+-- What is cut is written again at once. After LTRIM, which a full memory allows, RPUSH is allowed, too. A list that becomes
+-- empty loses its ttl.
+local memory = math.max(history_of(INFO), redis.call('PTTL', EVENTS))
+if begin <= #last then
+  redis.call('LTRIM', EVENTS, 0, begin - #last - 2)
+end
+for _, entry in ipairs(kept) do
+  redis.call('RPUSH', EVENTS, entry)
+end
+append_event(memory, timestamp(),
+    'skipped\0' .. OWNER .. '\0info\0' .. INFO .. '\0waited\0' .. WAITED .. '\0times\0' .. times)
+return {'skipped'}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scripts keep of the runs of a lock: how long, and what of runs that gave up.
+#include "lua/lock_kinds.h"
+#include "lua/scripted_lock.h"
+
+#include "base/defaults.h"
+#include "lock/event_log.h"
+
+#include <algorithm>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const std::string events = "rlock:events:{k}";
+constexpr std::int64_t month = 2'592'000'000;
+
+Reply acquire_with(const ScriptedLock& lock, const Mode& mode, const std::string& owner, const std::string& info)
+{
+  return lock.eval(scripts_of(mode).acquire, owner, {owner, "30000", info, "try", "0", "0"});
+}
+
+Reply release_with(const ScriptedLock& lock, const Mode& mode, const std::string& owner, const std::string& result,
+                   const std::string& history)
+{
+  return lock.eval(scripts_of(mode).release, owner, {owner, "0", "0", "0", result, history});
+}
+
+Reply skip(const ScriptedLock& lock, const std::string& owner, const std::string& client = "h")
+{
+  const std::string info = "host=" + client + "\npid=" + owner + "\nuser=u\nsince=" + owner;
+  return lock.eval(scripts_of(Plain{}).skip, owner, {info, "5"});
+}
+
+// The entries, with the first word after the time, its value, and of a skip the count.
+std::string told(const ScriptedLock& lock)
+{
+  std::string all;
+  for (const std::string& text : as_texts(lock.server.command({"LRANGE", events, "0", "-1"}))) {
+    const EventLogEntry entry = EventLogEntry::of(text);
+    all += (all.empty() ? "" : " ") + std::string(entry.first()) + ":" + entry.subject() +
+           std::string(entry.word("times"));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("history: a log is kept for the longest --history of its writers")
+{
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(kind.shown);
+    const ScriptedLock lock(kind.mode);
+    const auto left = [&] { return lock.pttl(events); };
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    CHECK(left() <= default_history.count());
+    CHECK(left() > default_history.count() * 9 / 10);
+    REQUIRE(word(lock.release("a")) == "released");
+    REQUIRE(word(acquire_with(lock, kind.mode, "b", "history=2592000000\nhost=h\npid=1")) == "granted");
+    CHECK(left() > month * 9 / 10);
+    CHECK(left() <= month);
+    REQUIRE(word(lock.release("b")) == "released");
+    REQUIRE(word(lock.acquire("c")) == "granted");
+    REQUIRE(word(lock.take_away("c")) == "broken");
+    CHECK(left() > month * 9 / 10);  // neither one without --history nor trouble shortens it
+
+    lock.server.command({"PEXPIRE", events, "1000"});
+    REQUIRE(word(lock.acquire("d")) == "granted");
+    REQUIRE(word(release_with(lock, kind.mode, "d", "", "7200000")) == "released");
+    CHECK(left() > 7'000'000);
+  }
+}
+
+TEST_CASE("history: a log that lost its ttl gets one again")
+{
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  lock.server.command({"PERSIST", events});
+  REQUIRE(word(lock.release("a")) == "released");
+  CHECK(lock.pttl(events) > 0);
+}
+
+TEST_CASE("history: a release adds what the run ended with, and gives the same answer when it is sent twice")
+{
+  using namespace std::string_literals;
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(kind.shown);
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    const std::string result = "\0exit\0007"s;
+    CHECK(word(release_with(lock, kind.mode, "a", result, "")) == "released");
+    CHECK(word(release_with(lock, kind.mode, "a", result, "")) == "released");
+    const auto log = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
+    REQUIRE(log.size() == 2);
+    CHECK(EventLogEntry::of(log[1]).word("exit") == "7");
+    CHECK(EventLogEntry::of(log[1]).subject() == "a");
+  }
+}
+
+TEST_CASE("history: of a nested hold, too, a release that is sent twice says how many are left")
+{
+  using namespace std::string_literals;
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  REQUIRE(word(lock.acquire("a", "n", 30'000, "again")) == "granted");
+  const auto release = [&] {
+    return lock.eval(scripts_of(Plain{}).release, "a", {"n", "0", "0", "0", "\0exit\0000"s, ""});
+  };
+  const Reply first = release();
+  CHECK(word(first) == "still_held");
+  const Reply second = release();
+  CHECK(word(second) == "still_held");
+  CHECK(second.elements.at(1).integer == first.elements.at(1).integer);
+}
+
+TEST_CASE("history: the skips of one client in a row are one entry, which counts them")
+{
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  for (const char* owner : {"1", "2", "3"}) {
+    CHECK(word(skip(lock, owner)) == "skipped");
+  }
+  CHECK(told(lock) == "acquired:a skipped:33");
+  CHECK(word(skip(lock, "3")) == "skipped");  // sent twice
+  CHECK(told(lock) == "acquired:a skipped:33");
+  CHECK(word(skip(lock, "4", "other")) == "skipped");
+  CHECK(word(skip(lock, "5")) == "skipped");
+  CHECK(told(lock) == "acquired:a skipped:41 skipped:54");  // in the order of time
+  REQUIRE(word(lock.release("a")) == "released");
+  CHECK(word(skip(lock, "6")) == "skipped");
+  CHECK(told(lock) == "acquired:a skipped:41 skipped:54 released:a skipped:61");
+}
+
+TEST_CASE("history: skips of many clients in a row keep the runs in the log")
+{
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(word(skip(lock, std::to_string(i), "h" + std::to_string(i % 20))) == "skipped");
+  }
+  CHECK(as_int(lock.server.command({"LLEN", events})) == 9);
+  CHECK(told(lock).starts_with("acquired:a skipped:2921 "));
+  CHECK(lock.pttl(events) > 0);
+}
+
+TEST_CASE("history: a log of skips alone keeps its ttl, and gets one when it is new")
+{
+  const ScriptedLock lock;
+  CHECK(word(skip(lock, "1")) == "skipped");
+  CHECK(lock.pttl(events) > default_history.count() * 9 / 10);
+  lock.server.command({"PEXPIRE", events, std::to_string(month)});
+  CHECK(word(skip(lock, "2")) == "skipped");
+  CHECK(lock.pttl(events) > month * 9 / 10);
+  CHECK(lock.lasting().empty());
+}
+
+TEST_CASE("history: a full memory leaves the log as it was, or takes the skip")
+{
+  const ScriptedLock lock;
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  REQUIRE(word(skip(lock, "1")) == "skipped");
+  lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  skip(lock, "2");
+  skip(lock, "3", "other");
+  lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
+  CHECK(told(lock).starts_with("acquired:a skipped:"));
+  CHECK(lock.pttl(events) > 0);
+}
+
+TEST_CASE("history: inspect returns the log when it is asked for, and changes nothing")
+{
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(kind.shown);
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    REQUIRE(word(lock.release("a")) == "released");
+    REQUIRE(word(lock.acquire("b")) == "granted");
+    const auto entries = [&](const std::string& from) {
+      return lock.eval(scripts_of(kind.mode).inspect, "", {from}).elements.at(12).elements.size();
+    };
+    CHECK(entries("0") == 3);
+    CHECK(entries("-2") == 2);
+    CHECK(lock.inspect().elements.at(5).elements.size() == 4);
+  }
+}

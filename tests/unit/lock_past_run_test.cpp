@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which runs follow from the entries of an event log.
+#include "lock/event_log.h"
+#include "lock/past_run.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+
+namespace {
+
+// "released h owner a" as in the list, with blanks for NULs.
+EventLogEntry entry(int at, const std::string& text)
+{
+  std::string entry = std::to_string(at) + "000";  // at ms
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ' ');) {
+    entry += '\0' + (word == "-" ? "" : word);
+  }
+  return EventLogEntry::of(std::move(entry));
+}
+
+// Of each run its owner, start, duration, outcome and exit code.
+std::string told(const std::vector<PastRun>& runs)
+{
+  std::string text;
+  for (const PastRun& run : runs) {
+    text += (text.empty() ? "" : "; ") + run.owner.text() + " at " + std::to_string(run.start_ms) +
+            (run.duration ? " for " + std::to_string(run.duration->count()) : "") + " " +
+            (run.outcome ? std::string(name_of(*run.outcome)) : "?") +
+            (run.exit_code ? " " + std::to_string(*run.exit_code) : "") +
+            (run.times > 1 ? " x" + std::to_string(run.times) : "");
+  }
+  return text;
+}
+
+// Entry n is of n ms; now is ms 100, and `holders` have the lock.
+std::string runs(const std::vector<std::string>& texts, const std::vector<std::string>& holders = {})
+{
+  std::vector<EventLogEntry> entries;
+  for (const std::string& text : texts) {
+    entries.push_back(entry(static_cast<int>(entries.size()) + 1, text));
+  }
+  const auto is_holder = [&](const Owner& owner) { return std::ranges::find(holders, owner.text()) != holders.end(); };
+  return told(past_runs(entries, is_holder, 100));
+}
+
+}  // namespace
+
+TEST_CASE("past runs: what a release says of the run")
+{
+  struct Row {
+    const char* words;
+    const char* expected;
+  };
+  const Row rows[]{{"exit 0", "a at 1 for 1 succeeded 0"},
+                   {"exit 3", "a at 1 for 1 failed 3"},
+                   {"exit 124 outcome timed_out", "a at 1 for 1 timed_out 124"},
+                   {"exit 121 outcome forced", "a at 1 for 1 forced 121"},
+                   {"outcome lost", "a at 1 for 1 lost"},
+                   {"", "a at 1 for 1 ?"},  // an older rlock, or a release by token
+                   {"outcome unused", ""},
+                   {"outcome of-a-later-version exit 1", "a at 1 for 1 failed 1"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.words);
+    CHECK(runs({"acquired a info -", std::string("released a owner a ") + row.words}) == row.expected);
+  }
+}
+
+TEST_CASE("past runs: the words that a result becomes say the same again")
+{
+  const EndOfRun results[]{{.exit_code = 0},
+                           {.exit_code = 3, .outcome = Ending::failed},
+                           {.exit_code = 124, .outcome = Ending::timed_out},
+                           {.outcome = Ending::lost},
+                           {.unused = true},
+                           {}};
+  std::string all;
+  for (const EndOfRun& result : results) {
+    std::string words = encode(result);
+    std::ranges::replace(words, '\0', ' ');
+    all += words + ";";
+  }
+  CHECK(all == " exit 0; exit 3; exit 124 outcome timed_out; outcome lost; outcome unused;;");
+}
+
+TEST_CASE("past runs: a line of hand-overs, the last run first, and the present holder is no past run")
+{
+  CHECK(runs({"acquired a info -", "released a owner a exit 0 to b info -", "released b owner b exit 1 to c info -"},
+             {"c"}) == "b at 2 for 1 failed 1; a at 1 for 1 succeeded 0");
+}
+
+TEST_CASE("past runs: a run that is not released is lost, forced or timed out")
+{
+  CHECK(runs({"acquired a info -"}, {"a"}).empty());
+  CHECK(runs({"acquired a info -"}) == "a at 1 lost");
+  CHECK(runs({"acquired a info -", "acquired b info -"}, {"b"}) == "a at 1 lost");
+  CHECK(runs({"acquired a info -", "lost a what none"}) == "a at 1 for 1 lost");
+  CHECK(runs({"acquired a info -", "acquired b info -", "lost a what held"}, {"b"}) == "a at 1 for 2 lost");
+  CHECK(runs({"acquired a info -", "forced a by eve"}) == "a at 1 for 1 forced");
+  CHECK(runs({"acquired a info -", "forced a by eve to b info -"}, {"b"}) == "a at 1 for 1 forced");
+  CHECK(runs({"acquired a info -", "asked a by eve", "released a owner a"}) == "a at 1 for 2 forced");
+  CHECK(runs({"acquired a info -", "asked a by eve"}) == "a at 1 forced");
+  CHECK(runs({"acquired a info lease=50\nauto=0"}) == "a at 1 for 50 timed_out");
+  CHECK(runs({"acquired a info lease=50\nauto=1"}) == "a at 1 lost");
+  CHECK(runs({"acquired a info lease=50\nauto=0", "acquired b info -"}, {"b"}) == "a at 1 lost");  // deleted before
+}
+
+TEST_CASE("past runs: a nested hold is no run, and the outermost hold tells the exit code")
+{
+  CHECK(runs({"acquired a info -", "released n owner a exit 1 left 1", "released a owner a exit 0"}) ==
+        "a at 1 for 2 succeeded 0");
+  CHECK(runs({"acquired a info -", "released a owner a exit 4 left 1", "released n owner a exit 0"}) ==
+        "a at 1 for 2 failed 4");
+}
+
+TEST_CASE("past runs: readers and permits overlap, and a writer that goes on as a reader is not lost")
+{
+  CHECK(runs({"acquired a info - wish read", "acquired b info - wish read", "released a owner a exit 0",
+              "released b owner b exit 2"}) == "b at 2 for 2 failed 2; a at 1 for 2 succeeded 0");
+  CHECK(runs({"acquired a info - wish 2", "acquired b info - wish 2"}, {"a"}) == "b at 2 lost");
+  CHECK(runs({"acquired a info - wish read", "acquired w info - wish write"}, {"w"}) == "a at 1 lost");
+  CHECK(runs({"acquired w info - wish write", "released n owner w left 1", "acquired b info - wish read",
+              "released w owner w exit 0"},
+             {"b"}) == "w at 1 for 3 succeeded 0");
+}
+
+TEST_CASE("past runs: a skipped run began when it came, and may stand for several")
+{
+  CHECK(runs({"acquired a info -", "renewed_late a left 1", "skipped s info host=h waited 2 times 3"}, {"a"}) ==
+        "s at 1 for 2 skipped x3");
+  CHECK(runs({"skipped s info - waited 99999999999999999999 times -"}) == "s at 1 for 0 skipped");
+}
+
+TEST_CASE("past runs: a log whose beginning is gone, and entries that say nothing")
+{
+  CHECK(runs({"released a owner a exit 0", "lost b what none", "forced c by eve", "released - owner -", "", "acquired",
+              "left 1", "released a owner a exit 1 to d info -"},
+             {"d"})
+            .empty());
+}
+
+TEST_CASE("past runs: the last run of a lock is the last that was not skipped")
+{
+  LockState state{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
+  CHECK(last_run(state) == nullptr);
+  const PastRun skipped{.owner = Owner::of("s"), .outcome = Ending::skipped};
+  state.runs = {skipped};
+  CHECK(last_run(state)->owner.text() == "s");
+  state.runs = {skipped, {.owner = Owner::of("a"), .outcome = Ending::lost}};
+  CHECK(last_run(state)->owner.text() == "a");
+}

@@ -209,7 +209,7 @@ void append(std::vector<std::string>& lines, std::vector<std::string> more)
 // The details of one lock, on the whole screen.
 std::vector<std::string> page_of(const LockState& state, const Picture& picture, Size size)
 {
-  const std::string text = "\n" + show_status(state, picture.wall_ms) + "\n" + std::string(picture.history);
+  const std::string text = "\n" + show_status(state, picture.wall_ms) + "\n" + show_history(state.runs);
   return lines_of(text, size.columns, size.rows);
 }
 

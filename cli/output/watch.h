@@ -43,7 +43,6 @@ struct Picture {
   std::int64_t wall_ms;
   Instant now;
   std::string_view message = {};  // of the last action
-  std::string_view history = {};  // lines about the selected lock, for the details
   Colours colours = Colours();
 };
 

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "cli/options/color.h"
 #include "cli/options/keys.h"
-#include "cli/options/runs.h"
 #include "cli/options/server.h"
 #include "cli/options/sort.h"
 #include "cli/output/json.h"
@@ -14,6 +13,7 @@
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
 #include "cli/verbs/watch_action.h"
+#include "cli/verbs/watched_locks.h"
 #include "lock/abilities.h"
 #include "process/signals.h"
 
@@ -32,11 +32,6 @@ using namespace std::chrono_literals;
 constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
 constexpr Millis default_interval{1000};
 constexpr char ctrl_z = 26;
-
-// A search of a large server takes long and slows the server's other clients. So searches take a tenth of the time at most, and in
-// between only the locks that were found are asked for.
-constexpr int search_share = 10;
-constexpr Instant::duration longest_pause = 1min;
 
 struct RawWatch {
   RawKeys keys;
@@ -66,31 +61,25 @@ void wake_on_resize()
 }
 
 struct WatchOptions {
-  std::string pattern;
   std::string server;  // for people
-  Millis interval = default_interval;
   SortBy sort = SortBy::key;
   Colours colours = Colours();
 };
 
-// Shows the last answer of the server. While the server is unreachable, shows the error and asks again.
+// The screen of one user, or lines for a file.
 class Watch {
  public:
-  Watch(OpenedStore& opened, WatchOptions options, const RawServer& raw_server, const Call& call)
-      : m_opened(opened), m_options(std::move(options)), m_raw_server(raw_server), m_call(call), m_signals(call.signals)
+  // All must outlive the object.
+  Watch(WatchedLocks& locks, const Clock& clock, const WatchOptions& options, const RawServer& raw_server,
+        const Call& call)
+      : m_locks(locks),
+        m_clock(clock),
+        m_options(options),
+        m_raw_server(raw_server),
+        m_call(call),
+        m_signals(call.signals)
   {
-    m_view.sort = m_options.sort;
-  }
-
-  // Asks for the first time. Unlike later, an unreachable server is an error.
-  Result<Done> begin()
-  {
-    auto states = search();
-    if (!states) {
-      return states.error();
-    }
-    keep(*std::move(states));
-    return Done{};
+    m_view.sort = options.sort;
   }
 
   RunEnd die_of_signal() { return DieOf{m_signals.take().value_or(Signals::Arrived{SIGTERM, false}).number}; }
@@ -107,9 +96,8 @@ class Watch {
         case Woken::action: hear_action(); break;
         case Woken::neither: break;
       }
-      if (now() >= m_next_refresh) {
-        refresh();
-      }
+      m_locks.refresh_when_due();
+      read_history();
     }
     return ExitWith{0};
   }
@@ -118,27 +106,21 @@ class Watch {
   Result<RunEnd> print_lines(bool json)
   {
     for (;;) {
-      if (json) {
-        if (const auto added = add_runs(m_opened, LogPart::end, m_states); !added) {
-          return added.error();
-        }
+      if (const auto added = json ? m_locks.add_last_runs() : Result(Done{}); !added) {
+        return added.error();
       }
-      for (const LockState& state : m_states) {
-        print(json ? status_json(state) : "");
-      }
-      print(json ? "" : (m_states.empty() ? "no lock is held\n" : show_list(m_states, wall_clock_ms())) + "\n");
+      print(json ? all_json() : all_text());
       if (const auto printed = finish_output(); !printed) {
         return drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : printed.error();
       }
-      const Wake woken = m_opened.clock->sleep_until(m_next_refresh, m_signals.stop());
-      if (woken == Wake::due) {
-        refresh();
+      if (m_clock.sleep_until(m_locks.next_refresh(), m_signals.stop()) == Wake::due) {
+        m_locks.refresh_when_due();
       }
-      if (woken == Wake::stopped || m_signals.stop().requested()) {
+      if (m_signals.stop().requested()) {
         return die_of_signal();
       }
-      if (m_error) {
-        return *m_error;
+      if (m_locks.error()) {
+        return *m_locks.error();
       }
     }
   }
@@ -146,60 +128,30 @@ class Watch {
  private:
   enum class Woken { signal, key, action, neither };
 
-  [[nodiscard]] Instant now() const { return m_opened.clock->now(); }
-
-  Result<std::vector<LockState>> search()
+  [[nodiscard]] std::string all_json() const
   {
-    const Instant begin = now();
-    auto states = m_opened.store->listing()->list(m_options.pattern, m_opened.per_answer(m_signals.stop()));
-    if (states) {
-      m_found.clear();
-      for (const LockState& state : *states) {
-        m_found.push_back(state.name);
-      }
-      // The first search also waited for the connection.
-      const auto pause =
-          m_has_searched ? std::min((now() - begin) * (search_share - 1), longest_pause) : Instant::duration{0};
-      m_next_search = now() + pause;
-      m_has_searched = true;
+    std::string lines;
+    for (const LockState& state : m_locks.states()) {
+      lines += status_json(state);
     }
-    return states;
+    return lines;
   }
 
-  void keep(std::vector<LockState> states)
+  [[nodiscard]] std::string all_text() const
   {
-    m_states = std::move(states);
-    m_rates.note(m_states, now());
-    m_error.reset();
-    m_next_refresh = now() + m_options.interval;
-  }
-
-  void refresh()
-  {
-    auto states = now() < m_next_search
-                      ? m_opened.store->listing()->held_among(m_found, m_opened.per_answer(m_signals.stop()))
-                      : search();
-    if (states) {
-      keep(*std::move(states));
-      return;
-    }
-    m_opened.store->forget();
-    m_next_search = now();
-    m_has_searched = false;
-    m_error = states.error();
-    m_next_refresh = now() + m_options.interval;
+    const auto& states = m_locks.states();
+    return (states.empty() ? "no lock is held\n" : show_list(states, wall_clock_ms())) + "\n";
   }
 
   [[nodiscard]] Picture picture() const
   {
-    return {.states = m_states,
-            .rates = m_rates,
+    return {.states = m_locks.states(),
+            .rates = m_locks.rates(),
             .server = m_options.server,
-            .error = m_error ? m_error->text : "",
+            .error = m_locks.error() ? m_locks.error()->text : "",
             .wall_ms = wall_clock_ms(),
-            .now = now(),
+            .now = m_clock.now(),
             .message = m_message,
-            .history = {},
             .colours = m_options.colours};
   }
 
@@ -210,7 +162,7 @@ class Watch {
     std::array<pollfd, 3> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
                                 pollfd{.fd = m_action ? m_action->fd() : -1, .events = POLLIN, .revents = 0}};
-    poll_until(waits, now(), m_next_refresh);
+    poll_until(waits, m_clock.now(), m_locks.next_refresh());
     return waits[0].revents != 0   ? Woken::signal
            : waits[1].revents != 0 ? Woken::key
            : waits[2].revents != 0 ? Woken::action
@@ -229,6 +181,18 @@ class Watch {
       press(m_view, keys);
       ask_wanted();
       do_confirmed();
+    }
+  }
+
+  // For the details. Asked for once an answer of the server.
+  void read_history()
+  {
+    const LockState* const lock = m_view.details ? selected_lock(picture(), m_view) : nullptr;
+    const Instant answer = m_locks.next_refresh();
+    if (lock != nullptr && (answer != m_history_of_answer || lock->name.text() != m_history_of)) {
+      m_history_of_answer = answer;
+      m_history_of = lock->name.text();
+      m_locks.add_history(lock->name);
     }
   }
 
@@ -268,27 +232,23 @@ class Watch {
     m_message_of_action = m_message;
     if (!goes_on) {
       m_action.reset();
-      m_next_refresh = now();
+      m_locks.ask_now();
     }
   }
 
-  OpenedStore& m_opened;
-  const WatchOptions m_options;
+  WatchedLocks& m_locks;
+  const Clock& m_clock;
+  const WatchOptions& m_options;
   const RawServer& m_raw_server;  // for an action, which has a connection of its own
   const Call& m_call;
   Signals& m_signals;
 
-  std::vector<LockName> m_found;  // by the last search
-  Instant m_next_search{};
-  bool m_has_searched = false;  // on this connection
-  std::vector<LockState> m_states;
-  Rates m_rates;
   View m_view;
+  std::string m_history_of;  // a lock
+  Instant m_history_of_answer{};
   std::unique_ptr<WatchAction> m_action;  // nullptr: none is in progress
   std::string m_message;                  // of the last action, until a key is pressed
   std::string m_message_of_action;
-  std::optional<Error> m_error;
-  Instant m_next_refresh{};
 };
 
 Result<RunEnd> execute(const RawWatch& raw, const Call& call)
@@ -296,12 +256,12 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (call.operands.size() > 1) {
     return usage("more than one pattern; quote the pattern if the shell expands it (try rlock watch 'billing:*')");
   }
-  const std::string pattern = call.operands.empty() ? "*" : call.operands.front();
-  WatchOptions options{.pattern = resolve_pattern(raw.keys, pattern), .server = {}};
-  const Result<Done> given = first_error(
-      {assign(raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval, options.interval),
-       assign(resolve_sort(raw.sort), options.sort),
-       assign(resolve_colours(raw.color, call.environment), options.colours)});
+  Millis interval = default_interval;
+  WatchOptions options;
+  const Result<Done> given =
+      first_error({assign(raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval, interval),
+                   assign(resolve_sort(raw.sort), options.sort),
+                   assign(resolve_colours(raw.color, call.environment), options.colours)});
   if (!given) {
     return given.error();
   }
@@ -318,8 +278,10 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   }
   options.server = server->shown();
   call.signals.block();
-  Watch watch(*opened, std::move(options), raw.server, call);
-  if (const auto begun = watch.begin(); !begun) {
+  WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()), interval,
+                     call.signals.stop());
+  Watch watch(locks, *opened->clock, options, raw.server, call);
+  if (const auto begun = locks.begin(); !begun) {
     return call.signals.stop().requested() ? Result(watch.die_of_signal()) : Result<RunEnd>(begun.error());
   }
   return raw.json || !Screen::is_there() ? watch.print_lines(raw.json) : Result<RunEnd>(watch.run_screen());

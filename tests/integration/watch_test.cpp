@@ -132,6 +132,8 @@ TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives 
   viewer.terminal.type("\r");
   viewer.sees("stock: held");
   viewer.sees("Esc back");
+  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
+  viewer.sees("skipped");  // in the history of the lock
   viewer.terminal.type("\x1b");
   viewer.sees_again("KEY");
   viewer.terminal.type("q");

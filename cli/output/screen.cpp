@@ -29,6 +29,14 @@ void write_all(std::string_view text)
   }
 }
 
+// A change of the window size then interrupts the wait for a key.
+void wake_on_resize()
+{
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGWINCH, &action, nullptr);
+}
+
 }  // namespace
 
 bool Screen::is_there() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
@@ -36,6 +44,7 @@ bool Screen::is_there() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_
 Screen::Screen()
 {
   ::tcgetattr(STDIN_FILENO, &m_before);
+  wake_on_resize();
   enter();
 }
 

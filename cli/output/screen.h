@@ -14,7 +14,7 @@ namespace rlock::cli {
 
 // During its life the terminal does not echo, and shows an alternate page without a cursor. The destructor restores the terminal.
 // Ctrl-C and Ctrl-\ still send signals, which the caller must block and read (Signals): a process that dies of one does not
-// restore the terminal. Ctrl-Z is a key.
+// restore the terminal. Ctrl-Z is a key. A change of the window size interrupts a wait for a key (SIGWINCH).
 class Screen {
  public:
   static bool is_there();  // standard input and output are a terminal

@@ -52,14 +52,6 @@ constexpr std::array exits{
     ExitLine{"0", "the user pressed q, or the reader of the pipe ended"},
 };
 
-// A change of the window size then interrupts the wait for a key.
-void wake_on_resize()
-{
-  struct sigaction action {};
-  action.sa_handler = [](int) {};
-  ::sigaction(SIGWINCH, &action, nullptr);
-}
-
 struct WatchOptions {
   std::string server;  // for people
   SortBy sort = SortBy::key;
@@ -87,7 +79,6 @@ class Watch {
   RunEnd run_screen()
   {
     Screen screen;
-    wake_on_resize();
     while (!m_view.quits) {
       draw(screen);
       switch (wait_for_input()) {

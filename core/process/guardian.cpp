@@ -69,6 +69,8 @@ class StartGate final : public Gate {
     return value;
   }
 
+  [[nodiscard]] bool is_passed() const override { return m_task.shared_deadline.main_process() != 0; }
+
  private:
   const GuardianTask& m_task;
   const LastResort& m_last_resort;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/launch.h"
 
+#include "base/exit_code.h"
+#include "process/pidfd.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -9,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -102,7 +106,25 @@ int exec_job(void* shared)
     ::execve(shell, context.args.shell_argv.data(), context.args.environment.data());
   }
   context.result = NotExecuted{errno};
-  ::_exit(1);
+  ::_exit(static_cast<int>(ExitCode::not_executable));
+}
+
+// The process has told nothing: it was killed at the gate, or it has a copy of the memory.
+Launch await_silent(pid_t pid, const Gate& gate)
+{
+  constexpr int look_again_ms = 1;
+  const auto process = PidFd::open(pid);
+  bool ended = !process || process->has_ended();
+  while (!ended && !gate.is_passed()) {
+    pollfd end{process->fd(), POLLIN, 0};
+    ended = ::poll(&end, 1, look_again_ms) == 1;
+  }
+  if (gate.is_passed()) {
+    return Launched{pid};
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? Launch(GateKilled{}) : Launch(NotStarted{});
 }
 
 }  // namespace
@@ -126,6 +148,9 @@ Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& ga
   }
   if (std::holds_alternative<Launched>(context.result)) {
     return Launched{pid};
+  }
+  if (std::holds_alternative<GateKilled>(context.result)) {
+    return await_silent(pid, gate);
   }
   ::waitpid(pid, nullptr, 0);
   return context.result;

@@ -36,6 +36,8 @@ class Gate {
   virtual ~Gate() = default;
   // Called in the new process: only what signal-safety(7) allows. nullopt: the job must not begin.
   virtual std::optional<LateValue> pass() = 0;
+  // Whether a process has passed. Called in the parent.
+  [[nodiscard]] virtual bool is_passed() const = 0;
 };
 
 struct Launched {
@@ -44,7 +46,8 @@ struct Launched {
 using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
 // Returns when the job runs, or will not. Until then the new process shares the memory of this one, as with vfork(2),
-// so that no memory is copied. `group`: as for setpgid(2).
+// so that no memory is copied; below qemu-user and valgrind, which copy it, the function waits until the gate is passed, and a
+// failed execve is the end of the job with ExitCode::not_executable. `group`: as for setpgid(2).
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
 
 }  // namespace rlock

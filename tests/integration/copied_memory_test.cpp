@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Under an emulator the process of the job has a copy of the guardian's memory, and cannot tell in it that it has started.
+#include "support/job_runner.h"
+#include "support/paths.h"
+#include "support/redis_fixture.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class CopiedMemoryFixture {
+ public:
+  CopiedMemoryFixture() : dir(make_temp_dir("copied")) {}
+
+  rlock::test::Process run(std::vector<std::string> job)
+  {
+    std::vector<std::string> argv{RLOCK_BINARY, "run", "-S", server.url(), "-k", "stock", "--"};
+    argv.insert(argv.end(), job.begin(), job.end());
+    ProcessOptions options{.cwd = dir};
+    options.env = {{"LD_PRELOAD", RLOCK_PRELOAD_COPIED_MEMORY}};
+    return rlock::test::Process(std::move(argv), options);
+  }
+
+  const std::filesystem::path dir;
+  const RedisServer server;
+};
+
+}  // namespace
+
+TEST_CASE("copied memory: the job runs once, and its exit code is that of rlock")
+{
+  CopiedMemoryFixture fixture;
+  rlock::test::Process run = fixture.run({"sh", "-c", "echo run; exit 7"});
+  CHECK(run.wait(30s) == Exit{.code = 7, .signal = 0});
+  CHECK(run.out() == "run\n");
+  CHECK(run.err() == "");
+}
+
+TEST_CASE("copied memory: a job that cannot be executed ends with 126")
+{
+  CopiedMemoryFixture fixture;
+  std::ofstream(fixture.dir / "job") << "#!/nowhere\n";
+  std::filesystem::permissions(fixture.dir / "job", std::filesystem::perms::owner_all);
+  CHECK(fixture.run({"./job"}).wait(30s) == Exit{.code = 126, .signal = 0});
+}
+
+TEST_CASE("copied memory: the job dies with rlock")
+{
+  CopiedMemoryFixture fixture;
+  rlock::test::Process run = fixture.run({"sh", "-c", "echo $$ >pid.new; mv pid.new pid; exec sleep 100"});
+  rlock::test::wait_until([&] { return std::filesystem::exists(fixture.dir / "pid"); }, "the job runs");
+  const pid_t job = std::stoi(text_of(fixture.dir / "pid"));
+  run.signal(SIGKILL);
+  rlock::test::wait_until([&] { return !is_alive(job); }, "the job is dead");
+}

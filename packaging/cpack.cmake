@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Packages: cpack --config build/release/CPackConfig.cmake -G DEB (or RPM, TGZ).
+# Packages: cpack --config build/release/CPackConfig.cmake -G DEB (or RPM). packaging/release.sh makes those of a release.
 include(GNUInstallDirs)
 set(CPACK_PACKAGE_NAME rlock)
 set(CPACK_PACKAGE_VENDOR "the rlock authors")
@@ -11,10 +11,6 @@ runs the job, renews the lock while the job runs, and releases it when the job
 has ended. The job is dead before another client can get its lock. On the
 server the lock has the layout of Redisson.")
 set(CPACK_STRIP_FILES ON)
-if(RLOCK_STANDALONE)  # a tarball, for systems with neither package format
-  set(CPACK_GENERATOR TGZ)
-  set(CPACK_PACKAGE_FILE_NAME rlock-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}-standalone)
-endif()
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
@@ -23,21 +19,35 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+if(RLOCK_PACKED_RELOCATIONS)  # dpkg-shlibdeps does not see them
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36)")
+endif()
+set(CPACK_DEBIAN_PACKAGE_HOMEPAGE $ENV{RLOCK_HOME})
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "redis-server | valkey-server, libssl3 | libssl3t64")
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
 set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_PACKAGE_SUMMARY "Run a command under a distributed lock on Redis")
+set(CPACK_RPM_PACKAGE_DESCRIPTION ${CPACK_PACKAGE_DESCRIPTION})
+set(CPACK_RPM_PACKAGE_URL $ENV{RLOCK_HOME})
+# Without these rpmbuild writes the time and the name of the host into the package.
+set(CPACK_RPM_SPEC_MORE_DEFINE
+"%define packager ${CPACK_PACKAGE_CONTACT}
+%define _buildhost reproducible
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
     /usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/bash-completion
     /usr/share/bash-completion/completions /usr/share/fish /usr/share/fish/vendor_completions.d /usr/share/zsh
-    /usr/share/zsh/vendor-completions)
+    /usr/${RLOCK_ZSH_COMPLETIONS})
 
-# The changelog and the copyright file that Debian requires.
+# The changelog and the copyright file that Debian requires. The date is that of SOURCE_DATE_EPOCH, if it is set.
+string(TIMESTAMP changelog_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/changelog.Debian @ONLY CONTENT
 "rlock (@PROJECT_VERSION@) unstable; urgency=medium
 
   * See CHANGELOG.md.
 
- -- the rlock authors <rlock@users.noreply.github.com>  Sat, 21 Nov 2026 00:00:00 +0000
+ -- the rlock authors <rlock@users.noreply.github.com>  @changelog_date@
 ")
 execute_process(COMMAND gzip -9nkf ${PROJECT_BINARY_DIR}/packaging/changelog.Debian)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/packaging/copyright @ONLY CONTENT

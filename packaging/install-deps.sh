@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [tests]: installs with apt the missing packages for building and trying rlock; with `tests` also those for the
-# tests. Needs no rights when nothing is missing.
+# install-deps.sh [tests|release]: installs with apt the missing packages for building and trying rlock; with `tests` also those
+# for the tests; with `release` those of packaging/release.sh, for which it adds the architecture arm64 to dpkg on x86_64. Needs
+# no rights when nothing is missing.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
@@ -27,13 +28,23 @@ as_root() {
   fi
 }
 
+# is_installed PACKAGE (for the architecture of this system, or for all) or PACKAGE:ARCHITECTURE
 is_installed() {
-  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+  case $1 in
+    *:*) architecture=${1#*:} ;;
+    *) architecture=$(dpkg --print-architecture) ;;
+  esac
+  dpkg-query -W -f '${db:Status-Status}:${Architecture}\n' "$1" 2>/dev/null | grep -qE "^installed:($architecture|all)\$"
 }
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev nlohmann-json3-dev'
 if [ "${1:-}" = tests ]; then
   packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish"
+fi
+if [ "${1:-}" = release ]; then
+  foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64'
+  packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file
+    cpio git python3"
 fi
 missing=''
 for package in $packages; do
@@ -47,6 +58,11 @@ if [ -z "$missing$server" ]; then
   exit 0
 fi
 
+case $missing in
+  *:arm64*)
+    echo 'adding the architecture arm64 to dpkg'
+    as_root dpkg --add-architecture arm64 ;;
+esac
 echo "installing:$missing $server"
 as_root apt-get -q update
 if [ -n "$server" ] && ! apt-cache show "$server" >/dev/null 2>&1; then

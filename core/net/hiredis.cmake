@@ -16,7 +16,7 @@ endif()
 if(HIREDIS_FOUND)
   # Headers and library must be of one version: only the archive beside the shared library will do.
   string(REGEX REPLACE "\\.so$" ".a" archive "${HIREDIS_LINK_LIBRARIES}")
-  if((RLOCK_STATIC OR RLOCK_STANDALONE) AND EXISTS "${archive}")
+  if(RLOCK_STATIC AND EXISTS "${archive}")
     target_include_directories(rlock_hiredis SYSTEM INTERFACE ${HIREDIS_INCLUDE_DIRS})
     target_link_libraries(rlock_hiredis INTERFACE ${archive})
   else()

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only in the standalone program: /etc/nsswitch.conf names modules that belong to the libc of the host, and must not be loaded
+// beside the libc that is linked. Files and DNS are part of that libc.
+#include <nss.h>
+
+namespace {
+
+[[gnu::constructor]] void use_files_and_dns()
+{
+  ::__nss_configure_lookup("hosts", "files dns");
+  ::__nss_configure_lookup("passwd", "files");
+}
+
+}  // namespace

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// packaging/install.sh and packaging/action.yml, with files that look like a release, and packaging/demo. packaging/release.sh
+// itself tries its files.
+#include "cli/help/help.h"
+#include "cli/verbs/table.h"
+#include "support/paths.h"
+#include "support/process.h"
+#include "support/redis_fixture.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path packaging = fs::path(RLOCK_SOURCE_DIR) / "packaging";
+
+#ifdef __aarch64__
+constexpr const char* this_machine = "aarch64";
+constexpr const char* other_machine = "x86_64";
+#else
+constexpr const char* this_machine = "x86_64";
+constexpr const char* other_machine = "aarch64";
+#endif
+
+void write_program(const fs::path& file, const std::string& text)
+{
+  std::ofstream(file, std::ios::binary) << text;
+  fs::permissions(file, fs::perms::owner_all);
+}
+
+// The files of a release: the built rlock as the program of this machine, and its checksum.
+class ReleaseFixture {
+ public:
+  ReleaseFixture() : dir(make_temp_dir("release"))
+  {
+    fs::create_directory(dir / "files");
+    fs::create_directory(dir / "bin");
+    fs::copy_file(RLOCK_BINARY, program(this_machine));
+    note_sums();
+  }
+
+  [[nodiscard]] fs::path program(const std::string& machine) const
+  {
+    return dir / "files" / ("rlock-0.1.0-linux-" + machine);
+  }
+
+  void note_sums() const
+  {
+    CHECK(sh("cd files && rm -f SHA256SUMS && sha256sum rlock-* >SHA256SUMS").wait(30s) ==
+          Exit{.code = 0, .signal = 0});
+  }
+
+  // uname(1) says that the machine is another one.
+  void pretend(const std::string& machine) const
+  {
+    write_program(dir / "bin" / "uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo " + machine + "\n");
+  }
+
+  [[nodiscard]] rlock::test::Process sh(const std::string& script,
+                                        std::map<std::string, std::optional<std::string>> env = {}) const
+  {
+    ProcessOptions options{.cwd = dir};
+    options.env = std::move(env);
+    options.env["PATH"] = (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin";
+    return rlock::test::Process({"sh", "-c", script}, options);
+  }
+
+  // The last line on stderr.
+  [[nodiscard]] std::string refusal() const
+  {
+    rlock::test::Process installer = sh("sh " + (packaging / "install.sh").string() + " --from files --to installed");
+    CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+    CHECK(!fs::exists(dir / "installed" / "rlock"));
+    CHECK((!fs::exists(dir / "installed") || fs::is_empty(dir / "installed")));
+    return installer.err();
+  }
+
+  const fs::path dir;
+};
+
+// The script of the step of that name in action.yml, without its indentation.
+std::string step_script(const std::string& name)
+{
+  const std::string action = text_of(packaging / "action.yml");
+  const std::size_t step = action.find("- name: " + name + "\n");
+  REQUIRE(step != std::string::npos);
+  const std::string head = "      run: |\n";
+  const std::size_t begin = action.find(head, step) + head.size();
+  const std::size_t end = action.find("\n    - name:", begin);
+  return std::regex_replace(action.substr(begin, end - begin), std::regex("(^|\n)        "), "$1");
+}
+
+}  // namespace
+
+TEST_CASE("install.sh: installs the program of this machine, also over an old one")
+{
+  const ReleaseFixture release;
+  for (int i = 0; i < 2; ++i) {
+    rlock::test::Process installer =
+        release.sh("sh " + (packaging / "install.sh").string() + " --from files --to installed");
+    CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+    CHECK(installer.out() == "rlock-0.1.0-linux-" + std::string(this_machine) + " is now installed/rlock\n" +
+                                 "installed is not in PATH\n");
+  }
+  CHECK(release.sh("installed/rflock --version && cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) ==
+        Exit{.code = 0, .signal = 0});
+  CHECK(std::distance(fs::directory_iterator(release.dir / "installed"), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("install.sh: takes the directory that it lies in when none is given")
+{
+  const ReleaseFixture release;
+  fs::copy_file(packaging / "install.sh", release.dir / "files" / "install.sh");
+  CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(fs::exists(release.dir / "installed" / "rlock"));
+}
+
+TEST_CASE("install.sh: refuses a program with another checksum")
+{
+  const ReleaseFixture release;
+  std::ofstream(release.program(this_machine), std::ios::app) << "more";
+  CHECK(release.refusal().find("has the checksum") != std::string::npos);
+}
+
+TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
+{
+  const ReleaseFixture release;
+  release.pretend(other_machine);
+  fs::rename(release.program(this_machine), release.program(other_machine));
+  release.note_sums();
+  CHECK(release.refusal().find("is not a program for " + std::string(other_machine)) != std::string::npos);
+}
+
+TEST_CASE("install.sh: says when there is no program for this machine")
+{
+  const ReleaseFixture release;
+  SUBCASE("never")
+  {
+    release.pretend("riscv64");
+    CHECK(release.refusal().find("no program is made for riscv64") != std::string::npos);
+  }
+  SUBCASE("in this release")
+  {
+    release.pretend(other_machine);
+    CHECK(release.refusal().find("names no program for " + std::string(other_machine)) != std::string::npos);
+  }
+  SUBCASE("because the files are not there")
+  {
+    fs::remove(release.dir / "files" / "SHA256SUMS");
+    CHECK(release.refusal().find("cannot get SHA256SUMS from files") != std::string::npos);
+  }
+}
+
+TEST_CASE("action: installs rlock, and runs commands under the lock with the inputs")
+{
+  const ReleaseFixture release;
+  const RedisServer server;
+  fs::create_directory(release.dir / "temp");
+  const std::map<std::string, std::optional<std::string>> env{{"RLOCK_FROM", "files"},
+                                                              {"RLOCK_ACTION_PATH", packaging.string()},
+                                                              {"RUNNER_TEMP", (release.dir / "temp").string()},
+                                                              {"GITHUB_PATH", (release.dir / "path").string()},
+                                                              {"GITHUB_SERVER_URL", "https://git.test"},
+                                                              {"GITHUB_REPOSITORY", "shop/web"},
+                                                              {"GITHUB_RUN_ID", "7"},
+                                                              {"RLOCK_RUN", "false | true\necho never"},
+                                                              {"RLOCK_LOCK", "deploy:shop"},
+                                                              {"RLOCK_URL", server.url()},
+                                                              {"RLOCK_WAIT", "10s"},
+                                                              {"RLOCK_MAX_RUNTIME", "1h"},
+                                                              {"RLOCK_OPTIONS", "--ttl 20s -v"}};
+  CHECK(release.sh("set -e\n" + step_script("Install rlock"), env).wait(30s) == Exit{.code = 0, .signal = 0});
+  const std::string path = text_of(release.dir / "path");
+  CHECK(path == (release.dir / "temp/rlock/bin\n").string());
+
+  const std::string run =
+      "PATH=" + path.substr(0, path.size() - 1) + ":$PATH; set -e\n" + step_script("Run under the lock");
+  rlock::test::Process failing = release.sh(run, env);
+  CHECK_MESSAGE(failing.wait(30s) == Exit{1}, failing.err());  // pipefail and -e hold
+  CHECK(failing.out().empty());
+
+  auto working_env = env;
+  working_env["RLOCK_RUN"] =
+      "set -u; rlock check -S \"$RLOCK_TEST_URL\"; echo \"$RLOCK_KEY ${RLOCK_RUN-unset}\"\n"
+      "rlock status -S \"$RLOCK_TEST_URL\" deploy:shop | grep label";
+  working_env["RLOCK_TEST_URL"] = server.url();
+  rlock::test::Process working = release.sh(run, working_env);
+  CHECK_MESSAGE(working.wait(30s) == Exit{0}, working.err());
+  CHECK(working.out().find("deploy:shop unset\n") != std::string::npos);
+  CHECK(working.out().find("https://git.test/shop/web/actions/runs/7\n") != std::string::npos);
+}
+
+TEST_CASE("action: without a release it says what to give")
+{
+  const ReleaseFixture release;
+  rlock::test::Process step =
+      release.sh(step_script("Install rlock"),
+                 {{"RLOCK_FROM", ""}, {"RLOCK_ACTION_REPOSITORY", "shop/rlock"}, {"RLOCK_ACTION_REF", "main"}});
+  CHECK(step.wait(30s) == Exit{.code = 64, .signal = 0});
+  CHECK(step.out().find("name a release tag") != std::string::npos);
+}
+
+TEST_CASE("action, templates and workflows: they are YAML, and name options and files that exist")
+{
+  const ReleaseFixture release;
+  if (release.sh("python3 -c 'import yaml'").wait(30s) == Exit{.code = 0, .signal = 0}) {
+    CHECK(release
+              .sh("cd " + packaging.string() +
+                  " && for file in action.yml gitlab-template.yml ../.gitlab-ci.yml "
+                  "../.github/workflows/*.yml; do python3 -c 'import sys, yaml; assert "
+                  "len(yaml.safe_load(open(sys.argv[1]))) "
+                  "> 0' $file || exit 1; done")
+              .wait(30s) == Exit{.code = 0, .signal = 0});
+  }
+  const std::string help = cli::help_of(**cli::find_verb("run"));
+  const std::string text = text_of(packaging / "action.yml") + text_of(packaging / "gitlab-template.yml");
+  const std::regex option("(?:set --|rlock run).* (--?[a-zA-Z-]+)[ \"=]");
+  int options = 0;
+  for (std::string line, rest = text; !rest.empty();) {
+    line = rest.substr(0, rest.find('\n'));
+    rest.erase(0, line.size() + 1);  // the comments of YAML are searched too
+    if (line.find("rlock run ") != std::string::npos) {
+      line = line.substr(0, line.rfind(" -- "));  // what follows are the options of the job
+    }
+    for (std::smatch match; std::regex_search(line, match, option);
+         line.erase(static_cast<std::size_t>(match.position(1)))) {
+      const std::string name = match[1];
+      if (name == "--") {
+        continue;
+      }
+      ++options;
+      CHECK_MESSAGE(std::regex_search(help, std::regex("[ ,]" + name + "[ ,;\n]")), name);
+    }
+  }
+  CHECK(options >= 6);
+  for (const char* file : {"install.sh", "release.sh", "action.yml", "../.ci/run"}) {
+    CHECK_MESSAGE(fs::exists(packaging / file), file);
+  }
+}
+
+TEST_CASE("demo: the picture of watch is recorded from a real session")
+{
+  const ReleaseFixture release;
+  if (release.sh("python3 -c '' && unshare --uts $([ $(id -u) = 0 ] || echo --user --map-root-user) true").wait(30s) !=
+      Exit{0}) {
+    skip("python3, and root or user namespaces");
+  }
+  rlock::test::Process recording =
+      release.sh("python3 " + (packaging / "demo" / "record.py").string() + " --to . " + RLOCK_BINARY + " watch");
+  CHECK_MESSAGE(recording.wait(100s) == Exit{0}, recording.err());
+  const std::string picture = text_of(release.dir / "watch.svg");
+  for (const char* text : {">rlock watch<", "billing:42", "root@web1 (pid ", "root@web3 (pid "}) {
+    CHECK_MESSAGE(picture.find(text) != std::string::npos, text);
+  }
+}

@@ -5,8 +5,10 @@ from html import escape
 
 CHAR_WIDTH = 7.2
 LINE_HEIGHT = 16
-COLORS = {"": "#d7dae0", "bold": "#ffffff", "red": "#ff7b72", "inverse": "#1b1f27",
-          "title": "#8b949e", "caption": "#768390"}
+COLORS = {"": "#d7dae0", "bold": "#ffffff", "dim": "#8b949e", "red": "#ff7b72", "green": "#7ee787", "yellow": "#f2cc60",
+          "blue": "#79c0ff", "magenta": "#d2a8ff", "cyan": "#76e3ea", "inverse": "#1b1f27", "title": "#8b949e", "caption": "#768390"}
+# The parameters of SGR (ECMA-48). Of several that hold, the one that is named first here is shown.
+STYLES = {7: "inverse", 31: "red", 32: "green", 33: "yellow", 34: "blue", 35: "magenta", 36: "cyan", 2: "dim", 90: "dim", 1: "bold"}
 FRAME_S = 0.04  # states that last for less than this are not shown
 
 ESCAPE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
@@ -20,6 +22,7 @@ class Terminal:
         self.columns, self.rows = columns, rows
         self.cells = [[(" ", "")] * columns for _ in range(rows)]
         self.row = self.column = 0
+        self.sgr = set()
         self.style = ""
         self.states = [[] for _ in range(rows)]  # of each row: (time, cells) whenever it changes
 
@@ -52,7 +55,19 @@ class Terminal:
             for row in range(self.row + 1, self.rows):
                 self.cells[row] = [(" ", "")] * self.columns
         elif letter == "m":
-            self.style = {"1": "bold", "7": "inverse", "31": "red"}.get(numbers, "")
+            self._set_style([int(number or 0) for number in numbers.split(";")])
+
+    def _set_style(self, parameters):
+        for parameter in parameters:
+            if parameter == 0:
+                self.sgr.clear()
+            elif parameter == 39:
+                self.sgr -= {31, 32, 33, 34, 35, 36, 90}
+            elif parameter == 22:
+                self.sgr -= {1, 2}
+            else:
+                self.sgr = {each for each in self.sgr if each < 30 or parameter < 30} | {parameter}
+        self.style = next((style for each, style in STYLES.items() if each in self.sgr), "")
 
     def _write(self, char):
         if char == "\r":

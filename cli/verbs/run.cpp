@@ -25,10 +25,11 @@ constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop
                                        Choice<Leftovers>{"wait", Leftovers::wait},
                                        Choice<Leftovers>{"leave", Leftovers::leave}};
 
-constexpr std::array<std::string_view, 6> examples{
+constexpr std::array<std::string_view, 7> examples{
     "rlock run -k stock -- ./job.sh",
     "rlock run -k report -n -E 0 --max-runtime 1h -- ./report.sh",
     "rlock run -k nightly -n -E 0 --wait-server 30m -- ./nightly.sh",
+    "rlock run -k deploy:main --latest --cancel-in-progress -- ./deploy.sh",
     "rlock run -S local: -k stock --lease 5m -w 10s -- sh -c 'make && make install'",
     "rlock run -k account:7 -k account:9 -- ./transfer.sh 7 9",
     "rlock run -k stock --shards 5 -- sh -c './sell.sh segment-$RLOCK_SHARD'",
@@ -166,23 +167,35 @@ Result<Done> apply_sync(const RawRun& raw, RunRequest& request)
   return assign(resolve_sync(raw.sync, request.server), request.sync);
 }
 
-// A place in line that a newer run can take: in the queue of one lock on one server.
+// --latest and --cancel-in-progress are about the one queue, or the one holder, of a lock.
+Result<Done> check_concurrency_option(std::string_view option, const RunRequest& request)
+{
+  const std::string name(option);
+  if (request.wait == Millis{0}) {
+    return usage(name + " is for runs that wait (leave out --no-wait, or " + name + ")");
+  }
+  if (request.names.size() > 1 || !request.shards.empty()) {
+    return usage(name + " is for one lock (try one -k, without --shards)");
+  }
+  if (request.server.endpoints.size() > 1) {
+    return usage(name + " is for one server: several servers have no queue (try one -S)");
+  }
+  return Done{};
+}
+
 Result<Done> apply_latest(const RawRun& raw, RunRequest& request)
 {
   request.latest = raw.latest;
-  if (!raw.latest) {
-    return Done{};
+  return raw.latest ? check_concurrency_option("--latest", request) : Done{};
+}
+
+Result<Done> apply_cancel_in_progress(const RawRun& raw, RunRequest& request)
+{
+  request.cancel_in_progress = raw.cancel_in_progress;
+  if (raw.cancel_in_progress && std::holds_alternative<Permits>(request.mode)) {
+    return usage("--cancel-in-progress is for a lock with one holder, not for --permits (leave one of them out)");
   }
-  if (request.wait == Millis{0}) {
-    return usage("--latest is for runs that wait (leave out --no-wait, or --latest)");
-  }
-  if (request.names.size() > 1 || !request.shards.empty()) {
-    return usage("--latest is for one lock, in whose queue the newest run stays (try one -k, without --shards)");
-  }
-  if (request.server.endpoints.size() > 1) {
-    return usage("--latest needs a queue, which several servers do not have (try one -S)");
-  }
-  return Done{};
+  return raw.cancel_in_progress ? check_concurrency_option("--cancel-in-progress", request) : Done{};
 }
 
 Result<Verbosity> resolve_verbosity(const RawRun& raw)
@@ -211,6 +224,9 @@ void add_run_options(Options& options, RawRun& raw)
   options.flag(
       "--latest", raw.latest,
       "of the runs that wait with --latest keep only this, the newest, in line; those before it end as if busy");
+  options.flag(
+      "--cancel-in-progress", raw.cancel_in_progress,
+      "ask the holder to stop its job, as force-unlock does, and then run; with --latest: only the newest run");
   add_common_run_options(options, raw);
 }
 
@@ -254,7 +270,7 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
       .max_runtime = std::nullopt,
   };
   for (const auto apply : {apply_label, apply_history, apply_wait, apply_shards, apply_mode, apply_table_options,
-                           apply_sync, apply_latest}) {
+                           apply_sync, apply_latest, apply_cancel_in_progress}) {
     const Result<Done> applied = apply(raw, request);
     if (!applied) {
       return applied.error();

@@ -22,6 +22,7 @@ struct RawRun {
   Text history;
   Text sync;
   bool latest = false;
+  bool cancel_in_progress = false;
   Text log_format;
   bool quiet = false;
   bool verbose = false;

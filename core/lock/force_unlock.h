@@ -6,19 +6,29 @@
 #include "base/result.h"
 #include "lock/lock_state.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace rlock {
 
 enum class ForceStep {
   ask,     // tell the owner that the lock is wanted
+  join,    // the same, but a request of another client that the owner has got stands
   look,    // change nothing
   revoke,  // refuse the owner's renewals from now on: its hold ends with its ttl. Repeat it: a server may lose the mark
   take,    // delete the hold at once
 };
+// As the scripts call it.
+constexpr std::string_view name_of(ForceStep step)
+{
+  constexpr std::array<std::string_view, 5> names{"ask", "join", "look", "revoke", "take"};
+  return names[static_cast<std::size_t>(step)];
+}
 struct ForceCall {
   LockName name;
   Mode mode;

@@ -7,21 +7,15 @@
 #include "lock/validity.h"
 #include "lock/wait_notifications.h"
 #include "lock/waiter_requests.h"
+#include "lock/waiter_rest.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-
-#include <poll.h>
 
 namespace rlock {
 namespace {
 
 constexpr int most_stale_grants = 3;
-
-// The first waiter prepares its job this long after the job before has begun, because both may share a core. Measured with
-// 200 waiters: a tenth less time from job to job if jobs take 3 ms or 10 ms; a tenth more if they take no time.
-constexpr std::chrono::microseconds preparation_delay{1500};
 
 // One call of wait_and_acquire.
 class WaitLoop {
@@ -37,7 +31,8 @@ class WaitLoop {
         m_requests(store, owner, policy, clock, rng, stop),
         m_candidates(specs, rng),
         m_to_probe(policy.waits && specs.size() == 1 ? 0 : specs.size()),
-        m_notifications(store, specs, m_requests.owner(), m_candidates, clock)
+        m_notifications(store, specs, m_requests.owner(), m_candidates, clock),
+        m_rest(policy, clock, stop, observer, m_candidates, m_notifications)
   {
   }
 
@@ -57,7 +52,7 @@ class WaitLoop {
           return outcome ? Result(**std::move(outcome)) : Result<WaitOutcome>(outcome.error());
         }
         listen_after(*candidate);
-      } else if (rest() == Wake::stopped) {
+      } else if (m_rest.rest(waits_for_server() ? far_future : m_policy.until.value_or(far_future)) == Wake::stopped) {
         m_requests.release_all_but(m_candidates, nullptr);
         return WaitOutcome{Interrupted{}};
       }
@@ -146,7 +141,7 @@ class WaitLoop {
     count_probe(candidate);
     candidate.queue_checked = m_notifications.is_open();
     if (candidate.is_first()) {
-      m_prepare_at = sent_at + preparation_delay;
+      m_rest.first_in_line(sent_at);
     }
     const LockCandidate& nearest = m_candidates.nearest();
     if (&nearest == &candidate) {
@@ -157,6 +152,9 @@ class WaitLoop {
     if (gives_up && !nearest.last->unfit.empty()) {
       const Error error{ErrorCode::unfit, nearest.last->unfit};
       return rlock::waits_for_server(m_policy, m_clock.now()) ? failed(candidate, error) : error;
+    }
+    if (!gives_up && m_policy.stopper != nullptr) {
+      m_policy.stopper->in_the_way(*candidate.last);
     }
     return gives_up ? std::optional<WaitOutcome>{TimedOut{*nearest.last}} : std::optional<WaitOutcome>{};
   }
@@ -223,45 +221,6 @@ class WaitLoop {
     }
   }
 
-  // Until a request is due, a message has come, or the time is over.
-  Wake rest()
-  {
-    if (m_notifications.is_open()) {
-      receive();  // messages that came with the reply to the subscription are read already: poll does not see them
-    }
-    for (;;) {
-      const Instant now = m_clock.now();
-      const Instant end =
-          std::min(m_candidates.next_due(), waits_for_server() ? far_future : m_policy.until.value_or(far_future));
-      if (now >= m_observer.due()) {
-        m_observer.tick();
-      }
-      if (now >= m_prepare_at) {
-        m_prepare_at = far_future;
-        m_observer.next_in_line();
-      }
-      if (now >= end) {
-        return Wake::due;  // a request looks at the stop token first
-      }
-      std::array<pollfd, 2> waits{pollfd{.fd = m_stop.fd(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = m_notifications.fd(), .events = POLLIN, .revents = 0}};
-      poll_until(waits, now, std::min({end, m_observer.due(), m_prepare_at}));
-      if (waits[0].revents != 0) {
-        return Wake::stopped;
-      }
-      if (waits[1].revents != 0) {
-        receive();
-      }
-    }
-  }
-
-  void receive()
-  {
-    if (m_notifications.receive()) {
-      m_prepare_at = m_clock.now() + preparation_delay;
-    }
-  }
-
   [[nodiscard]] bool time_is_over() const { return m_policy.until && m_clock.now() >= *m_policy.until; }
 
   // Closes the subscription first: then the scripts hand over to the waiter no more.
@@ -289,7 +248,7 @@ class WaitLoop {
   LockCandidates m_candidates;
   std::size_t m_to_probe;  // candidates that are still to be asked for without queueing
   WaitNotifications m_notifications;
-  Instant m_prepare_at = far_future;  // when the observer may prepare its job; set while the waiter is first
+  WaiterRest m_rest;
   int m_stale_grants = 0;
 };
 

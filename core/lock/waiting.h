@@ -22,13 +22,24 @@
 
 namespace rlock {
 
+// Stops the holders that are in the way of a waiter. Called from the waiting thread, between the waiter's requests.
+class HolderStopper {
+ public:
+  virtual ~HolderStopper() = default;
+  virtual void in_the_way(const Busy& busy) = 0;  // each refusal of the only lock
+  [[nodiscard]] virtual Instant due() const = 0;  // when step() is to be called
+  // Sends one request, and ends soon after `stop` is requested. True: the lock may have another holder now, or none.
+  virtual bool step(StopToken stop) = 0;
+};
+
 struct WaitPolicy {
   std::optional<Instant> until;  // end of the wait; missing: wait without end
   bool waits;                    // false: ask once for each lock
   Millis server_timeout;         // bounds each answer
   // Until then a server that cannot be reached, or cannot serve, is tried again; `until` does not end that. Missing: not.
   std::optional<Instant> server_until = std::nullopt;
-  bool takes_message = false;  // a Handover of the only lock that is waited for need not be confirmed first
+  HolderStopper* stopper = nullptr;  // for the only lock; missing: holders are waited for
+  bool takes_message = false;        // a Handover of the only lock that is waited for need not be confirmed first
 };
 
 struct TimedOut {

@@ -25,6 +25,7 @@ struct ForceUnlockRequest {
   Millis grace;    // how long the holder may be silent; zero: the lock is removed at once
   Millis server_timeout;
   std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
+  bool joins = false;  // a request of another client that the holder has got already stands for this one
 };
 
 // The holder stopped its job and released the lock.
@@ -41,6 +42,51 @@ struct Broken {
   bool job_was_over = false;
 };
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged>;
+
+// The requests of one force-unlock, one after the other, for a caller that has other work between them. Used from one
+// thread. `store` must offer ForceUnlock; it and `clock` must outlive this.
+class ForcedRelease {
+ public:
+  ForcedRelease(LockStore& store, ForceUnlockRequest request, const Clock& clock);
+
+  [[nodiscard]] Instant due() const { return m_due; }  // when step() is to be called
+  // Sends one request. nullopt: not over yet. Errors as of force_unlock.
+  using Step = std::optional<Result<ForceEnd>>;
+  Step step(StopToken stop);
+
+ private:
+  enum class Next { begin, look, revoke, repeat_revoke, take };
+  // Neither: the server did not answer, and is asked again.
+  struct Found {
+    std::optional<ForceHeld> held;
+    Step end;  // the owner no longer holds the lock, or an error that is final
+  };
+  Step begin(StopToken stop);
+  Step look(StopToken stop);
+  Step revoke(StopToken stop);
+  Step take(StopToken stop);
+  Step go_on(Next next);
+  Step pause(Next next);
+  Result<ForceAnswer> send(ForceStep step, StopToken stop);
+  Found ask_again(ForceStep step, StopToken stop);
+  void note_holder(const ForceHeld& held);
+  [[nodiscard]] Result<ForceEnd> end_of_hold() const;
+  static Result<ForceEnd> end_after(const Result<ForceAnswer>& answer);
+
+  LockStore& m_store;
+  const ForceUnlockRequest m_request;
+  const Clock& m_clock;
+  Next m_next = Next::begin;
+  Instant m_due;
+  Millis m_pause;
+  Instant m_sent_at{};             // when the last request was sent
+  Instant m_heard_at{};            // when the last request was sent that was answered with "held"
+  Instant m_ends_at = far_future;  // when the lease ends unless it is renewed
+  Instant m_silent_since{};        // since when the holder has not said that it stops its job
+  Millis m_silence_limit{0};
+  std::optional<ForceHeld> m_last_held;
+  ForceAnswer m_last = ForceFree{};
+};
 
 // Used from one thread. `store` must offer ForceUnlock. Errors: those of the store; ErrorCode::interrupted when `stop` is readable.
 Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "lock/abilities.h"
 #include "lock/server_wait.h"
+#include "run/cancel_holder.h"
 #include "run/environment.h"
 #include "run/prepared_job.h"
 #include "run/request_policy.h"
@@ -41,6 +42,13 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
   m_store = *std::move(store);
   WaitPolicy own_policy = policy;
   own_policy.takes_message = may_begin_on_message();
+  std::optional<CancelHolder> cancel;
+  if (m_request.cancel_in_progress) {
+    if (m_store->force_unlock() == nullptr) {
+      return not_offered("run --cancel-in-progress", m_request.server.shown());
+    }
+    own_policy.stopper = &cancel.emplace(*m_store, spec(), m_request.server.timeout, m_context.clock, m_context.log);
+  }
   auto entry =
       enter(*m_store, m_any_of, m_hold.owner, ancestors(), own_policy, m_context.clock, m_context.rng, stop, observer);
   if (!entry) {

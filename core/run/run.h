@@ -37,7 +37,8 @@ struct RunRequest {
   bool again = false;          // rlock once: run the job anyway
   Millis min_hold{0};          // the lock stays taken at least this long
   int busy_code = static_cast<int>(ExitCode::busy);
-  bool latest = false;  // of the runs that wait so only the newest stays in line
+  bool cancel_in_progress = false;  // the holder is asked to stop
+  bool latest = false;              // of the runs that wait so only the newest stays in line
   std::string label;
   std::optional<Millis> history;  // how long the server keeps events of the locks; nullopt: default_history
   unsigned sync = 0;              // how many replicas must have confirmed the grant

@@ -3,6 +3,7 @@
 --   ARGV[6]  the requester, for people
 --   ARGV[7]  the step:
 --              ask     tell the owner that its lock is requested
+--              join    the same, but who asked before stays the requester
 --              look    change nothing
 --              revoke  refuse the owner's renewals from now on: its hold ends with its ttl. Repeated, so that a
 --                      mark that is lost is made anew
@@ -54,7 +55,8 @@ end
 
 -- The request is stored as well as published: a holder that does not listen yet sees it at its next renewal.
 local function request_release()
-  if redis.call('HGET', FORCE, OWNER) ~= REQUESTER then
+  local earlier = redis.call('HGET', FORCE, OWNER)
+  if earlier ~= REQUESTER and not (earlier and STEP == 'join') then
     store_request(REQUESTER, REQUEST_TTL)
     log_trouble('asked\0' .. OWNER .. '\0by\0' .. REQUESTER)
   end
@@ -75,7 +77,7 @@ if STEP == 'take' or job_is_over() then
   return force_release(STEP == 'take' and not job_is_over() and 0 or 1)
 end
 local heard = 0
-if STEP == 'ask' then
+if STEP == 'ask' or STEP == 'join' then
   heard = request_release()
 elseif STEP == 'revoke' then
   revoke()

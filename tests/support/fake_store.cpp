@@ -146,8 +146,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
   }
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override
   {
-    constexpr std::array<const char*, 4> words{"ask", "look", "revoke", "take"};
-    return answer<ForceAnswer>(words[static_cast<std::size_t>(step)], call.owner, limit, [&]() -> ForceAnswer {
+    return answer<ForceAnswer>(std::string(name_of(step)), call.owner, limit, [&]() -> ForceAnswer {
       const Holder holder{.owner = call.owner, .count = 1, .info = std::nullopt};
       if (!holds(call.owner)) {
         return ForceFree{};

@@ -97,12 +97,6 @@ std::vector<PastRun> past_runs_in(const ScriptReply& answer)
 // The lock is of no kind that rlock knows, or has a name that it cannot have.
 bool is_about_one_key(const Error& error) { return error.code == ErrorCode::config || error.code == ErrorCode::usage; }
 
-std::string_view name_of(ForceStep step)
-{
-  constexpr std::array<std::string_view, 4> words{"ask", "look", "revoke", "take"};
-  return words[static_cast<std::size_t>(step)];
-}
-
 }  // namespace
 
 // Only the key itself tells the kind of the lock: the first request takes it for a plain lock, and a second request asks for

@@ -65,6 +65,29 @@ try_without_libc() {
   ok 'static program in a chroot without libc: finds a name in /etc/hosts, whatever nsswitch.conf says'
 }
 
+# In the same chroot: a CA that is where Fedora has it is trusted, and no other.
+try_authorities() {
+  local root=$scratch/root code port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  (
+    cd "$scratch"
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=ca
+    openssl req -newkey rsa:2048 -nodes -keyout tls.key -out tls.csr -subj /CN=by-hosts
+    openssl x509 -req -in tls.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out tls.pem -days 2 \
+      -extfile <(echo subjectAltName=DNS:by-hosts)
+    redis-cli -s redis.sock config set tls-cert-file "$scratch/tls.pem" tls-key-file "$scratch/tls.key" \
+      tls-ca-cert-file "$scratch/ca.pem" tls-auth-clients no tls-port "$port"
+  ) >"$scratch/said" 2>&1 || die "TLS: $(cat "$scratch/said")"
+  for wanted in 69 1; do  # not trusted; trusted, and the lock is free
+    code=0
+    within env -u RLOCK_CONFIG -u SSL_CERT_FILE -u SSL_CERT_DIR chroot "$root" \
+      /bin/rlock status -S "rediss://by-hosts:$port" k >"$scratch/said" 2>&1 || code=$?
+    [ $code -eq $wanted ] || die "TLS: $(cat "$scratch/said")"
+    install -D "$scratch/ca.pem" "$root/etc/pki/tls/certs/ca-bundle.crt"
+  done
+  ok 'static program in that chroot: TLS with a CA that it finds where Fedora keeps them'
+}
+
 try_deb() {  # try_deb ARCHITECTURE EMULATOR...
   local architecture=$1 root=$scratch/deb-$1
   local -a deb=("$out"/rlock_"$version"_"$1".deb)
@@ -122,8 +145,9 @@ try_program 'static x86_64' "$out/$name-linux-x86_64"
 try_program 'static aarch64 under qemu-user' qemu-aarch64 "$out/$name-linux-aarch64"
 if [ "$(id -u)" -eq 0 ]; then
   try_without_libc
+  try_authorities
 else
-  echo 'not tried: the chroot without libc needs root'
+  echo 'not tried: the chroot without libc, which needs root'
 fi
 try_deb amd64
 try_deb arm64 qemu-aarch64

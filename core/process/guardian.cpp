@@ -12,6 +12,7 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <poll.h>
@@ -28,17 +29,20 @@ void block_all_signals()
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-// Waits until the lock is held. nullopt: the runner has ended.
-std::optional<LateValue> await_start(int socket)
+// Waits until the lock is held.
+std::variant<LateValue, DiscardJob, PeerGone> await_start(int socket)
 {
   for (;;) {
     pollfd runner{socket, POLLIN, 0};
     ::poll(&runner, 1, -1);
     const auto received = receive_message<Command>(socket);
     if (std::holds_alternative<PeerGone>(received)) {
-      return std::nullopt;
+      return PeerGone{};
     }
     const auto* command = std::get_if<Command>(&received);
+    if (command != nullptr && std::holds_alternative<DiscardJob>(*command)) {
+      return DiscardJob{};
+    }
     if (const auto* start = command != nullptr ? std::get_if<StartJob>(command) : nullptr) {
       return start->value;
     }
@@ -58,23 +62,26 @@ class StartGate final : public Gate {
 
   std::optional<LateValue> pass() override
   {
-    auto value = await_start(m_task.socket.get());
-    const bool allowed =
-        value && !is_gone(m_task.socket.get()) && may_start(m_clock.now(), m_task.shared_deadline.times());
-    if (!allowed) {
+    const auto told = await_start(m_task.socket.get());
+    const auto* value = std::get_if<LateValue>(&told);
+    m_runner_is_gone = std::holds_alternative<PeerGone>(told) || (value != nullptr && is_gone(m_task.socket.get()));
+    if (value == nullptr || m_runner_is_gone || !may_start(m_clock.now(), m_task.shared_deadline.times())) {
       return std::nullopt;
     }
     m_task.shared_deadline.set_main_process(::getpid());
     m_last_resort.cover_this_process(m_task.grouping);
-    return value;
+    return *value;
   }
-
   [[nodiscard]] bool is_passed() const override { return m_task.shared_deadline.main_process() != 0; }
+
+  // Instead of a start. Under an emulator that copies the memory of vfork's parent it stays false, and the ttl ends the lock.
+  [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }
 
  private:
   const GuardianTask& m_task;
   const LastResort& m_last_resort;
   BootClock m_clock;
+  bool m_runner_is_gone = false;  // written by the process at the gate, which shares the memory
 };
 
 void send(const GuardianTask& task, const JobEvent& event) { send_message(task.socket.get(), event); }
@@ -83,6 +90,15 @@ void close_all(const std::vector<int>& descriptors)
 {
   for (const int fd : descriptors) {
     ::close(fd);
+  }
+}
+
+// The runner was killed before the job began: in line, or so soon after the grant that it could not start the job. Its request
+// may still be on its way; then the ttl ends the lock.
+void finish_without_job(const GuardianTask& task)
+{
+  if (task.spec.release_for_runner) {
+    task.spec.release_for_runner(std::nullopt);
   }
 }
 
@@ -123,7 +139,7 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
     return send(task, *failure);
   }
   if (std::holds_alternative<NotStarted>(launched)) {
-    return send(task, NotStarted{});
+    return gate.runner_is_gone() ? finish_without_job(task) : send(task, NotStarted{});
   }
   if (std::holds_alternative<GateKilled>(launched)) {
     return send(task, GateKilled{});

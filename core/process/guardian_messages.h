@@ -27,8 +27,10 @@ struct ForwardSignal {
 struct StartJob {
   LateValue value;
 };
+// The job is not wanted: the socket closes because the runner closes it, and not because the runner is dead.
+struct DiscardJob {};
 // From the runner. The guardian sends JobEvent values.
-using Command = std::variant<StartJob, ForwardSignal, StopOrder, LeaveProcesses>;
+using Command = std::variant<StartJob, ForwardSignal, StopOrder, LeaveProcesses, DiscardJob>;
 
 struct NothingYet {};
 struct PeerGone {};

@@ -37,7 +37,10 @@ void block_stops()
 
 Job::~Job()
 {
-  m_socket.reset();
+  if (m_socket) {
+    send_message(m_socket.get(), Command(DiscardJob{}));
+    m_socket.reset();
+  }
   reap_guardian();
 }
 

@@ -45,8 +45,9 @@ struct JobSpec {
   // For a job that is prepared before its lease is asked for: when the kernel's last resort is due for any lease that is asked
   // for later. It counts until the guardian runs again after the start of the job.
   Instant earliest_last_resort = far_future;
-  // Called by the guardian after the runner was killed, when the job is dead. Returns whether all locks are released.
-  std::function<bool(Instant started)> release_for_runner;
+  // Called by the guardian after the runner was killed, when the job is dead or will not start. `started`: when the job began;
+  // nullopt: it did not, and the locks may be held, waited for, or neither. Returns whether all locks are released.
+  std::function<bool(std::optional<Instant> started)> release_for_runner;
 };
 
 // Why the guardian stopped the job; none: the job ended by itself.

@@ -34,23 +34,26 @@ bool expires_earlier(const LockSession& a, const LockSession& b)
   return a.lease().valid_until() < b.lease().valid_until();
 }
 
-bool release_orphaned(LockStore& store, const LockSession& session, Instant keep_until,
+// `keep_until`: missing when no job began.
+bool release_orphaned(LockStore& store, const LockSession& session, std::optional<Instant> keep_until,
                       const RetryReleaseOptions& options, const Clock& clock)
 {
+  const EndOfRun result = keep_until ? EndOfRun{.outcome = Ending::lost} : EndOfRun{.unused = true};
   const auto release = [&](const CallLimits& limit) {
-    const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until - clock.now()), Millis{0});
-    return store.release(session.spec(), session.hold(), {.keep = keep, .result = {.outcome = Ending::lost}}, limit);
+    const Instant now = clock.now();
+    const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until.value_or(now) - now), Millis{0});
+    return store.release(session.spec(), session.hold(), {.keep = keep, .result = result}, limit);
   };
   const auto released = retry_release(clock, options, release, [&] { store.forget(); });
   return released && !std::holds_alternative<NotHeld>(*released);
 }
 
-// Called in the guardian, a fork of the runner, when the runner was killed and the job is dead. Uses a new connection,
+// JobSpec::release_for_runner. Called in the guardian, a fork of the runner. Uses a new connection,
 // because the runner's connections are closed in the guardian. Does not record a success for RunRequest::once.
 // --min-hold counts from `started`. Tries for server.timeout in all. False: a lock was no longer held, or could not be
 // released.
 bool release_for_runner(const RunRequest& request, const RunContext& context, std::span<const LockSession> sessions,
-                        Instant started)
+                        std::optional<Instant> started)
 {
   const auto store = open_store(request.server, context.clock, StopToken::never());
   if (!store) {
@@ -59,9 +62,9 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   const RetryReleaseOptions options{.server_timeout = request.server.timeout,
                                     .give_up = context.clock.now() + request.server.timeout};
   bool all_released = true;
+  const auto keep_until = started ? std::optional(*started + request.min_hold) : std::nullopt;
   for (std::size_t i = sessions.size(); i-- > 0;) {
-    all_released =
-        release_orphaned(**store, sessions[i], started + request.min_hold, options, context.clock) && all_released;
+    all_released = release_orphaned(**store, sessions[i], keep_until, options, context.clock) && all_released;
   }
   return all_released;
 }
@@ -69,7 +72,7 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
 }  // namespace
 
 LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
-    : prepared_job(request, context, path, [this, &request, &context](Instant started) {
+    : prepared_job(request, context, path, [this, &request, &context](std::optional<Instant> started) {
         return release_for_runner(request, context, sessions, started);
       })
 {

@@ -4,6 +4,7 @@
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
 #include "support/redis_fixture.h"
+#include "support/relay.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
@@ -78,6 +79,38 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
     CHECK(waiter.err() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
+}
+
+TEST_CASE("prepared: the lock of a run that was killed before it learned of its grant is released by its guardian")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "other", "--", "true"}).code == 0);  // it knows the script
+  Relay relay(server);
+  relay.hold_next("stock");
+  rlock::test::Process killed(rlock_argv({"run", "-S", relay.url(), "-k", "stock", "--", "true"}));
+  rlock::test::wait_until([&] { return relay.holds(); }, "it asks");
+  prepared_by(killed.pid());
+  killed.signal(SIGSTOP);
+  relay.deliver();
+  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  killed.signal(SIGKILL);
+  rlock::test::wait_until([&] { return as_int(server.command({"EXISTS", "stock"})) == 0; }, "the lock is free", 20s);
+  CHECK(run_rlock({"history", "-S", server.url(), "stock"}).code == 1);  // no job has begun
+}
+
+TEST_CASE("prepared: the first waiter in line leaves the queue when it is killed")
+{
+  QueueFixture queue;
+  rlock::test::Process holder = queue.hold("30s");
+  queue.add_waiter();
+  prepared_by(queue.waiters.front().pid());
+  queue.waiters.front().signal(SIGKILL);
+  rlock::test::wait_until(
+      [&] {
+        return as_int(queue.server.command({"ZCARD", "rlock:queue:{k}"})) == 0;
+      },
+      "its guardian has left the queue", 20s);
+  CHECK(holder.running());
 }
 
 TEST_CASE("prepared: only the first waiter in line keeps what it prepared")

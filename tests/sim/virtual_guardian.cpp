@@ -30,6 +30,9 @@ class Guardian {
   {
     const auto fence = await_start();
     if (!fence) {
+      if (m_runner_is_gone && m_spec.release_for_runner) {
+        m_spec.release_for_runner(std::nullopt);
+      }
       return;
     }
     if (!may_start(m_clock.now(), m_deadline.times())) {
@@ -59,10 +62,14 @@ class Guardian {
       pollfd runner{m_socket.get(), POLLIN, 0};
       ::poll(&runner, 1, -1);
       const auto received = receive_message<Command>(m_socket.get());
-      if (std::holds_alternative<PeerGone>(received)) {
+      m_runner_is_gone = std::holds_alternative<PeerGone>(received);
+      if (m_runner_is_gone) {
         return std::nullopt;
       }
       const auto* const command = std::get_if<Command>(&received);
+      if (command != nullptr && std::holds_alternative<DiscardJob>(*command)) {
+        return std::nullopt;
+      }
       if (const auto* start = command != nullptr ? std::get_if<StartJob>(command) : nullptr) {
         return start->value;
       }

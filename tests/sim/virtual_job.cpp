@@ -80,6 +80,7 @@ using namespace sim;
 Job::~Job()
 {
   if (const auto job = jobs().find(m_guardian); m_socket && job != jobs().end()) {
+    send_message(m_socket.get(), Command(DiscardJob{}));
     job->second->runners_end = -1;
   }
 }

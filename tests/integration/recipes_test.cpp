@@ -4,6 +4,7 @@
 #include "cli/verbs/table.h"
 #include "process/command.h"
 #include "support/paths.h"
+#include "support/recipe_fixture.h"
 #include "support/redis_fixture.h"
 #include "support/skip.h"
 #include "support/temp_dir.h"
@@ -25,46 +26,6 @@ using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-const fs::path recipes = fs::path(RLOCK_SOURCE_DIR) / "packaging" / "recipes";
-
-// A directory with the recipes, their server, and rlock in PATH.
-class RecipeFixture {
- public:
-  RecipeFixture() : dir(make_temp_dir("recipes"))
-  {
-    fs::copy(recipes, dir);
-    fs::create_directory(dir / "bin");
-    for (const char* name : {"rlock", "rflock"}) {
-      fs::create_symlink(RLOCK_BINARY, dir / "bin" / name);
-    }
-  }
-
-  // A program that a recipe calls: records its name and arguments, then runs `more`.
-  void stub(const std::string& name, const std::string& more = "")
-  {
-    std::ofstream(dir / name) << "#!/bin/sh\necho " << name << " \"$@\" >>notes\n" << more << "\n";
-    fs::permissions(dir / name, fs::perms::owner_all);
-  }
-
-  Process start(std::vector<std::string> argv, std::map<std::string, std::optional<std::string>> env = {})
-  {
-    ProcessOptions options;
-    options.cwd = dir;
-    options.env = std::move(env);
-    options.env["RLOCK_SERVER"] = server.url();
-    options.env["PATH"] = (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin";
-    return Process(std::move(argv), options);
-  }
-
-  [[nodiscard]] std::string notes() const { return text_of(dir / "notes"); }
-  [[nodiscard]] bool is_free(const std::string& key) const { return as_int(server.command({"EXISTS", key})) == 0; }
-
-  const fs::path dir;
-  const RedisServer server;
-};
 
 // Waits for all of them; all must succeed.
 std::vector<std::string> outputs(std::vector<Process> all)

@@ -1,0 +1,23 @@
+# `prohibit_overlap` covers one cluster. This covers all clusters and runs by hand. A client that restarts the task finds the lock
+# busy until the first task is dead.
+job "nightly" {
+  type = "batch"
+  periodic {
+    crons            = ["15 3 * * *"]
+    prohibit_overlap = true
+  }
+  group "nightly" {
+    task "nightly" {
+      driver       = "docker"
+      kill_timeout = "30s" # longer than --kill-after
+      config {
+        image   = "registry.example/nightly:1"
+        command = "rlock"
+        args    = ["run", "-k", "nightly", "-n", "-E", "0", "--min-hold", "5m", "--wait-server", "10m", "--", "/usr/local/bin/nightly"]
+      }
+      env {
+        RLOCK_SERVER = "redis://db1"
+      }
+    }
+  }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes of packaging/recipes in which several runs meet: leaders, freezes, containers, CI systems.
+#include "process/command.h"
+#include "support/recipe_fixture.h"
+#include "support/skip.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Exit success{.code = 0, .signal = 0};
+
+std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+void await_lines(const RecipeFixture& fixture, std::ptrdiff_t count)
+{
+  wait_until([&] { return lines(fixture.notes()) >= count; }, "so many jobs have begun");
+}
+
+// The text of the only group of `pattern` in a recipe, with the words of a folded scalar in one line.
+std::string part_of(const std::string& recipe, const std::string& pattern)
+{
+  const std::string text = text_of(recipes / recipe);
+  std::smatch found;
+  REQUIRE_MESSAGE(std::regex_search(text, found, std::regex(pattern)), recipe);
+  return std::regex_replace(found[1].str(), std::regex("\n +(?=[^ ])"), " ");
+}
+
+// The preview of an older commit is in progress, that of the next one waits, and the newest replaces both.
+void check_preview(const std::string& line, const std::map<std::string, std::optional<std::string>>& variables)
+{
+  RecipeFixture fixture;
+  fixture.stub("preview.sh", "test \"$COMMIT\" = new || exec sleep 1000");
+  const auto start = [&](const std::string& commit) {
+    auto env = variables;
+    env["COMMIT"] = commit;
+    return fixture.start({"bash", "-ec", line}, env);
+  };
+  Process old = start("old");
+  await_lines(fixture, 1);
+  Process newest = start("new");
+  CHECK(newest.wait(60s) == success);
+  CHECK(old.wait(60s) == Exit{.code = 121, .signal = 0});
+  CHECK(old.err().find("force-unlocked by ") != std::string::npos);
+  CHECK(fixture.notes() == "preview.sh\npreview.sh\n");
+}
+
+}  // namespace
+
+TEST_CASE("recipes: of the hosts with the leader service one leads, and another one takes over")
+{
+  RecipeFixture fixture;
+  fixture.stub("lead", "exec sleep 1000");
+  const std::string command = part_of("leader.service", "\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/lead\n");
+  const auto start = [&] { return fixture.start({"sh", "-c", "exec " + command + "./lead"}); };
+  Process first = start();
+  await_lines(fixture, 1);
+  Process second = start();
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{leader:api}"})) == 1; }, "it waits");
+  first.signal(SIGKILL);
+  await_lines(fixture, 2);
+  Process again = start();  // as systemd does
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{leader:api}"})) == 1; }, "it waits");
+  CHECK(fixture.start({"bin/rlock", "force-unlock", "leader:api", "--yes"}).wait(60s) == success);
+  CHECK(second.wait(60s) == Exit{.code = 121, .signal = 0});
+  await_lines(fixture, 3);
+  again.signal(SIGTERM);
+  CHECK(again.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(fixture.is_free("leader:api"));
+}
+
+TEST_CASE("recipes: systemd understands the leader service")
+{
+  if (!find_command("systemd-analyze", "/usr/bin:/bin")) {
+    skip("there is no systemd-analyze here");
+  }
+  const fs::path dir = make_temp_dir("units");
+  std::string service = text_of(recipes / "leader.service");
+  service = std::regex_replace(service, std::regex("/usr/bin/rlock"), RLOCK_BINARY);
+  service = std::regex_replace(service, std::regex("/usr/local/bin/lead\n"), "/bin/true\n");
+  std::ofstream(dir / "leader.service") << service;
+  Process verify({"systemd-analyze", "verify", dir / "leader.service"});
+  CHECK(verify.wait(30s) == success);
+  CHECK(verify.err() == "");
+}
+
+TEST_CASE("recipes: no job runs during a maintenance freeze")
+{
+  RecipeFixture fixture;
+  const std::string key = "deploy:production";
+  const auto freeze = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "./freeze.sh");
+    return fixture.start(std::move(words), {{"FREEZE_DIR", fixture.dir.string()}}).wait(30s);
+  };
+  CHECK(freeze({"begin", key, "database upgrade"}) == success);
+  CHECK(fixture.start({"bin/rlock", "run", "-k", key, "-n", "--", "true"}).wait(30s) == Exit{.code = 75, .signal = 0});
+  Process status = fixture.start({"bin/rlock", "status", key});
+  CHECK(status.wait(30s) == success);
+  CHECK(status.out().find("freeze: database upgrade") != std::string::npos);
+  Process waiter = fixture.start({"bin/rlock", "run", "-k", key, "--", "true"});
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{" + key + "}"})) == 1; }, "it waits");
+  CHECK(freeze({"end", key}) == success);
+  CHECK(waiter.wait(30s) == success);
+  CHECK(freeze({"end", key}) != success);
+}
+
+TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else")
+{
+  RecipeFixture fixture;
+  const auto run = [&](const std::string& job) {
+    Process cron = fixture.start({"./cron-quietly.sh", "nightly", "sh", "-c", job}, {{"TMPDIR", fixture.dir.string()}});
+    const int code = cron.wait(30s).code;
+    return std::to_string(code) + " " + cron.out() + cron.err();
+  };
+  CHECK(run("echo output; echo error >&2") == "0 ");
+  CHECK(run("echo output; exit 3") == "3 output\nnightly ended with exit code 3\n");
+  fixture.stub("hold", "exec sleep 1000");
+  Process holder = fixture.start({"bin/rlock", "run", "-k", "nightly", "--", "./hold"});
+  await_lines(fixture, 1);
+  CHECK(run("echo output") == "0 ");
+}
+
+TEST_CASE("recipes: of several containers one works, and TERM stops it")
+{
+  RecipeFixture fixture;
+  fixture.stub("worker", "exec sleep 1000");
+  const auto start = [&] {
+    return fixture.start({"./entrypoint.sh", "./worker", "--all"}, {{"RLOCK_NAME", "worker"}});
+  };
+  Process first = start();
+  await_lines(fixture, 1);
+  Process second = start();
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{worker}"})) == 1; }, "it waits");
+  first.signal(SIGTERM);
+  CHECK(first.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  await_lines(fixture, 2);
+  second.signal(SIGTERM);
+  CHECK(second.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(fixture.notes() == "worker --all\nworker --all\n");
+}
+
+TEST_CASE("recipes: the commands of the playbook take, check and release the lock")
+{
+  RecipeFixture fixture;
+  const std::string playbook = text_of(recipes / "ansible.yml");
+  std::vector<std::string> commands;
+  static const std::regex command("cmd: (rlock .*)\n");
+  for (std::sregex_iterator each(playbook.begin(), playbook.end(), command), end; each != end; ++each) {
+    commands.push_back((*each)[1]);
+  }
+  REQUIRE(commands.size() == 3);
+  std::string token;
+  for (std::string each : commands) {
+    each = std::regex_replace(each, std::regex("\\{\\{ lock \\}\\}"), "deploy:production");
+    each = std::regex_replace(each, std::regex("\\{\\{ taken.stdout \\}\\}"), token);
+    each = std::regex_replace(each, std::regex("\\{\\{ inventory_hostname \\}\\}"), "web1");
+    CAPTURE(each);
+    Process step = fixture.start({"sh", "-c", each});
+    CHECK(step.wait(30s) == success);
+    token = token.empty() ? step.out().substr(0, step.out().find('\n')) : token;
+  }
+  CHECK(fixture.is_free("deploy:production"));
+}
+
+TEST_CASE("recipes: the task of Nomad runs its job")
+{
+  RecipeFixture fixture;
+  fixture.stub("nightly");
+  std::string list = part_of("nomad.hcl", "args +=\\s*\\[(.*)\\]");
+  list = std::regex_replace(list, std::regex("/usr/local/bin/nightly"), "./nightly");
+  std::vector<std::string> words{"bin/rlock"};
+  static const std::regex word("\"([^\"]*)\"");
+  for (std::sregex_iterator each(list.begin(), list.end(), word), end; each != end; ++each) {
+    words.push_back((*each)[1]);
+  }
+  CHECK(fixture.start(words).wait(30s) == success);
+  CHECK(fixture.start(words).wait(30s) == success);  // --min-hold: skipped
+  CHECK(fixture.notes() == "nightly\n");
+}
+
+TEST_CASE("recipes: the preview of a newer commit replaces an older one, on GitHub and on GitLab")
+{
+  const std::string github = part_of("github-actions.yml", "- run: >-\n((?: {10}.*\n)+)$");
+  check_preview(github, {{"GITHUB_SERVER_URL", "https://github.com"},
+                         {"GITHUB_REPOSITORY", "a/b"},
+                         {"GITHUB_REF_NAME", "feature"},
+                         {"GITHUB_RUN_ID", "7"}});
+  const std::string gitlab = part_of("gitlab-ci.yml", "- (rlock run .*preview.*)\n");
+  check_preview(gitlab, {{"CI_PROJECT_PATH", "a/b"}, {"CI_COMMIT_REF_SLUG", "feature"}, {"CI_JOB_URL", "https://x/7"}});
+}

@@ -6,6 +6,7 @@
 #include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
+#include "cli/options/notify.h"
 #include "cli/options/sync.h"
 #include "cli/output/export.h"
 #include "cli/output/json.h"
@@ -50,6 +51,10 @@ void add_keeper_options(Options& options, RawAcquire& raw)
       "with --pid: signal for the process PID alone, when the lock is lost or about to expire; no KILL follows (TERM)");
   group.text("--on-lost", raw.on_lost, "stop|warn",
              "with --pid: warn sends no signal; rlock check tells of the loss (stop)");
+  add_notify_option(
+      group, raw.notify,
+      "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is succeeded, lost or "
+      "forced");
   group.text("--lease", raw.lease, "DUR",
              "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that holds the same "
              "lock, no earlier than the job's hold");
@@ -78,6 +83,9 @@ Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
   if (!raw.pid) {
     if (raw.ttl) {
       return keeper_only("--ttl", "a lease is its own ttl");
+    }
+    if (raw.notify) {
+      return keeper_only("--notify", "a lease has no process that could tell");
     }
     if (raw.signal || raw.on_lost) {
       return keeper_only(raw.signal ? "--signal" : "--on-lost", "only a keeper tells of a loss");
@@ -224,6 +232,7 @@ Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const st
       check_output(raw),
       assign(resolve_label(raw.label), request.label),
       assign(resolve_history(raw.history), request.history),
+      assign(resolve_notify(raw.notify), request.notify),
       assign(resolve_server(raw.server, environment), request.server),
       assign(resolve_sync(raw.sync, request.server), request.sync),
   });

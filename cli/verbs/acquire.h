@@ -28,6 +28,7 @@ struct RawAcquire {
   Text sync;
   Text label;
   Text history;
+  Text notify;
   bool exports = false;
   bool json = false;
   Text log_format;

@@ -7,6 +7,7 @@
 #include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
+#include "cli/options/notify.h"
 #include "cli/options/token_lock.h"
 #include "cli/options/wait_options.h"
 #include "cli/output/logging.h"
@@ -188,6 +189,7 @@ void add_flock_options(Options& options, RawFlock& raw)
   options.text("--ttl", raw.ttl, "DUR", {"how long the lock outlives a dead rlock", default_ttl});
   add_label_option(options, raw.label);
   add_history_option(options, raw.history);
+  add_notify_option(options, raw.notify, notify_help);
   add_log_format_option(options, raw.log_format);
   add_server_options(options, raw.server);
   add_unsupported_options(options, raw);
@@ -223,6 +225,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
       assign(resolve_ttl(raw.ttl), request.ttl),
       assign(resolve_label(raw.label), request.label),
       assign(resolve_history(raw.history), request.history),
+      assign(resolve_notify(raw.notify), request.notify),
       assign(resolve_server(raw.server, environment), request.server),
   });
   return resolved ? Result(std::move(request)) : Result<RunRequest>(resolved.error());

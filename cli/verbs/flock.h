@@ -25,6 +25,7 @@ struct RawFlock {
   Text ttl;
   Text label;
   Text history;
+  Text notify;
   Text log_format;
   std::string unsupported;  // an option of flock(1) that a key cannot have, and why; empty: none was given
 };

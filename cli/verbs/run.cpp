@@ -5,6 +5,7 @@
 #include "cli/options/history.h"
 #include "cli/options/label.h"
 #include "cli/options/lock_rules.h"
+#include "cli/options/notify.h"
 #include "cli/options/sync.h"
 #include "cli/output/logging.h"
 #include "cli/verbs/table.h"
@@ -102,6 +103,9 @@ constexpr std::array run_options{
               [](const std::string& value, RunRequest& request) {
                 return assign(resolve_duration(value, kill_after_rule), request.kill_after);
               }},
+    RunOption{
+        job_group, "--notify", "CMD", notify_help,
+        [](const std::string& value, RunRequest& request) { return assign(resolve_notify(value), request.notify); }},
     RunOption{job_group, "--leftovers", "stop|wait|leave",
               "what rlock does with processes that the job leaves behind: stop them, wait for them, or leave them "
               "alone (stop)",

@@ -11,6 +11,7 @@
 #include "run/environment.h"
 #include "run/identity.h"
 #include "run/keeper.h"
+#include "run/notify.h"
 #include "run/request_policy.h"
 #include "run/waiting_line.h"
 
@@ -177,16 +178,21 @@ class AcquiredLock {
  private:
   Result<RunEnd> pass_to_keeper(const PidFd& watched, const PrintToken& print_token)
   {
-    const auto keeper = Keeper::start({.store = m_store,
-                                       .spec = m_spec,
-                                       .hold = m_hold,
-                                       .taken = m_taken,
-                                       .watched = watched,
-                                       .lost_signal = m_request.watched->lost_signal,
-                                       .on_lost = m_request.watched->on_lost,
-                                       .server_timeout = m_request.server.timeout,
-                                       .clock = m_context.clock,
-                                       .signals = m_context.signals});
+    const auto keeper = Keeper::start(
+        {.store = m_store,
+         .spec = m_spec,
+         .hold = m_hold,
+         .taken = m_taken,
+         .watched = watched,
+         .lost_signal = m_request.watched->lost_signal,
+         .on_lost = m_request.watched->on_lost,
+         .server_timeout = m_request.server.timeout,
+         .notify = m_request.notify,
+         .environment_for_notify = notify_environment(
+             m_request.environment, {.held = {held_lock()}, .lease = m_request.ttl, .server = m_request.server.shown()},
+             m_taken.grant.fence),
+         .clock = m_context.clock,
+         .signals = m_context.signals});
     if (!keeper) {
       m_store.forget();
       release();

@@ -38,6 +38,7 @@ struct AcquireRequest {
   unsigned sync = 0;  // how many replicas must have the lock
   std::string label;
   std::optional<Millis> history;          // how long the server keeps events of the lock; missing: default_history
+  std::string notify = {};                // a command for the keeper, when the lock is no longer held; empty: none
   std::optional<WatchedProcess> watched;  // missing: one lease, which is not renewed
   std::vector<std::string> environment;   // NAME=value, of this process; a lock in RLOCK_HELD is entered again
 };

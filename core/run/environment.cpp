@@ -13,18 +13,18 @@ bool is_assignment_of(std::string_view assignment, std::string_view name)
   return assignment.size() > name.size() && assignment.starts_with(name) && assignment[name.size()] == '=';
 }
 
-void unset(std::vector<std::string>& environment, std::string_view name)
+}  // namespace
+
+void unset_variable(std::vector<std::string>& environment, std::string_view name)
 {
   std::erase_if(environment, [&](const std::string& entry) { return is_assignment_of(entry, name); });
 }
 
-void set(std::vector<std::string>& environment, std::string_view name, const std::string& value)
+void set_variable(std::vector<std::string>& environment, std::string_view name, const std::string& value)
 {
-  unset(environment, name);
+  unset_variable(environment, name);
   environment.push_back(std::string(name) + "=" + value);
 }
-
-}  // namespace
 
 std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name)
 {
@@ -48,15 +48,15 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
     held += (held.empty() ? "" : "\n") + lock.hold.token() + " " + lock.name.text();
   }
 
-  unset(inherited, fence_variable);
-  unset(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
-  set(inherited, key_variable, locks.held.front().name.text());
-  set(inherited, token_variable, locks.held.front().hold.token());
-  set(inherited, lease_variable, std::to_string(locks.lease.count()));
-  set(inherited, server_variable, locks.server);
-  set(inherited, held_locks_variable, held);
+  unset_variable(inherited, fence_variable);
+  unset_variable(inherited, shard_variable);  // each variable but RLOCK_HELD is about the innermost lock only
+  set_variable(inherited, key_variable, locks.held.front().name.text());
+  set_variable(inherited, token_variable, locks.held.front().hold.token());
+  set_variable(inherited, lease_variable, std::to_string(locks.lease.count()));
+  set_variable(inherited, server_variable, locks.server);
+  set_variable(inherited, held_locks_variable, held);
   if (const auto shard = locks.held.front().shard) {
-    set(inherited, shard_variable, std::to_string(*shard));
+    set_variable(inherited, shard_variable, std::to_string(*shard));
   }
   return inherited;
 }

@@ -35,6 +35,9 @@ constexpr std::string_view server_variable = "RLOCK_SERVER";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
 constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so it is set last, by Job::go
 
+void unset_variable(std::vector<std::string>& environment, std::string_view name);
+void set_variable(std::vector<std::string>& environment, std::string_view name, const std::string& value);
+
 // Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is a
 // shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);

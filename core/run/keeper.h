@@ -29,6 +29,8 @@ struct KeeperTask {
   int lost_signal;       // sent to it when the lock is lost
   OnLost on_lost;
   Millis server_timeout;
+  const std::string& notify;                        // a command for /bin/sh; empty: none
+  std::vector<std::string> environment_for_notify;  // without RunNews
   const Clock& clock;
   Signals& signals;
 };

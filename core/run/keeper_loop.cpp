@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "lease/watchdog.h"
 #include "lock/validity.h"
+#include "run/notify.h"
 #include "run/outcome.h"
 #include "run/release_socket.h"
 #include "run/request_policy.h"
@@ -62,7 +63,17 @@ class KeeperLoop {
   {
   }
 
-  void run() { end_for(await_reason()); }
+  void run()
+  {
+    end_for(await_reason());
+    if (!m_task.notify.empty() && !m_news.outcome.empty()) {
+      m_watchdog.stop();
+      m_task.store.rest();
+      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.sent_at);
+      notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
+             write_to_syslog);
+    }
+  }
 
  private:
   static Alarm alarm_at(Instant due)
@@ -154,6 +165,7 @@ class KeeperLoop {
 
   void end_for(Reason reason)
   {
+    m_news.outcome = reason == Reason::caller_gone ? "" : name_of(Ending::succeeded);
     switch (reason) {
       case Reason::process_ended:
       case Reason::told_to_end: return release();
@@ -164,17 +176,17 @@ class KeeperLoop {
       case Reason::release_requested:
         signal_watched();
         release_if_ended_in_time();
-        return report_loss();
+        return report_loss(Ending::forced);
       case Reason::lost:
         if (was_released()) {
           return;
         }
         signal_watched_if_asked();
-        return report_loss();
+        return report_loss(Ending::lost);
       case Reason::unconfirmed:
         signal_watched_if_asked();
         release_if_ended_in_time();
-        return report_loss();
+        return report_loss(Ending::lost);
     }
   }
 
@@ -188,12 +200,14 @@ class KeeperLoop {
   }
 
   // Without an event the alarm was first.
-  void report_loss()
+  void report_loss(Ending outcome)
   {
     m_watchdog.stop();
     const LeaseEvent event = m_watchdog.event().value_or(Unconfirmed{m_watchdog.trouble()});
-    write_to_syslog(loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
-                    std::to_string(m_task.spec.who.pid));
+    m_news.outcome = name_of(outcome);
+    m_news.message = loss_text(event, printable(m_task.spec.name.text())) + "; it was held for process " +
+                     std::to_string(m_task.spec.who.pid);
+    write_to_syslog(m_news.message);
   }
 
   // Whether the descriptor became readable, or the watched process ended, by then.
@@ -252,6 +266,7 @@ class KeeperLoop {
   Instant m_valid_until;  // the watchdog's until it is stopped, as is the alarm
   Alarm m_alarm;
   Watchdog m_watchdog;
+  RunNews m_news;  // why the keeper ends
 };
 
 }  // namespace

@@ -3,10 +3,12 @@
 
 #include "base/secrets.h"
 #include "run/identity.h"
+#include "run/notify_run.h"
 #include "run/request_policy.h"
 #include "run/retry_release.h"
 
 #include <algorithm>
+#include <csignal>
 #include <iterator>
 #include <span>
 
@@ -69,11 +71,27 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   return all_released;
 }
 
+// --notify, by the guardian. A runner that was killed before its job began had no run to tell about.
+void tell_for_runner(const RunRequest& request, const RunContext& context, const LockSet& held, Instant started,
+                     bool released)
+{
+  const RunReport report{
+      .end = DieOf{SIGKILL},
+      .outcome = std::string(name_of(Ending::lost)),
+      .message = "rlock was killed: its job was stopped" + std::string(released ? " and its lock released" : "")};
+  notify_of(request, context, &held, report, std::chrono::ceil<Millis>(context.clock.now() - started), nullptr,
+            [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
+}
+
 }  // namespace
 
 LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
     : prepared_job(request, context, path, [this, &request, &context](std::optional<Instant> started) {
-        return release_for_runner(request, context, sessions, started);
+        const bool released = release_for_runner(request, context, sessions, started);
+        if (started) {
+          tell_for_runner(request, context, *this, *started, released);
+        }
+        return released;
       })
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());

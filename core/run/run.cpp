@@ -9,6 +9,7 @@
 #include "run/acquire_all.h"
 #include "run/ancestry.h"
 #include "run/environment.h"
+#include "run/notify_run.h"
 #include "run/outcome.h"
 #include "run/request_policy.h"
 #include "run/supervision.h"
@@ -21,29 +22,35 @@ namespace {
 
 constexpr Millis retry_pause{300};  // before the next attempt to acquire all locks, at most
 
-RunEnd fail(const RunRequest& request, const RunContext& context, const Error& error)
+RunReport fail(const RunRequest& request, const RunContext& context, const Error& error)
 {
   const ExitWith end = failure(error.code, request.compatibility);
   context.log.error(error.text, {.event = "failed", .exit_code = end.code});
-  return end;
+  const bool is_unreachable = exit_code_of(error.code) == ExitCode::unavailable;
+  return {.end = end, .outcome = is_unreachable ? "unreachable" : "failed", .message = error.text};
 }
 
-RunEnd end_by_signal(const RunContext& context)
+RunReport end_by_signal(const RunContext& context)
 {
   const auto arrived = context.signals.take();
-  return DieOf{arrived ? arrived->number : SIGTERM};
+  return {.end = DieOf{arrived ? arrived->number : SIGTERM}};
 }
 
-RunEnd busy(const RunRequest& request, const RunContext& context, const LockBusy& lock)
+RunReport busy(const RunRequest& request, const RunContext& context, const LockBusy& lock)
 {
   const bool is_own = request.compatibility == Compatibility::own && request.shards.empty() &&
                       waits_for_itself(request.mode, lock.last);
-  return report_busy({.lock = lock.display_name,
-                      .wait = request.wait,
-                      .last = lock.last,
-                      .waits_for_itself = is_own,
-                      .exit_code = request.busy_code},
-                     context.log);
+  const RunEnd end = report_busy({.lock = lock.display_name,
+                                  .wait = request.wait,
+                                  .last = lock.last,
+                                  .waits_for_itself = is_own,
+                                  .exit_code = request.busy_code},
+                                 context.log);
+  return {.end = end,
+          .outcome = "busy",
+          .message = lock.last.replaced
+                         ? ""
+                         : busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder)};
 }
 
 // One call of run(), which may take several attempts to acquire.
@@ -59,16 +66,17 @@ class Run {
 
   RunEnd run()
   {
-    std::optional<RunEnd> end;
-    while (!end) {
-      end = try_once();
+    std::optional<RunReport> report;
+    while (!report) {
+      report = try_once();
     }
-    return *end;
+    tell(*report);
+    return report->end;
   }
 
  private:
   // nullopt: the job has not run, no lock is held, and another attempt is due.
-  std::optional<RunEnd> try_once()
+  std::optional<RunReport> try_once()
   {
     auto owned = std::make_unique<LockSet>(m_request, m_context, m_path);
     const auto result = acquire_all(m_request, m_context, m_policy, *owned);
@@ -85,7 +93,7 @@ class Run {
       m_context.log.detail(printable(m_request.names.begin()->text()) + " has succeeded " + show_roughly(done->ago) +
                                " ago: nothing to do",
                            {.event = "already_done"});
-      return ExitWith{static_cast<int>(ExitCode::ok)};
+      return RunReport{.end = ExitWith{static_cast<int>(ExitCode::ok)}};
     }
     if (const auto* retry = std::get_if<RetryNeeded>(&*result)) {
       return begin_again(*retry);
@@ -95,15 +103,23 @@ class Run {
 
   // The set is never destroyed, so that its connections stay open until the process ends. A server that saw them close
   // earlier would handle that while the next holder waits for its answer.
-  RunEnd run_job(std::unique_ptr<LockSet> owned)
+  RunReport run_job(std::unique_ptr<LockSet> owned)
   {
     log_acquired(*owned);
-    const RunEnd end = supervise(m_request, m_context, *owned);
+    m_began = m_context.clock.now();
+    RunReport report = supervise(m_request, m_context, *owned);
     for (LockSession& session : owned->sessions) {
       session.stop_threads();  // they use the caller's objects
     }
-    [[maybe_unused]] const LockSet* const connected_to_the_end = owned.release();
-    return end;
+    m_connected_to_the_end = owned.release();
+    return report;
+  }
+
+  void tell(const RunReport& report) const
+  {
+    notify_of(m_request, m_context, m_connected_to_the_end, report,
+              std::chrono::ceil<Millis>(m_context.clock.now() - m_began), &m_context.signals,
+              [&](const std::string& line) { m_context.log.error(line, {.event = "notify_failed"}); });
   }
 
   void log_acquired(const LockSet& lock_set) const
@@ -119,7 +135,7 @@ class Run {
     m_context.log.detail("running " + printable(shown_command(m_request.argv)), {.event = "started"});
   }
 
-  std::optional<RunEnd> begin_again(const RetryNeeded& retry)
+  std::optional<RunReport> begin_again(const RetryNeeded& retry)
   {
     if (!m_policy.waits && !waits_for_server(m_policy, m_context.clock.now())) {
       return fail(m_request, m_context, {ErrorCode::unfit, retry.why});
@@ -130,27 +146,29 @@ class Run {
   }
 
   // A server that was never there is not waited for.
-  std::optional<RunEnd> failed(const Error& error)
+  std::optional<RunReport> failed(const Error& error)
   {
     const bool is_over = m_policy.until && m_context.clock.now() >= *m_policy.until;
-    return m_server_was_there && is_passing(error.code) && !is_over ? pause() : fail(m_request, m_context, error);
+    return m_server_was_there && is_passing(error.code) && !is_over ? pause()
+                                                                    : std::optional(fail(m_request, m_context, error));
   }
 
   // Of random length, because several callers may have failed at the same time.
-  std::optional<RunEnd> pause()
+  std::optional<RunReport> pause()
   {
     const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);
     const Millis length = retry_pause / 2 + Millis{static_cast<std::int64_t>(m_context.rng.next() % half)};
     const Wake wake = m_context.clock.sleep_until(m_context.clock.now() + length, m_context.signals.stop());
-    return wake == Wake::stopped ? std::optional<RunEnd>(end_by_signal(m_context)) : std::nullopt;
+    return wake == Wake::stopped ? std::optional(end_by_signal(m_context)) : std::nullopt;
   }
 
   const RunRequest& m_request;
   const RunContext& m_context;
   const std::string m_path;
-  const Instant m_began = m_context.clock.now();
+  Instant m_began = m_context.clock.now();  // this process; then the run
   const WaitPolicy m_policy;
   bool m_server_was_there = false;
+  const LockSet* m_connected_to_the_end = nullptr;  // the locks that the run had
 };
 
 }  // namespace
@@ -158,10 +176,13 @@ class Run {
 RunEnd run(const RunRequest& request, RunContext context)
 {
   const auto path = find_command(request.argv.front(), find_variable(request.environment, "PATH"));
-  if (!path) {
-    return fail(request, context, path.error());
-  }
   context.signals.block();
+  if (!path) {
+    const RunReport report = fail(request, context, path.error());
+    notify_of(request, context, nullptr, report, Millis{0}, &context.signals,
+              [&](const std::string& line) { context.log.error(line); });
+    return report.end;
+  }
   return Run(request, context, *path).run();
 }
 

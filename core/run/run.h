@@ -51,6 +51,7 @@ struct RunRequest {
   Millis kill_after = default_kill_after;
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
+  std::string notify = {};  // for /bin/sh, when the run is over; empty: nothing
 };
 
 // All must outlive the call.

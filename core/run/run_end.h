@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rlock process ends: with an exit code, or by a signal (the one that killed the job).
+// How the rlock process ends: with an exit code, or by a signal (the one that killed the job); and what became of a run.
 #pragma once
 
+#include <string>
 #include <variant>
 
 namespace rlock {
@@ -13,5 +14,12 @@ struct DieOf {
   int signal;
 };
 using RunEnd = std::variant<ExitWith, DieOf>;
+
+// For --notify.
+struct RunReport {
+  RunEnd end;
+  std::string outcome = {};  // RLOCK_OUTCOME; empty: there was no run to tell about
+  std::string message = {};  // why rlock ends with a code of its own; empty: it does not
+};
 
 }  // namespace rlock

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace rlock {
 namespace {
@@ -36,6 +37,12 @@ std::optional<int> code_of(const RunEnd& end)
   return exit != nullptr ? std::optional(exit->code) : std::nullopt;
 }
 
+RunReport logged(const RunContext& context, RunReport report, const About& about)
+{
+  context.log.error(report.message, about);
+  return report;
+}
+
 // "; noticed at 2026-11-21 12:00:00 UTC"
 std::string noticed_at(std::int64_t lost_at_ms)
 {
@@ -45,31 +52,37 @@ std::string noticed_at(std::int64_t lost_at_ms)
 
 }  // namespace
 
-RunEnd report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed)
+RunReport report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed)
 {
   const ExitWith end = failure(error_code_of_exec(failed.error), request.compatibility);
-  context.log.error(
-      "cannot execute " + printable(request.argv.front()) + ": " + std::generic_category().message(failed.error),
-      {.event = "failed", .exit_code = end.code});
-  return end;
+  return logged(context,
+                {.end = end,
+                 .outcome = std::string(name_of(Ending::failed)),
+                 .message = "cannot execute " + printable(request.argv.front()) + ": " +
+                            std::generic_category().message(failed.error)},
+                {.event = "failed", .exit_code = end.code});
 }
 
-RunEnd report_not_started(const RunContext& context, const LockSession& first_to_expire)
+RunReport report_not_started(const RunContext& context, const LockSession& first_to_expire)
 {
   const Lease& lease = first_to_expire.lease();
   const LeaseTerm term = lease.term();
   const bool has_time = context.clock.now() < term.until - term.length / 2;  // more than all StopLeads
   if (has_time) {
     constexpr ExitWith end{static_cast<int>(ExitCode::os)};
-    context.log.error("the job could not be started: its guardian process could not read from rlock",
-                      {.event = "failed", .exit_code = end.code});
-    return end;
+    return logged(context,
+                  {.end = end,
+                   .outcome = std::string(name_of(Ending::failed)),
+                   .message = "the job could not be started: its guardian process could not read from rlock"},
+                  {.event = "failed", .exit_code = end.code});
   }
   constexpr ExitWith end{static_cast<int>(ExitCode::lost)};
-  context.log.error("the lease of " + printable(first_to_expire.name().text()) +
-                        " ran out before the job could start (give a longer --ttl or --lease)",
-                    {.event = "lost", .exit_code = end.code});
-  return end;
+  return logged(context,
+                {.end = end,
+                 .outcome = std::string(name_of(Ending::lost)),
+                 .message = "the lease of " + printable(first_to_expire.name().text()) +
+                            " ran out before the job could start (give a longer --ttl or --lease)"},
+                {.event = "lost", .exit_code = end.code});
 }
 
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left)
@@ -99,16 +112,23 @@ std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
   return outcome.line + (is_loss ? noticed_at(lost_at_ms) : "");
 }
 
-RunEnd report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
-                      std::int64_t lost_at_ms)
+RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
-  if (!outcome.line.empty()) {
-    context.log.error(outcome_line(outcome, lost_at_ms), {.event = outcome.event,
-                                                          .key = outcome.lock,
-                                                          .fence = fence_of(lock_set, outcome.lock),
-                                                          .exit_code = code_of(outcome.end)});
-  }
-  return outcome.end;
+  return {.end = outcome.end,
+          .outcome = std::string(name_of(result_of(outcome).outcome.value_or(Ending::failed))),
+          .message = outcome.line.empty() ? "" : outcome_line(outcome, lost_at_ms)};
+}
+
+RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+                         std::int64_t lost_at_ms)
+{
+  RunReport report = report_of(outcome, lost_at_ms);
+  return report.message.empty() ? report
+                                : logged(context, std::move(report),
+                                         {.event = outcome.event,
+                                          .key = outcome.lock,
+                                          .fence = fence_of(lock_set, outcome.lock),
+                                          .exit_code = code_of(outcome.end)});
 }
 
 }  // namespace rlock

@@ -11,8 +11,8 @@
 namespace rlock {
 
 // The job never ran.
-RunEnd report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed);
-RunEnd report_not_started(const RunContext& context, const LockSession& first_to_expire);
+RunReport report_not_executed(const RunRequest& request, const RunContext& context, const NotExecuted& failed);
+RunReport report_not_started(const RunContext& context, const LockSession& first_to_expire);
 
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
 void report_not_signalled(const RunContext& context, pid_t pid);
@@ -20,8 +20,11 @@ void report_not_signalled(const RunContext& context, pid_t pid);
 // The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
 
+// What became of the run, without a word on the log.
+RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms);
+
 // Logs the outcome unless rlock ends as its job did.
-RunEnd report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
-                      std::int64_t lost_at_ms);
+RunReport report_outcome(const RunContext& context, const LockSet& lock_set, const RunOutcome& outcome,
+                         std::int64_t lost_at_ms);
 
 }  // namespace rlock

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "lease/lease_group.h"
 #include "run/keeper.h"
+#include "run/notify_run.h"
 #include "run/outcome.h"
 #include "run/release_all.h"
 #include "run/run_report.h"
@@ -42,7 +43,7 @@ class Supervision {
     }
   }
 
-  RunEnd run()
+  RunReport run()
   {
     if (auto failed = run_job()) {
       return *failed;
@@ -51,10 +52,13 @@ class Supervision {
     const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release(result());
     const RunOutcome outcome = outcome_after(findings);
     if (m_role == Role::keeper) {
-      write_to_syslog(outcome_line(outcome, m_lost_at_ms));
-      ::_exit(0);
+      end_as_keeper(outcome);
     }
-    return m_never_ran ? *m_never_ran : report_outcome(m_context, m_lock_set, outcome, m_lost_at_ms);
+    RunReport report = m_never_ran ? *m_never_ran : report_outcome(m_context, m_lock_set, outcome, m_lost_at_ms);
+    if (m_role == Role::replaced) {
+      report.outcome.clear();  // the keeper tells
+    }
+    return report;
   }
 
  private:
@@ -64,9 +68,20 @@ class Supervision {
     keeper,
   };
 
+  [[noreturn]] void end_as_keeper(const RunOutcome& outcome)
+  {
+    write_to_syslog(outcome_line(outcome, m_lost_at_ms));
+    for (LockSession& session : m_lock_set.sessions) {
+      session.stop_threads();
+    }
+    notify_of(m_request, m_context, &m_lock_set, report_of(outcome, m_lost_at_ms),
+              std::chrono::ceil<Millis>(m_context.clock.now() - m_began), &m_context.signals, write_to_syslog);
+    ::_exit(0);
+  }
+
   // Starts another process when the prepared one was killed before it became the job. Returns the end of rlock when the
   // job could not be forked.
-  std::optional<RunEnd> run_job()
+  std::optional<RunReport> run_job()
   {
     m_lock_set.prepared_job.move_deadline(m_lock_set.first_to_expire().lease().term());
     do {
@@ -75,7 +90,9 @@ class Supervision {
       if (!job) {
         release({.exit_code = failure(job.error().code, m_request.compatibility).code});
         m_context.log.error(job.error().text, {.event = "failed"});
-        return failure(job.error().code, m_request.compatibility);
+        return RunReport{.end = failure(job.error().code, m_request.compatibility),
+                         .outcome = std::string(name_of(Ending::failed)),
+                         .message = job.error().text};
       }
       m_job.emplace(*std::move(job));
       m_gate_killed = false;
@@ -99,7 +116,7 @@ class Supervision {
   [[nodiscard]] EndOfRun result()
   {
     m_leases.stop_watchdogs();
-    return m_never_ran ? EndOfRun{.exit_code = exit_code_of(*m_never_ran)}
+    return m_never_ran ? EndOfRun{.exit_code = exit_code_of(m_never_ran->end)}
                        : result_of(outcome_after(ReleaseFindings(m_lock_set.sessions.size())));
   }
 
@@ -345,12 +362,12 @@ class Supervision {
   std::optional<Job> m_job;           // over by the time of the release, but its guardian is reaped after it
   Instant m_stopped_by = far_future;  // a guardian that was told to stop the job has done so by then
   std::optional<Ended> m_ended;
-  std::optional<RunEnd> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
-  bool m_lost = false;                // one of the locks
-  std::int64_t m_lost_at_ms = 0;      // by the wall clock; 0: no loss was seen before the release
-  bool m_is_hurried = false;          // the lock was lost after ReleaseRequested, before the job had stopped
-  bool m_was_released = false;        // by the job itself
-  bool m_still_runs = false;          // processes that may not be signalled: the locks are left to their ttl
+  std::optional<RunReport> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
+  bool m_lost = false;                   // one of the locks
+  std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release
+  bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped
+  bool m_was_released = false;           // by the job itself
+  bool m_still_runs = false;             // processes that may not be signalled: the locks are left to their ttl
   bool m_over = false;
   bool m_gate_killed = false;  // the process was killed before it became the job
   Role m_role = Role::runner;
@@ -360,7 +377,7 @@ class Supervision {
 
 }  // namespace
 
-RunEnd supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set)
+RunReport supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set)
 {
   return Supervision(request, context, lock_set).run();
 }

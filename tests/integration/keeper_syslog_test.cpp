@@ -59,9 +59,10 @@ TEST_CASE("keeper: a lock that another has by now is a line in syslog")
     const Syslog syslog;
     Process holder = script(server, acquire_line("--ttl 2s --on-lost " + on_lost), syslog.options());
     keeper_of(server, holder);
-    server.command({"DEL", "x"});
-    server.command({"HSET", "x", "somebody:1", "1"});
-    server.command({"PEXPIRE", "x", "60000"});
+    // At once, because a renewal in between would find it deleted.
+    const std::string taken_over =
+        "redis.call('DEL', 'x') redis.call('HSET', 'x', 'somebody:1', '1') redis.call('PEXPIRE', 'x', '60000')";
+    server.command({"EVAL", taken_over, "1", "x"});
     syslog.await(user_error + "the lock x was lost: now held by somebody:1; it was held for process " +
                  std::to_string(holder.pid()) + "\n");
   }

@@ -198,6 +198,43 @@ TEST_CASE("recipes: the nightly service runs once a night, also where a host boo
   CHECK(fixture.notes() == "nightly\n");
 }
 
+TEST_CASE("recipes: each --notify tells of a failure, and the ping of a success, too")
+{
+  RecipeFixture fixture;
+  fixture.stub("bin/mail", "cat >>notes");
+  fixture.stub("bin/curl", "[ -t 0 ] || cat >>notes");
+  std::ofstream(fixture.dir / "hook") << "https://chat.example.org/secret\n";
+  const auto run = [&](const std::string& notify, const std::string& job) {
+    fs::remove(fixture.dir / "notes");
+    Process rlock =
+        fixture.start({RLOCK_BINARY, "run", "-k", "nightly", "-n", "--notify", notify, "--", "sh", "-c", job});
+    rlock.wait(30s);
+    CHECK(rlock.err() == "");
+    return fixture.notes();
+  };
+  CHECK(run("./notify-mail.sh ops@example.org", "true") == "");
+  const std::string mail = run("./notify-mail.sh ops@example.org", "exit 3");
+  CHECK(mail.starts_with("bin/mail -s nightly on "));
+  CHECK(mail.find(": failed ops@example.org\nnightly: failed with exit code 3 after ") != std::string::npos);
+  CHECK(mail.find("\nexit code 3, after 0 s\n") != std::string::npos);
+
+  CHECK(run("./notify-webhook.sh hook", "true") == "");
+  const std::string post = run("./notify-webhook.sh hook", "exit 3");
+  CHECK(post.find(" -d {\"text\": \"") != std::string::npos);
+  CHECK(post.find(": nightly failed: nightly: failed with exit code 3 after ") != std::string::npos);
+  CHECK(post.ends_with("\"}\nurl = \"https://chat.example.org/secret\"\n"));
+
+  CHECK(run("./notify-ping.sh https://hc.example.org/x", "true").ends_with(" https://hc.example.org/x\n"));
+  CHECK(run("./notify-ping.sh https://hc.example.org/x", "exit 3").ends_with(" https://hc.example.org/x/fail\n"));
+  Process holder = fixture.start({RLOCK_BINARY, "run", "-k", "nightly", "--", "sleep", "60"});
+  wait_until([&] { return !fixture.is_free("nightly"); }, "it is held", 30s);
+  fs::remove(fixture.dir / "notes");
+  Process skipped = fixture.start({RLOCK_BINARY, "run", "-k", "nightly", "-n", "--notify",
+                                   "./notify-ping.sh https://hc.example.org/x", "--", "true"});
+  CHECK(skipped.wait(30s) == Exit{.code = 75, .signal = 0});
+  CHECK(fixture.notes() == "");
+}
+
 TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases the lock")
 {
   RecipeFixture fixture;
@@ -252,6 +289,7 @@ TEST_CASE("recipes: systemd understands the service and the timer")
   }
   std::ofstream(dir / "nightly.service") << service;
   fs::copy(recipes / "nightly.timer", dir);
+  fs::copy(recipes / "nightly-failed.service", dir);
   Process verify({"systemd-analyze", "verify", dir / "nightly.service", dir / "nightly.timer"});
   CHECK(verify.wait() == Exit{.code = 0, .signal = 0});
   CHECK(verify.err() == "");

@@ -1,0 +1,11 @@
+#!/bin/sh
+# A mail about each run that did not succeed:
+#
+#   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh ops@example.org' -- ./nightly.sh
+[ "$RLOCK_OUTCOME" = succeeded ] && exit 0
+mail -s "$RLOCK_KEY on $(uname -n): $RLOCK_OUTCOME" "$1" <<EOT
+$RLOCK_MESSAGE
+
+exit code ${RLOCK_EXIT_CODE:-unknown}, after $((RLOCK_DURATION_MS / 1000)) s
+What became of the runs before: rlock history -k '$RLOCK_KEY'
+EOT

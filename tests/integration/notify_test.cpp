@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// --notify: what a command of the user learns of a run.
+#include "support/flock_fixture.h"
+#include "support/redis_fixture.h"
+#include "support/script.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A server, and a file to which --notify writes.
+struct NotifyFixture {
+  // `options` are those of the verb, before the command.
+  Words words(const std::string& verb, Words options, const Words& command = {"true"}, std::string notify = "") const
+  {
+    Words all{verb, "-S", server.url(), "--notify", notify.empty() ? tell : notify};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  Words run(Words options, const Words& command = {"true"}, const std::string& notify = "") const
+  {
+    options.insert(options.begin(), {"-k", "k"});
+    options.emplace_back("--");
+    return words("run", std::move(options), command, notify);
+  }
+  // The lines so far.
+  [[nodiscard]] std::string told() const { return text_of(file); }
+  // The line of the only run.
+  [[nodiscard]] std::string await() const
+  {
+    wait_until([&] { return told().find('\n') != std::string::npos; }, "it is told", 30s);
+    return told();
+  }
+  [[nodiscard]] bool is_free() const { return as_int(server.command({"EXISTS", "k"})) == 0; }
+  void await_hold() const
+  {
+    wait_until([&] { return !is_free(); }, "it is held", 30s);
+  }
+
+  const RedisServer server;
+  const std::filesystem::path file = make_temp_dir("notify") / "told";
+  // In one write, so that a reader sees a whole line.
+  const std::string tell =
+      R"(printf '%s %s %s [%s]\n' "$RLOCK_KEY" "$RLOCK_OUTCOME" "$RLOCK_EXIT_CODE" "$RLOCK_MESSAGE" >>)" +
+      file.string();
+};
+
+bool matches(const std::string& text, const std::string& pattern)
+{
+  return std::regex_match(text, std::regex(pattern));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("topology-quick");
+
+TEST_CASE("notify: once when a run is over, and its exit code stays")
+{
+  const NotifyFixture fixture;
+  CHECK(run_rlock(fixture.run({})).code == 0);
+  CHECK_MESSAGE(matches(fixture.told(), R"(k succeeded 0 \[k: succeeded after .*\]\n)"), fixture.told());
+  std::filesystem::remove(fixture.file);
+  const Finished failed = run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}));
+  CHECK(failed.code == 3);
+  CHECK(failed.err == "");
+  CHECK_MESSAGE(matches(fixture.told(), R"(k failed 3 \[k: failed with exit code 3 after .*\]\n)"), fixture.told());
+}
+
+TEST_CASE("notify: a run that never began")
+{
+  const NotifyFixture fixture;
+  CHECK(run_rlock(fixture.run({}, {"./no-such-job"})).code == 127);
+  CHECK(fixture.told() == "k failed 127 [cannot execute ./no-such-job: no such file]\n");
+  std::filesystem::remove(fixture.file);
+
+  Process holder(rlock_argv({"run", "-S", fixture.server.url(), "-k", "k", "--", "sleep", "60"}));
+  fixture.await_hold();
+  CHECK(run_rlock(fixture.run({"-n"})).code == 75);
+  CHECK_MESSAGE(matches(fixture.told(), R"(k busy 75 \[k is busy, held by .*\]\n)"), fixture.told());
+  std::filesystem::remove(fixture.file);
+  CHECK(run_rlock(fixture.run({"-w", "50ms", "-E", "9"})).code == 9);
+  CHECK(fixture.told().starts_with("k busy 9 [k is busy after "));
+}
+
+TEST_SUITE_END();
+
+TEST_CASE("notify: no server")
+{
+  const NotifyFixture fixture;
+  const std::string nowhere = "unix://" + (fixture.file.parent_path() / "no-socket").string();
+  CHECK(run_rlock({"run", "-S", nowhere, "-k", "k", "--notify", fixture.tell, "--", "true"}).code == 69);
+  CHECK_MESSAGE(fixture.told().starts_with("k unreachable 69 [cannot reach unix://"), fixture.told());
+}
+
+TEST_CASE("notify: it runs after the release, with the variables of the job")
+{
+  const NotifyFixture fixture;
+  const std::string shown = R"(env | grep ^RLOCK_ | sort >)" + fixture.file.string() + "; " + rlock_program().string() +
+                            " run -k k -n -- true || echo still held >>" + fixture.file.string();
+  const std::string of_job = (fixture.file.parent_path() / "job").string();
+  CHECK(run_rlock(fixture.run({"--label", "x"}, {"sh", "-c", "env | grep ^RLOCK_ | sort >" + of_job}, shown)).code ==
+        0);
+  const std::string job = text_of(of_job);
+  const std::string told = fixture.told();
+  for (const std::string name : {"KEY", "FENCE", "LEASE_MS", "SERVER", "TOKEN"}) {
+    CAPTURE(name);
+    const std::size_t at = job.find("RLOCK_" + name + "=");
+    REQUIRE(at != std::string::npos);
+    CHECK(told.find(job.substr(at, job.find('\n', at) - at + 1)) != std::string::npos);
+  }
+  CHECK(told.find("RLOCK_HELD") == std::string::npos);
+  CHECK(told.find("still held") == std::string::npos);
+  CHECK(std::regex_search(told, std::regex("RLOCK_DURATION_MS=[0-9]+\n")));
+}
+
+TEST_CASE("notify: stopped, forced and lost")
+{
+  const NotifyFixture fixture;
+  CHECK(run_rlock(fixture.run({"--max-runtime", "50ms"}, {"sleep", "60"})).code == 124);
+  CHECK(fixture.told() == "k timed_out 124 [the job was stopped: its --max-runtime was over]\n");
+  std::filesystem::remove(fixture.file);
+
+  Process forced(rlock_argv(fixture.run({}, {"sleep", "60"})));
+  fixture.await_hold();
+  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "k", "--yes"}).code == 0);
+  CHECK(forced.wait(30s) == Exit{121});
+  CHECK_MESSAGE(fixture.told().starts_with("k forced 121 [the lock k was force-unlocked by "), fixture.told());
+  std::filesystem::remove(fixture.file);
+
+  Process lost(rlock_argv(fixture.run({"--ttl", "3s"}, {"sleep", "60"})));
+  fixture.await_hold();
+  fixture.server.command({"DEL", "k"});
+  CHECK(lost.wait(30s) == Exit{121});
+  CHECK_MESSAGE(fixture.told().starts_with("k lost 121 [the lock k was lost: "), fixture.told());
+}
+
+TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost")
+{
+  const NotifyFixture fixture;
+  Process killed(rlock_argv(fixture.run({}, {"sleep", "60"})));
+  fixture.await_hold();
+  killed.signal(SIGKILL);
+  CHECK(fixture.await() == "k lost 137 [rlock was killed: its job was stopped and its lock released]\n");
+  CHECK(fixture.is_free());
+}
+
+TEST_CASE("notify: a command that fails is one line, and changes no exit code")
+{
+  const NotifyFixture fixture;
+  const Finished told = run_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "exit 4"));
+  CHECK(told.code == 3);
+  CHECK(told.err == "rlock: --notify: the command ended with exit code 4\n");
+  const Finished odd = run_rlock(fixture.run({}, {"true"}, "cat; echo out"));  // no input; its output is for people
+  CHECK(odd.code == 0);
+  CHECK(odd.out == "");
+  CHECK(odd.err == "out\n");
+  CHECK(run_rlock(fixture.run({}, {"true"}, "")).code == 0);
+  CHECK(run_rlock({"run", "-S", fixture.server.url(), "-k", "k", "--notify", "", "--", "true"}).code == 64);
+}
+
+TEST_CASE("notify: a signal meanwhile goes to the command, and the exit code of the job stays")
+{
+  const NotifyFixture fixture;
+  const std::string begun = (fixture.file.parent_path() / "begun").string();
+  Process rlock(rlock_argv(fixture.run({}, {"sh", "-c", "exit 3"}, "echo begun >" + begun + "; sleep 60")));
+  wait_until([&] { return !text_of(begun).empty(); }, "the command runs", 30s);
+  rlock.signal(SIGTERM);
+  CHECK(rlock.wait(20s) == Exit{3});
+  CHECK(rlock.err() == "rlock: --notify: the command was killed by signal TERM\n");
+}
+
+TEST_CASE("notify: a run that shares the success of another, or ends while it waits, is none to tell about")
+{
+  const NotifyFixture fixture;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run_rlock(fixture.words("once", {"-k", "o", "--for", "1h", "--"})).code == 0);
+  }
+  CHECK_MESSAGE(matches(fixture.told(), R"(o succeeded 0 \[.*\]\n)"), fixture.told());
+  std::filesystem::remove(fixture.file);
+  Process holder(rlock_argv({"run", "-S", fixture.server.url(), "-k", "k", "--", "sleep", "60"}));
+  fixture.await_hold();
+  Process waiter(rlock_argv(fixture.run({})));
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{k}"})) == 1; }, "it waits", 30s);
+  waiter.signal(SIGTERM);
+  CHECK(waiter.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(fixture.told() == "");
+}
+
+TEST_CASE("notify: flock tells once, by its keeper where it leaves one")
+{
+  const NotifyFixture fixture;
+  CHECK(run_rlock(fixture.words("flock", {"k"}, {"sh", "-c", "exit 2"})).code == 2);
+  CHECK_MESSAGE(matches(fixture.told(), R"(k failed 2 \[.*\]\n)"), fixture.told());
+  std::filesystem::remove(fixture.file);
+  // The keeper waits for what holds the pipe, and the command of --notify does not have it.
+  CHECK(run_rlock(fixture.words("flock", {"k"}, {"sh", "-c", "sleep 1 & exit 2"})).code == 2);
+  CHECK(fixture.told() == "");
+  CHECK_MESSAGE(matches(fixture.await(), R"(k failed 2 \[.*\]\n)"), fixture.told());
+  CHECK(fixture.is_free());
+}
+
+TEST_CASE("notify: a keeper tells that its process has ended, or that the lock was lost")
+{
+  const NotifyFixture fixture;
+  const std::string acquire = "trap '' TERM; rlock acquire -S \"$URL\" -k k --pid $$ --ttl 3s --notify '" +
+                              std::regex_replace(fixture.tell, std::regex("'"), R"('\'')") + "' >/dev/null || exit; ";
+  Process ended = script(fixture.server, acquire);
+  CHECK(ended.wait(30s) == Exit{0});
+  CHECK_MESSAGE(matches(fixture.await(), R"(k succeeded  \[k: succeeded after .*\]\n)"), fixture.told());
+  std::filesystem::remove(fixture.file);
+  Process loser = script(fixture.server, acquire + "while :; do sleep 0.1; done");
+  fixture.await_hold();
+  fixture.server.command({"DEL", "k"});
+  CHECK_MESSAGE(fixture.await().starts_with("k lost  [the lock k was lost: "), fixture.told());
+  CHECK(run_rlock({"acquire", "-S", fixture.server.url(), "-k", "k", "--lease", "3s", "--notify", "true"}).code == 64);
+}

@@ -82,7 +82,7 @@ std::string run_rlock(const Client& as, const std::vector<std::string>& environm
   const WaitPolicy policy = wait_policy(request.wait, request.server.timeout, as.host);
   const auto acquired = acquire_all(request, context, policy, lock_set);
   const bool has_lock = acquired && std::holds_alternative<AllAcquired>(*acquired);
-  return has_lock ? text_of(supervise(request, context, lock_set)) : text_of(acquired);
+  return has_lock ? text_of(supervise(request, context, lock_set).end) : text_of(acquired);
 }
 
 std::string force_unlock_job(const Client& of, const VirtualJob& job, Millis grace, const Schedule& schedule,

@@ -138,3 +138,26 @@ TEST_CASE("force: nothing is taken from a hash with more fields than a lock has"
   }
   CHECK(lock.hash("k").size() == 2);
 }
+
+// Of many waiters with --cancel-in-progress the first is named, and the event log has one entry for all of them.
+TEST_CASE("join: the request of another client that the holder has got stands, and the holder is told again")
+{
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(std::string(kind.shown));
+    const ScriptedLock lock(kind.mode);
+    REQUIRE(word(lock.acquire("a")) == "granted");
+    ChannelListener holder = subscribe_as(lock, "a");
+    const auto join_as = [&](const std::string& requester) {
+      return word(lock.eval(scripts_of(kind.mode).force, "a", {requester, "join", "60000"}));
+    };
+    CHECK(join_as("first") == "held");
+    const auto entries = as_int(lock.server.command({"LLEN", "rlock:events:{k}"}));
+    CHECK(join_as("second") == "held");
+    CHECK(join_as("first") == "held");
+    CHECK(as_int(lock.server.command({"LLEN", "rlock:events:{k}"})) == entries);
+    CHECK(lock.renew("a").elements.at(1).text == "first");
+    CHECK(holder.received() == Words{"force", "force", "force"});
+    CHECK(word(lock.ask("a")) == "held");
+    CHECK(lock.renew("a").elements.at(1).text == "eve@h");
+  }
+}

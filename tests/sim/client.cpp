@@ -52,6 +52,8 @@ RunRequest request_of(const ClientPlan& plan, const Schedule& schedule, const st
   request.automatic = plan.automatic;
   request.wait = plan.wait;
   request.min_hold = plan.min_hold;
+  request.latest = plan.latest;
+  request.cancel_in_progress = plan.cancels;
   request.argv = {"job"};
   return request;
 }

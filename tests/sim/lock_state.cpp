@@ -106,6 +106,21 @@ std::map<std::string, double> LockState::queue()
   return queue == keys.end() ? std::map<std::string, double>() : std::get<SortedSet>(queue->second.data).scores;
 }
 
+int LockState::latest_waiters()
+{
+  const auto& keys = m_server.redis().keys();
+  const auto notes = keys.find(keys_of(first_mode()).waiters);
+  if (notes == keys.end()) {
+    return 0;
+  }
+  int count = 0;
+  const auto in_line = queue();
+  for (const auto& [owner, info] : std::get<Hash>(notes->second.data)) {
+    count += in_line.contains(owner) && info.find("\nlatest=1\n") != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
 bool LockState::listens(const std::string& waiter)
 {
   return m_server.redis().count_subscribers(keys_of(first_mode()).owner_channel + waiter) > 0;

@@ -26,6 +26,7 @@ class LockState {
   [[nodiscard]] std::optional<std::int64_t> hold_ends(const Mode& mode, const std::string& owner);
   [[nodiscard]] std::string exclusive_holder();         // empty: there is none, or the lock is shared
   [[nodiscard]] std::map<std::string, double> queue();  // waiters and their tickets
+  [[nodiscard]] int latest_waiters();                   // those in the queue that wait with --latest
   [[nodiscard]] bool listens(const std::string& waiter);
   [[nodiscard]] std::optional<std::string> key_without_ttl();
 

@@ -26,6 +26,9 @@ void QueueRules::before_script()
 
 void QueueRules::after_script(const Words& request)
 {
+  if (m_state.latest_waiters() > 1) {
+    m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
+  }
   const std::string holder = m_state.exclusive_holder();
   if (holder.empty() || holder == m_holder_before || m_state.is_mixed()) {
     return;

@@ -33,6 +33,7 @@ Rules::Rules(const Schedule& schedule, World& world, Server& server, std::functi
 {
   for (const ClientPlan& plan : schedule.clients) {
     m_disturbed_until.resize(std::max(m_disturbed_until.size(), static_cast<std::size_t>(plan.number) + 1), -1);
+    m_is_forced = m_is_forced || plan.cancels;
   }
 }
 

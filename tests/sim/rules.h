@@ -10,6 +10,7 @@
 //   ttl         every key has one, but the two keys of permits
 //   queue       the lock goes to the caller or to a waiter that listens or has just come; a waiter that listens is not passed
 //               over; a renewal creates no lock
+//   latest      of the waiters with --latest one is in the queue
 //   progress    while runs wait, the lock is not idle for longer than idle_limit()
 #pragma once
 

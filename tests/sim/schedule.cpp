@@ -42,6 +42,7 @@ class Maker {
     for (int i = 0; i < clients; ++i) {
       schedule.clients.push_back(client(i, mode(kind), schedule.ttl));
     }
+    add_concurrency_options(schedule.clients);
     const Kinds kinds = kinds_of_faults();
     const int faults = kinds.empty() ? 0 : number(1, 12);
     const Millis during = std::max(Millis{2000}, schedule.ttl * 3);
@@ -99,6 +100,19 @@ class Maker {
             .automatic = number(0, 4) != 0,
             .min_hold = m_later.one_in(5) ? Millis{m_later.up_to(ttl.count())} : Millis{0},
             .nests = m_later.one_in(5)};
+  }
+
+  // In some schedules, so that the others stay as they are.
+  void add_concurrency_options(std::vector<ClientPlan>& clients) const
+  {
+    SeededRng rng(m_seed * 104'729 + 3);
+    if (!rng.one_in(4)) {
+      return;
+    }
+    for (ClientPlan& plan : clients) {
+      plan.latest = rng.one_in(2);
+      plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.mode);
+    }
   }
 
   Fault force(int clients, Millis during, Millis ttl)
@@ -207,6 +221,7 @@ std::string show(const Schedule& schedule)
             " runs from " + ms(plan.starts) + ", " + ms(plan.pause) + " apart, jobs of " + ms(plan.job_lasts) +
             (plan.ignores_term ? " that ignore TERM" : "") + (plan.wait ? ", waits " + ms(*plan.wait) : "") +
             (plan.automatic ? "" : ", fixed lease") + (plan.nests ? ", nested rlock" : "") +
+            (plan.latest ? ", latest" : "") + (plan.cancels ? ", cancels" : "") +
             (plan.min_hold > Millis{0} ? ", min-hold " + ms(plan.min_hold) : "") + ", clock rate " +
             std::to_string(plan.clock_rate) + "\n";
   }

@@ -24,9 +24,11 @@ struct ClientPlan {
   Millis job_lasts;
   bool ignores_term;
   std::optional<Millis> wait;
-  bool automatic;   // renewed; else a fixed lease
-  Millis min_hold;  // --min-hold
-  bool nests;       // its job runs rlock for the same lock
+  bool automatic;        // renewed; else a fixed lease
+  Millis min_hold;       // --min-hold
+  bool nests;            // its job runs rlock for the same lock
+  bool latest = false;   // --latest
+  bool cancels = false;  // --cancel-in-progress
 };
 
 enum class FaultKind {

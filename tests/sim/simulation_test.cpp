@@ -75,7 +75,7 @@ struct BrokenScripts {
 // Each is a plausible mistake.
 const std::vector<BrokenScripts> mistakes{
     {55, "a renewal does not look at the owner", {{"not holds(OWNER) and 'none' or is_released()", "is_released()"}}},
-    {36,
+    {205,
      "a renewal makes a lock that is gone anew",
      {{"local loss = not holds",
        "if NAME == 'lock' and redis.call('EXISTS', LOCK) == 0 and TTL > 0 then\n"
@@ -113,6 +113,9 @@ const std::vector<BrokenScripts> mistakes{
     {13,
      "--min-hold keeps nothing",
      {{"local min_hold = held == 1 and longest_min_hold() or 0", "local min_hold = 0"}}},
+    {12,
+     "a newer waiter with --latest does not replace the one before it",
+     {{"if WAIT_MODE == 'latest' then\n      replace_latest(ticket)", "if false then\n      replace_latest(ticket)"}}},
     {57,
      "a grant that finds no holder is not published",
      {{"if found_free then\n    publish_taken()", "if false then"}}},

@@ -50,6 +50,54 @@ std::optional<std::string> limit(const LockState& state, std::int64_t)
   return permits != nullptr && permits->limit > 0 ? std::optional(std::to_string(permits->limit)) : std::nullopt;
 }
 
+std::optional<std::string> last_start(const LockState& state, std::int64_t)
+{
+  const PastRun* const run = last_run(state);
+  return run != nullptr && run->outcome != Ending::skipped ? std::optional(seconds(run->start_ms)) : std::nullopt;
+}
+
+std::optional<std::string> last_duration(const LockState& state, std::int64_t)
+{
+  const PastRun* const run = last_run(state);
+  const bool has_duration = run != nullptr && run->outcome != Ending::skipped && run->duration;
+  return has_duration ? std::optional(seconds(run->duration->count())) : std::nullopt;
+}
+
+std::optional<std::string> last_exit_code(const LockState& state, std::int64_t)
+{
+  const PastRun* const run = last_run(state);
+  return run != nullptr && run->exit_code ? std::optional(std::to_string(*run->exit_code)) : std::nullopt;
+}
+
+std::optional<std::string> last_success(const LockState& state, std::int64_t)
+{
+  const auto found =
+      std::ranges::find_if(state.runs, [](const PastRun& run) { return run.outcome == Ending::succeeded; });
+  return found != state.runs.end()
+             ? std::optional(seconds(found->start_ms + found->duration.value_or(Millis{0}).count()))
+             : std::nullopt;
+}
+
+std::optional<std::string> recently_held(const LockState& state, std::int64_t)
+{
+  Millis held{0};
+  for (const PastRun& run : state.runs) {
+    held += run.outcome == Ending::skipped ? Millis{0} : run.duration.value_or(Millis{0});
+  }
+  return state.runs.empty() ? std::nullopt : std::optional(seconds(held.count()));
+}
+
+// Of the runs that the log still has. A collector takes the number for what it is now, as of a queue.
+template <Ending ending>
+std::optional<std::string> recent(const LockState& state, std::int64_t)
+{
+  std::int64_t runs = 0;
+  for (const PastRun& run : state.runs) {
+    runs += run.outcome == ending ? std::clamp<std::int64_t>(run.times, 0, 1'000'000) : 0;
+  }
+  return state.runs.empty() ? std::nullopt : std::optional(std::to_string(runs));
+}
+
 struct Family {
   std::string_view name;
   std::string_view help;
@@ -67,6 +115,17 @@ constexpr Family families[] = {
     {"rlock_waiting", "Number of waiters.",
      [](const LockState& state, std::int64_t) { return std::optional(std::to_string(state.waiting.size())); }},
     {"rlock_age_seconds", "Time since the lock was acquired.", age},
+    {"rlock_last_run_start_timestamp_seconds", "When the last run that is over began.", last_start},
+    {"rlock_last_run_duration_seconds", "How long it held the lock.", last_duration},
+    {"rlock_last_run_exit_code", "Its exit code.", last_exit_code},
+    {"rlock_last_success_timestamp_seconds", "When the last run that succeeded ended.", last_success},
+    {"rlock_recent_held_seconds", "How long the runs that the server still knows held the lock.", recently_held},
+    {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Ending::succeeded>},
+    {"rlock_recent_failed", "How many failed.", recent<Ending::failed>},
+    {"rlock_recent_lost", "How many lost the lock.", recent<Ending::lost>},
+    {"rlock_recent_forced", "How many were stopped by force-unlock.", recent<Ending::forced>},
+    {"rlock_recent_timed_out", "How many were stopped because their time was over.", recent<Ending::timed_out>},
+    {"rlock_recent_skipped", "How many did not run because the lock was busy.", recent<Ending::skipped>},
 };
 
 // A collector refuses a file with invalid UTF-8. Invalid bytes and control characters become U+FFFD.

@@ -10,7 +10,9 @@
 
 namespace rlock::cli {
 
-// One metric family after the other, with HELP and TYPE and a sample for each lock whose value is known.
+// One metric family after the other, with HELP and TYPE and a sample for each lock whose value is known. All are gauges, also the
+// numbers of past runs: the log from which they are counted has an end, so they fall as well, and rate() would mislead. Counters
+// would need further commands in each release.
 std::string prometheus_text(std::span<const LockState> states, std::int64_t now_ms);
 
 }  // namespace rlock::cli

@@ -94,7 +94,7 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
     if (!states) {
       return states.error();
     }
-    if (const auto added = is_scraped ? Result(Done{}) : add_runs(opened, LogPart::all, *states); !added) {
+    if (const auto added = add_runs(opened, LogPart::all, *states); !added) {
       return added.error();
     }
     all_held = all_held && !states->empty() && states->front().held();

@@ -32,3 +32,17 @@ TEST_CASE("prometheus: status and list tell a collector")
   CHECK(run_rlock({"list", "--format", "xml"}).code == 64);
   CHECK(run_rlock({"list", "--json", "--format", "text"}).code == 64);
 }
+
+TEST_CASE("prometheus: status tells a collector of the last run, also of a free lock")
+{
+  const RedisServer server;
+  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "false"}).code == 1);
+  const Finished told = run_rlock({"status", "-S", server.url(), "-o", "prometheus", "k"});
+  CHECK(told.code == 0);
+  for (const std::string sample :
+       {"last_run_exit_code{key=\"k\"} 1", "recent_succeeded{key=\"k\"} 1", "recent_failed{key=\"k\"} 1"}) {
+    CHECK_MESSAGE(told.out.find("\nrlock_" + sample + "\n") != std::string::npos, told.out);
+  }
+  CHECK(told.out.find("\nrlock_last_success_timestamp_seconds{key=\"k\"} 1") != std::string::npos);
+}

@@ -60,7 +60,7 @@ void lint(const std::string& text)
       CHECK(samples.insert(match[1].str() + match[2].str()).second);
     }
   }
-  CHECK(families.size() == 7);
+  CHECK(families.size() == 18);
 }
 
 }  // namespace
@@ -98,6 +98,32 @@ TEST_CASE("prometheus: no locks, and a holder whose clock is ahead")
   lint(prometheus_text({}, now));
   const std::vector<LockState> states{held("k")};
   CHECK(prometheus_text(states, now - 60'000).find("rlock_age_seconds{key=\"k\"} 0.000\n") != std::string::npos);
+}
+
+TEST_CASE("prometheus: the last run, the last success, and what became of the runs that are known")
+{
+  LockState state = LockState{
+      .name = *LockName::parse("k"), .mode = Plain{}, .ttl = Millis{0}, .fence = 0, .holders = {}, .waiting = {}};
+  const auto run = [](std::int64_t start, Ending outcome, std::optional<int> code, std::int64_t times = 1) {
+    return PastRun{.owner = Owner::of("a"),
+                   .start_ms = start,
+                   .duration = Millis{1500},
+                   .exit_code = code,
+                   .outcome = outcome,
+                   .times = times};
+  };
+  state.runs = {run(9000, Ending::skipped, {}, 5), run(7000, Ending::failed, 3), run(4000, Ending::succeeded, 0),
+                run(1000, Ending::succeeded, 0)};
+  const std::string text = prometheus_text({&state, 1}, now);
+  lint(text);
+  for (const std::string sample :
+       {"last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",
+        "last_run_exit_code{key=\"k\"} 3", "last_success_timestamp_seconds{key=\"k\"} 5.500",
+        "recent_held_seconds{key=\"k\"} 4.500", "recent_succeeded{key=\"k\"} 2", "recent_failed{key=\"k\"} 1",
+        "recent_lost{key=\"k\"} 0", "recent_skipped{key=\"k\"} 5"}) {
+    CHECK_MESSAGE(text.find("\nrlock_" + sample + "\n") != std::string::npos, sample);
+  }
+  CHECK(text.find("_total") == std::string::npos);
 }
 
 }  // namespace rlock::cli

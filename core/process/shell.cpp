@@ -97,14 +97,16 @@ ShellEnd run_in_shell(const ShellCommand& command, const Clock& clock, const Sig
   }
   ::setpgid(shell, shell);  // as the child does, whichever is first
   const auto process = PidFd::open(shell);
-  if (!process) {
+  const bool has_ended = !process && process.error().code == ErrorCode::usage;  // already
+  const bool is_blind = !process && !has_ended;
+  if (is_blind) {
     ::kill(-shell, SIGKILL);
   }
   const bool was_late = process && await(shell, *process, until, clock, heeded);
   int status = 0;
   while (::waitpid(shell, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!process) {
+  if (is_blind) {
     return {ShellEnd::How::not_started, EMFILE};
   }
   if (was_late) {

@@ -50,4 +50,7 @@ using IsHolder = std::function<bool(const Owner&)>;
 // in the log and whose owner is no holder any more has expired. `now_ms`: by the server's clock.
 std::vector<PastRun> past_runs(std::span<const EventLogEntry> entries, const IsHolder& is_holder, std::int64_t now_ms);
 
+// By their starts, the last one first. Of runs with the same start the one that stands later comes first.
+void sort_newest_first(std::vector<PastRun>& runs);
+
 }  // namespace rlock

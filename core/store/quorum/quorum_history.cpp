@@ -47,7 +47,7 @@ Runs merged_runs(const std::vector<const Runs*>& logs, std::size_t quorum, std::
       runs.push_back(std::move(logged.run));
     }
   }
-  std::ranges::stable_sort(runs, std::greater{}, &PastRun::start_ms);
+  sort_newest_first(runs);
   return runs;
 }
 

@@ -74,7 +74,8 @@ image() {
     files=$1/image-$arch
     install -D "$1/out/$name-linux-$arch" "$files/usr/bin/rlock"
     ln -s rlock "$files/usr/bin/rflock"
-    install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt"
+    # From the package, because the bundle in /etc also has the CAs that were added on this machine.
+    install -D -m 644 <(cat /usr/share/ca-certificates/mozilla/*.crt) "$files/etc/ssl/certs/ca-certificates.crt"
     "${buildah[@]}" build --quiet --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --build-context "build=$files" \
       --platform "linux/$(debian_name "$arch")" --manifest "rlock:$version" -f packaging/Containerfile "$1/$name" >/dev/null
   done

@@ -24,8 +24,13 @@ constexpr std::array<std::string_view, 6> options_with_variable{"--server", "--p
                                                                 "--cert",   "--tls-key",       "--quorum"};
 
 // Options that exclude each other: when the command line has one of a group, the settings of the others are ignored.
-constexpr std::array<std::array<std::string_view, 4>, 5> exclusive_groups{
+constexpr std::array<std::array<std::string_view, 4>, 10> exclusive_groups{
     {{"--no-wait", "--wait", "", ""},
+     {"--no-wait", "--latest", "", ""},
+     {"--no-wait", "--cancel-in-progress", "", ""},
+     {"--shards", "--latest", "", ""},
+     {"--shards", "--cancel-in-progress", "", ""},
+     {"--permits", "--cancel-in-progress", "", ""},
      {"--shared", "--exclusive", "--permits", "--format"},
      {"--lease", "--ttl", "--pid", ""},
      {"--quiet", "--verbose", "", ""},

@@ -125,6 +125,17 @@ TEST_CASE("config: what was typed silences what would contradict it")
   CHECK(config.rlock({"acquire", "--lease", "5s", "-k", "fourth"}).code == 0);
 }
 
+TEST_CASE("config: the options of concurrency groups give way to what excludes them")
+{
+  const RedisServer server;
+  const Config config(server_line(server) + "latest = true\ncancel-in-progress = true\n");
+  Process holder = hold(server);
+  CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 75);
+  CHECK(config.rlock({"run", "--shards", "2", "-k", "s", "true"}).code == 0);
+  CHECK(config.rlock({"run", "--permits", "2", "-k", "p", "true"}).code == 0);
+  CHECK(config.rlock({"once", "--for", "1h", "-k", "o", "true"}).code == 0);
+}
+
 TEST_CASE("config: an invalid entry is 78, with the file and the line")
 {
   struct Row {

@@ -67,7 +67,7 @@ build_one() (
 
 # image DIRECTORY: the static programs and the certificates of Debian's CAs as an OCI image for both architectures.
 image() {
-  local arch files
+  local arch files container
   local buildah=(buildah --root "$1/containers" --runroot "$1/containers.run" --storage-driver vfs)
   "${buildah[@]}" manifest create "rlock:$version" >/dev/null
   for arch in $architectures; do
@@ -76,8 +76,12 @@ image() {
     ln -s rlock "$files/usr/bin/rflock"
     # From the package, because the bundle in /etc also has the CAs that were added on this machine.
     install -D -m 644 <(cat /usr/share/ca-certificates/mozilla/*.crt) "$files/etc/ssl/certs/ca-certificates.crt"
-    "${buildah[@]}" build --quiet --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --build-context "build=$files" \
-      --platform "linux/$(debian_name "$arch")" --manifest "rlock:$version" -f packaging/Containerfile "$1/$name" >/dev/null
+    # Not by packaging/Containerfile: `buildah build` writes a digest into the image that depends on the machine.
+    container=$("${buildah[@]}" from scratch)
+    "${buildah[@]}" copy --quiet "$container" "$files" / >/dev/null
+    "${buildah[@]}" config --arch "$(debian_name "$arch")" --entrypoint '["/usr/bin/rlock"]' "$container"
+    "${buildah[@]}" commit --quiet --rm --timestamp "$SOURCE_DATE_EPOCH" "$container" "$arch:$version" >/dev/null
+    "${buildah[@]}" manifest add "rlock:$version" "localhost/$arch:$version" >/dev/null
   done
   "${buildah[@]}" manifest push --quiet --all "rlock:$version" "oci:$1/oci:$version" >/dev/null
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \

@@ -58,7 +58,7 @@ struct CancelFixture {
     wait_until([&] { return in_line() == count; }, "so many wait");
   }
 
-  RedisServer server{{.alone = true}};
+  RedisServer server;
   ActivityLog activity;
 };
 
@@ -79,6 +79,8 @@ void no_overlap_after(const std::function<void(Process&)>& strike)
 }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("cancel: the job in progress is dead before the next one begins, ends with 121 and learns who asked")
 {
@@ -181,6 +183,8 @@ TEST_CASE("cancel: with --latest the newest of many runs completes, and no two a
   }
   CHECK(overlap(lock.activity.jobs()) == "");
 }
+
+TEST_SUITE_END();
 
 TEST_CASE("cancel: a lock that only --min-hold keeps is taken at once")
 {

@@ -69,12 +69,14 @@ struct LatestFixture {
     CHECK(holder.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
   }
 
-  RedisServer server{{.alone = true}};
+  RedisServer server;
 };
 
 bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
 
 }  // namespace
+
+TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("latest: earlier waiters end with 75 and say who replaced them; the newest runs")
 {
@@ -129,6 +131,8 @@ TEST_CASE("latest: of many that come at once one stays")
   }
   CHECK(said == "ran\n");
 }
+
+TEST_SUITE_END();
 
 TEST_CASE("latest: a replaced waiter that was stopped does not run when it goes on, with or without its message")
 {

@@ -64,7 +64,8 @@ class StartGate final : public Gate {
   {
     const auto told = await_start(m_task.socket.get());
     const auto* value = std::get_if<LateValue>(&told);
-    m_runner_is_gone = std::holds_alternative<PeerGone>(told) || (value != nullptr && is_gone(m_task.socket.get()));
+    // A recv(2) that fails is no proof: the runner may live.
+    m_runner_is_gone = !std::holds_alternative<DiscardJob>(told) && is_gone(m_task.socket.get());
     if (value == nullptr || m_runner_is_gone || !may_start(m_clock.now(), m_task.shared_deadline.times())) {
       return std::nullopt;
     }

@@ -37,11 +37,17 @@ void block_stops()
 
 Job::~Job()
 {
+  close_socket();
+  reap_guardian();
+}
+
+// A guardian that still waits at the gate must not take the closed socket for the death of this process.
+void Job::close_socket()
+{
   if (m_socket) {
     send_message(m_socket.get(), Command(DiscardJob{}));
     m_socket.reset();
   }
-  reap_guardian();
 }
 
 Result<Job> Job::prepare(const JobSpec& spec, const Signals& signals, SharedDeadline& shared_deadline)
@@ -90,7 +96,7 @@ Result<std::optional<JobEvent>> Job::next()
     note(*event);
     return std::optional(*event);
   }
-  m_socket.reset();
+  close_socket();  // the guardian may live, if only recv(2) fails
   return std::optional<JobEvent>(GuardianGone{reap_guardian()});
 }
 

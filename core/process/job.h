@@ -137,6 +137,7 @@ class Job {
   Job(Fd socket, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,
       std::vector<pid_t> earlier_children, InheritedPipe inherited_pipe);
   void note(const JobEvent& event);
+  void close_socket();
   void finish(std::optional<int> wait_status);
   int reap_guardian();
 

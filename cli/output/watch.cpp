@@ -149,7 +149,7 @@ std::string shown(const Question& question)
       return "force-unlock " + key + ", held by " + describe_who(holder.owner, holder.info) +
              "? Its job is stopped first. y/N";
     case LockAction::freeze:
-      return "freeze " + key + " for " + show_roughly(freeze_time) + ", from the end of its job on? y/N";
+      return "freeze " + key + " for " + show_roughly(freeze_time) + ", after the jobs that run or wait now? y/N";
     case LockAction::thaw: break;
   }
   return "thaw " + key + ", so that jobs run again? y/N";
@@ -173,7 +173,7 @@ std::string footing(const Picture& picture, const View& view, std::size_t column
   const std::string sorted =
       std::string(names[static_cast<std::size_t>(view.sort)]) + (view.reversed ? ", reversed" : "");
   const std::string filtered = view.filter.empty() ? "" : " (" + printable(view.filter) + ")";
-  const std::string way = view.details ? "Esc back" : "Enter details";
+  const std::string way = picture.details != nullptr ? "Esc back" : "Enter details";
   return fitted("q quit  " + way + "  f force  z freeze  sort: k a t w r (" + sorted + ")  / filter" + filtered,
                 columns);
 }
@@ -267,8 +267,8 @@ std::vector<std::string> frame(const Picture& picture, View& view, Size size)
   view.selected = rows.empty() ? 0 : std::min(view.selected, rows.size() - 1);
 
   std::vector<std::string> lines{heading(picture, size.columns)};
-  if (view.details && !rows.empty()) {
-    append(lines, page_of(*rows[view.selected].state, picture, size));
+  if (picture.details != nullptr) {
+    append(lines, page_of(*picture.details, picture, size));
   } else {
     append(lines, table_and_details(rows, picture, view, size));
   }

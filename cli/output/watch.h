@@ -42,7 +42,8 @@ struct Picture {
   std::string_view error;  // why the last request failed, so that `states` are older; empty: it succeeded
   std::int64_t wall_ms;
   Instant now;
-  std::string_view message = {};  // of the last action
+  std::string_view message = {};       // of the last action
+  const LockState* details = nullptr;  // the lock that has the whole screen
   Colours colours = Colours();
 };
 

@@ -64,6 +64,10 @@ void press(View& view, std::string_view keys)
 {
   while (!keys.empty()) {
     const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
+    if (is_arrow && view.details) {
+      keys.remove_prefix(3);
+      continue;
+    }
     if (is_arrow) {
       view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
       keys.remove_prefix(3);

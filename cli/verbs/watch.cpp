@@ -88,7 +88,7 @@ class Watch {
         case Woken::neither: break;
       }
       m_locks.refresh_when_due();
-      read_history();
+      read_details();
     }
     return ExitWith{0};
   }
@@ -143,6 +143,7 @@ class Watch {
             .wall_ms = wall_clock_ms(),
             .now = m_clock.now(),
             .message = m_message,
+            .details = m_details ? &*m_details : nullptr,
             .colours = m_options.colours};
   }
 
@@ -175,15 +176,16 @@ class Watch {
     }
   }
 
-  // For the details. Asked for once an answer of the server.
-  void read_history()
+  // The details stay with the lock that they were opened for, also when it is free. Asked for after each answer of the server.
+  void read_details()
   {
-    const LockState* const lock = m_view.details ? selected_lock(picture(), m_view) : nullptr;
-    const Instant answer = m_locks.next_refresh();
-    if (lock != nullptr && (answer != m_history_of_answer || lock->name.text() != m_history_of)) {
-      m_history_of_answer = answer;
-      m_history_of = lock->name.text();
-      m_locks.add_history(lock->name);
+    const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
+    m_view.details = m_view.details && lock != nullptr;
+    if (!m_view.details) {
+      m_details.reset();
+    } else if (!m_details || m_locks.next_refresh() != m_details_after) {
+      m_details_after = m_locks.next_refresh();
+      m_details = m_locks.details(LockName(lock->name)).value_or(*lock);
     }
   }
 
@@ -191,7 +193,7 @@ class Watch {
   void ask_wanted()
   {
     const auto wanted = std::exchange(m_view.wanted, std::nullopt);
-    const LockState* const lock = selected_lock(picture(), m_view);
+    const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
     if (!wanted || lock == nullptr || !lock->held()) {
       return;
     }
@@ -235,8 +237,8 @@ class Watch {
   Signals& m_signals;
 
   View m_view;
-  std::string m_history_of;  // a lock
-  Instant m_history_of_answer{};
+  std::optional<LockState> m_details;     // of the lock that has the whole screen
+  Instant m_details_after{};              // WatchedLocks::next_refresh() at that time
   std::unique_ptr<WatchAction> m_action;  // nullptr: none is in progress
   std::string m_message;                  // of the last action, until a key is pressed
   std::string m_message_of_action;

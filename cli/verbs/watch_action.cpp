@@ -58,7 +58,7 @@ Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Cal
       .environment = {},
   };
   const std::string key = printable(about.name.text());
-  print("the freeze of " + key + " waits for the end of its job\n");
+  print("the freeze of " + key + " waits for its turn, while this screen is open\n");
   if (const auto told = finish_output(); !told) {
     return told.error();
   }

@@ -74,16 +74,15 @@ void WatchedLocks::refresh_when_due()
 
 Result<Done> WatchedLocks::add_last_runs() { return add_runs(m_opened, LogPart::end, m_states); }
 
-void WatchedLocks::add_history(const LockName& name)
+std::optional<LockState> WatchedLocks::details(const LockName& name)
 {
-  const auto found = std::find_if(m_states.begin(), m_states.end(),
-                                  [&](const LockState& state) { return state.name.text() == name.text(); });
-  if (found == m_states.end()) {
-    return;
-  }
-  if (const auto added = add_runs(m_opened, LogPart::all, *found); !added) {
+  Result<LockState> state = m_opened.store->inspect(name, {.deadline = now() + m_opened.timeout, .stop = m_stop});
+  const Result<Done> added = state ? add_runs(m_opened, LogPart::all, *state) : state.error();
+  if (!added) {
     m_error = added.error();
+    return std::nullopt;
   }
+  return *std::move(state);
 }
 
 }  // namespace rlock::cli

@@ -27,9 +27,10 @@ class WatchedLocks {
   void ask_now() { m_next_refresh = now(); }
   [[nodiscard]] Instant next_refresh() const { return m_next_refresh; }
 
-  // Fills LockState::runs, until the next answer: of all locks the last run, or of one lock all.
+  // Fills LockState::runs with the last run of each lock, until the next answer.
   Result<Done> add_last_runs();
-  void add_history(const LockName& name);
+  // The lock, free or held, with all its runs. nullopt: error() says why.
+  std::optional<LockState> details(const LockName& name);
 
   [[nodiscard]] const std::vector<LockState>& states() const { return m_states; }
   [[nodiscard]] const Rates& rates() const { return m_rates; }

@@ -45,20 +45,23 @@ struct Frame {
   std::array<std::byte, room> value{};
 };
 
-template <typename Message>
+// Unlike std::visit it cannot throw, so a destructor can send.
+template <typename Message, std::size_t index = 0>
 Frame<Message> framed(const Message& message)
 {
   Frame<Message> frame;
-  frame.index = message.index();
-  std::visit(
-      [&](auto alternative) {
-        static_assert(std::is_trivially_copyable_v<decltype(alternative)>);
+  if constexpr (index < std::variant_size_v<Message>) {
+    if (message.index() != index) {
+      return framed<Message, index + 1>(message);
+    }
+    auto alternative = *std::get_if<index>(&message);
+    static_assert(std::is_trivially_copyable_v<decltype(alternative)>);
 #if __has_builtin(__builtin_clear_padding)
-        __builtin_clear_padding(&alternative);
+    __builtin_clear_padding(&alternative);
 #endif
-        std::memcpy(frame.value.data(), &alternative, sizeof alternative);
-      },
-      message);
+    frame.index = index;
+    std::memcpy(frame.value.data(), &alternative, sizeof alternative);
+  }
   return frame;
 }
 

@@ -45,7 +45,9 @@ Job::~Job()
 void Job::close_socket()
 {
   if (m_socket) {
-    send_message(m_socket.get(), Command(DiscardJob{}));
+    if (!send_message(m_socket.get(), Command(DiscardJob{})) && m_guardian > 0) {
+      ::kill(m_guardian, SIGKILL);
+    }
     m_socket.reset();
   }
 }

@@ -24,6 +24,7 @@ constexpr Millis time_after_signal{1000};
 std::vector<char*> pointers(const std::vector<std::string>& texts)
 {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (const std::string& text : texts) {
     all.push_back(const_cast<char*>(text.c_str()));  // execve takes char* but does not write
   }

@@ -135,7 +135,7 @@ TEST_CASE("cancel: jobs do not overlap when the holder is stopped or killed, alo
   }
 }
 
-TEST_CASE("cancel: first come, first served; each asks the holder in front of it")
+TEST_CASE("cancel: first come, first served, and each asks the holder in front of it")
 {
   const CancelFixture lock;
   Process holder = lock.hold("holder", {"--kill-after", "200ms"});

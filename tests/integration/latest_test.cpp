@@ -78,7 +78,7 @@ bool says(const Process& process, const std::string& text) { return process.err(
 
 TEST_SUITE_BEGIN("topology");
 
-TEST_CASE("latest: earlier waiters end with 75 and say who replaced them; the newest runs")
+TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and the newest runs")
 {
   const LatestFixture lock;
   Process holder = lock.hold();

@@ -98,7 +98,7 @@ TEST_CASE("list: --sort")
   CHECK(wrong.err.find("age, ttl, key, waiting") != std::string::npos);
 }
 
-TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set; always and never where they are asked for")
+TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always or never where they are asked for")
 {
   const RedisServer server;
   const auto seen = [&](std::vector<std::string> options, std::map<std::string, std::optional<std::string>> variables) {

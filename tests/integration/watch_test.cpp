@@ -134,8 +134,11 @@ TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives 
   viewer.sees("Esc back");
   CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
   viewer.sees("skipped");  // in the history of the lock
+  Process other(rlock_argv({"run", "-S", viewer.server.url(), "-k", "another", "--", "sleep", "1000"}));
+  viewer.holder.signal(SIGTERM);
+  viewer.sees("stock: free");  // and not the details of another lock
   viewer.terminal.type("\x1b");
-  viewer.sees_again("KEY");
+  viewer.sees_again("another");
   viewer.terminal.type("q");
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
 }

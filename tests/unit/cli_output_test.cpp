@@ -180,7 +180,7 @@ TEST_CASE("list: a table of what is held, aligned by character")
   CHECK(show_list({vacant()}, noon).empty());
 }
 
-TEST_CASE("list: sorted by age, ttl, queue or key; equal ones by key")
+TEST_CASE("list: sorted by age, ttl, queue or key, and equal ones by key")
 {
   const auto state = [](const char* key, std::int64_t since_ms, std::optional<Millis> ttl, std::size_t waiting) {
     LockState made = held();

@@ -172,7 +172,7 @@ TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server
   CHECK(bare(lines[2]).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("watch: a question waits for y; any other key takes it back and means nothing else")
+TEST_CASE("watch: a question waits for y, and any other key takes it back and means nothing else")
 {
   View view;
   press(view, "f");
@@ -191,17 +191,30 @@ TEST_CASE("watch: a question waits for y; any other key takes it back and means 
   CHECK(view.confirmed->about.name.text() == "b");
 }
 
-TEST_CASE("watch: details of the selected lock fill the screen, whatever its size")
+TEST_CASE("watch: the details of a lock fill the screen, whatever its size, and arrows do not leave it")
 {
   View view;
   press(view, "\r\x1b[B");
+  CHECK(view.details);
+  CHECK(view.selected == 0);
+  const Rates rates;
+  const auto page = [&](Size size) {
+    return frame({.states = three,
+                  .rates = rates,
+                  .server = "redis://db1",
+                  .error = {},
+                  .wall_ms = noon,
+                  .now = {},
+                  .details = three.data()},
+                 view, size);
+  };
   for (const Size size : {Size{3, 20}, Size{10, 40}, Size{24, 80}}) {
-    const auto lines = drawn(three, view, size);
+    const auto lines = page(size);
     CHECK(lines.size() == size.rows);
     CHECK(std::all_of(lines.begin(), lines.end(),
                       [&](const std::string& line) { return width(bare(line)) <= size.columns; }));
   }
-  CHECK(drawn(three, view, {.rows = 10, .columns = 80})[2] == "b: held");
+  CHECK(page({.rows = 10, .columns = 80})[2] == "b: held");
   press(view, "\x1b");
   CHECK_FALSE(view.details);
 }

@@ -139,7 +139,7 @@ class Watch {
     return {.states = m_locks.states(),
             .rates = m_locks.rates(),
             .server = m_options.server,
-            .error = m_locks.error() ? m_locks.error()->text : "",
+            .error = m_locks.error() ? std::string_view(m_locks.error()->text) : "",
             .wall_ms = wall_clock_ms(),
             .now = m_clock.now(),
             .message = m_message,

@@ -17,7 +17,7 @@ constexpr std::array times{Choice<When>{"auto", When::automatic}, Choice<When>{"
 void add_color_option(Options& options, Text& raw)
 {
   options.text("--color", raw, "auto|always|never",
-               "colours in text; auto: on a terminal, unless the variable NO_COLOR is set (auto)");
+               "colours in text; auto: on a terminal, unless the variable NO_COLOR is not empty (auto)");
 }
 
 Result<Colours> resolve_colours(const Text& raw, const Environment& environment)

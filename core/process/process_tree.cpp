@@ -128,14 +128,21 @@ ProcessTree::Refused ProcessTree::forward(int signal) const
   return refused;
 }
 
-// The whole group by one system call, so that a process that is forking cannot escape; then the others.
+// The whole group by one system call, so that a process that is forking cannot escape; then the others. The children of a process
+// that this signal ends move to this process, and one search may miss them, so those that were seen before count as well.
 ProcessTree::Refused ProcessTree::stop(int signal) const
 {
+  std::vector<Process> all = alive();
   if (leads_group()) {
     send_and_wake(-m_group, signal);
   }
-  Refused refused;
   for (const Process& process : alive()) {
+    if (std::ranges::count(all, process.pid, &Process::pid) == 0) {
+      all.push_back(process);
+    }
+  }
+  Refused refused;
+  for (const Process& process : all) {
     if (!leads_group() || process.group != m_group) {
       send_and_wake(process.pid, signal);
     }

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
@@ -109,6 +110,10 @@ FAILING(int, epoll_ctl, -1, (int set, int what, int fd, epoll_event* event), (se
 FAILING(int, eventfd, -1, (unsigned first, int flags), (first, flags))
 FAILING(int, execve, -1, (const char* path, char* const* argv, char* const* envp), (path, argv, envp))
 FAILING(int, fcntl64, -1, (int fd, int what, long with), (fd, what, with))
+// ERRNO is the result, as EAI_AGAIN. Only lookups of names count.
+FAILING_IF((hints->ai_flags & AI_NUMERICHOST) == 0, int, getaddrinfo, errno,
+           (const char* host, const char* service, const addrinfo* hints, addrinfo** found),
+           (host, service, hints, found))
 FAILING(ssize_t, getrandom, -1, (void* to, size_t size, unsigned flags), (to, size, flags))
 FAILING(void*, mmap64, MAP_FAILED, (void* at, size_t size, int access, int flags, int fd, off_t from),
         (at, size, access, flags, fd, from))

@@ -39,7 +39,7 @@ is_installed() {
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev nlohmann-json3-dev'
 if [ "${1:-}" = tests ]; then
-  packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish"
+  packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish curl wget busybox"
 fi
 if [ "${1:-}" = release ]; then
   foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64'

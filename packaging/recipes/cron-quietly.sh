@@ -6,10 +6,10 @@ key=$1
 shift
 log=$(mktemp) || exit
 trap 'rm -f "$log"' EXIT
-rlock run -k "$key" -n -q --wait-server 30m -- "$@" >"$log" 2>&1
+rlock run -k "$key" -n -E 187 -q --wait-server 30m -- "$@" >"$log" 2>&1  # 187: busy, and no usual code of a job
 code=$?
 case $code in
-  0 | 75) exit 0 ;;
+  0 | 187) exit 0 ;;
 esac
 cat "$log"
 echo "$key ended with exit code $code"

@@ -1,8 +1,10 @@
 #!/bin/sh
-# A mail about each run that did not succeed:
+# A mail about each run that did not succeed, but for those that found the lock busy:
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh ops@example.org' -- ./nightly.sh
-[ "$RLOCK_OUTCOME" = succeeded ] && exit 0
+case $RLOCK_OUTCOME in
+  succeeded | busy) exit 0 ;;
+esac
 mail -s "$RLOCK_KEY on $(uname -n): $RLOCK_OUTCOME" "$1" <<EOT
 $RLOCK_MESSAGE
 

@@ -3,6 +3,7 @@
 // itself tries its files.
 #include "cli/help/help.h"
 #include "cli/verbs/table.h"
+#include "support/hostile_server.h"
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/redis_fixture.h"
@@ -12,11 +13,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -75,22 +79,98 @@ class ReleaseFixture {
   {
     ProcessOptions options{.cwd = dir};
     options.env = std::move(env);
-    options.env["PATH"] = (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin";
+    options.env["PATH"] = m_path.empty() ? (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin" : m_path;
     return rlock::test::Process({"sh", "-c", script}, options);
   }
 
-  // The last line on stderr.
-  [[nodiscard]] std::string refusal() const
+  // The commands of install.sh and the named programs are all that PATH has.
+  void only_with(const std::vector<std::string>& programs) const
   {
-    rlock::test::Process installer = sh("sh " + (packaging / "install.sh").string() + " --from files --to installed");
+    for (const char* command : {"sh", "id", "uname", "dirname", "mkdir", "mktemp", "grep", "cp", "sha256sum", "od",
+                                "tr", "chmod", "ln", "mv", "rm"}) {
+      provide(command, command);
+    }
+    for (const std::string& program : programs) {
+      provide(program, program);
+    }
+    m_path = (dir / "bin").string();
+  }
+
+  // A program of this machine under another name.
+  void provide(const std::string& program, const std::string& name) const
+  {
+    for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"}) {
+      if (fs::exists(fs::path(folder) / program)) {
+        fs::create_symlink(fs::path(folder) / program, dir / "bin" / name);
+        return;
+      }
+    }
+    skip("needs " + program);
+  }
+
+  [[nodiscard]] rlock::test::Process install(const std::string& from) const
+  {
+    return sh("exec sh " + (packaging / "install.sh").string() + " --from " + from + " --to installed");
+  }
+
+  // The line on stderr, after which nothing is installed.
+  [[nodiscard]] std::string refusal(const std::string& from = "files") const
+  {
+    rlock::test::Process installer = install(from);
     CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
     CHECK(!fs::exists(dir / "installed" / "rlock"));
     CHECK((!fs::exists(dir / "installed") || fs::is_empty(dir / "installed")));
-    return installer.err();
+    CHECK(installer.out().empty());
+    const std::string line = installer.err();
+    CHECK_MESSAGE(line.starts_with("install.sh: "), line);
+    CHECK_MESSAGE(std::count(line.begin(), line.end(), '\n') == 1, line);
+    return line;
   }
 
   const fs::path dir;
+
+ private:
+  mutable std::string m_path;
 };
+
+// A web server that has the files of the release below `place`.
+class ReleaseServer {
+ public:
+  explicit ReleaseServer(const ReleaseFixture& release, std::string place = "/")
+      : m_server(
+            [files = release.dir / "files", place = std::move(place)](const Peer& peer) {
+              std::string request;
+              while (request.find("\r\n\r\n") == std::string::npos) {
+                const std::string more = peer.hear_some();
+                if (more.empty()) {
+                  return;
+                }
+                request += more;
+              }
+              const std::string path = request.substr(4, request.find(' ', 4) - 4);  // after "GET "
+              const bool found =
+                  request.starts_with("GET " + place) && fs::is_regular_file(files / path.substr(place.size()));
+              const std::string body = found ? text_of(files / path.substr(place.size())) : "there is no such page\n";
+              peer.say(std::string("HTTP/1.1 ") + (found ? "200 OK" : "404 Not Found") + "\r\nConnection: close\r\n" +
+                       "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+            },
+            Endpoint::Kind::tcp)
+  {
+  }
+
+  [[nodiscard]] std::string address() const { return "http://127.0.0.1:" + std::to_string(m_server.port()); }
+
+ private:
+  HostileServer m_server;
+};
+
+// Nothing listens there.
+std::string address_without_server()
+{
+  Endpoint endpoint;
+  const Fd socket = listening_socket(Endpoint::Kind::tcp, endpoint);
+  return "http://127.0.0.1:" + std::to_string(endpoint.port);
+}
 
 // The script of the step of that name in action.yml, without its indentation.
 std::string step_script(const std::string& name)
@@ -165,13 +245,146 @@ TEST_CASE("install.sh: says when there is no program for this machine")
   }
 }
 
+TEST_CASE("install.sh: gets the files over the network with curl or wget")
+{
+  const ReleaseFixture release;
+  const ReleaseServer server(release, "/v1/");
+  SUBCASE("curl") { release.only_with({"curl", "cmp"}); }
+  SUBCASE("wget") { release.only_with({"wget", "cmp"}); }
+  SUBCASE("wget of busybox")
+  {
+    release.only_with({"cmp"});
+    release.provide("busybox", "wget");
+  }
+  rlock::test::Process installer = release.install(server.address() + "/v1");
+  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+  CHECK(installer.err().empty());
+  CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
+{
+  const ReleaseFixture release;
+  const ReleaseServer server(release);
+  std::vector<std::string> programs;
+  SUBCASE("curl") { programs = {"curl"}; }
+  SUBCASE("wget") { programs = {"wget"}; }
+  SUBCASE("wget of busybox") { release.provide("busybox", "wget"); }
+  release.only_with(programs);
+  const bool is_silent = !programs.empty() && programs.front() == "wget";  // with -q, also about errors
+  const std::string away = address_without_server();
+  const std::string reason = release.refusal(away);
+  CHECK(reason.find("cannot get SHA256SUMS from " + away + ": ") != std::string::npos);
+  CHECK((reason.find(": wget ended with 4\n") != std::string::npos) == is_silent);
+  CHECK(release.refusal(server.address() + "/v2").find("cannot get SHA256SUMS from ") != std::string::npos);
+  std::ofstream(release.program(this_machine), std::ios::app) << "more";
+  CHECK(release.refusal(server.address()).find("has the checksum") != std::string::npos);
+  fs::remove(release.program(this_machine));
+  CHECK(release.refusal(server.address()).find("cannot get rlock-0.1.0-linux-") != std::string::npos);
+}
+
+TEST_CASE("install.sh: says that it needs curl or wget")
+{
+  const ReleaseFixture release;
+  release.only_with({});
+  CHECK(release.refusal("http://127.0.0.1:1").find("needs curl or wget") != std::string::npos);
+}
+
+TEST_CASE("install.sh: needs --from when it comes through a pipe")
+{
+  const ReleaseFixture release;
+  rlock::test::Process installer =
+      release.sh("cat " + (packaging / "install.sh").string() + " | sh -s -- --to installed");
+  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.err() == "install.sh: --from must name the directory or the address of the files\n");
+  CHECK(!fs::exists(release.dir / "installed"));
+}
+
+TEST_CASE("install.sh: says which option has no value")
+{
+  const ReleaseFixture release;
+  rlock::test::Process installer = release.sh("exec sh " + (packaging / "install.sh").string() + " --to");
+  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.err() == "install.sh: --to needs a value\n");
+}
+
+TEST_CASE("install.sh: refuses a program that does not run, and says why")
+{
+  const ReleaseFixture release;
+  std::string bytes = text_of("/bin/true").substr(0, 64);  // of an ELF file only the header
+  std::ofstream(release.program(this_machine), std::ios::binary | std::ios::trunc) << bytes;
+  release.note_sums();
+  CHECK(release.refusal().find("does not run here: ") != std::string::npos);
+}
+
+TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is told where it may not write")
+{
+  const ReleaseFixture release;
+  const std::string script = "install.sh --from " + (release.dir / "files").string();
+  std::string as_user;
+  if (::geteuid() == 0) {
+    as_user = "setpriv --reuid 65534 --regid 65534 --clear-groups ";
+    // The directories of the test belong to root, and another user cannot look into them.
+    fs::permissions(release.dir, fs::perms(0755));
+    fs::permissions(release.program(this_machine), fs::perms(0755));
+    CHECK(release.sh("d=$PWD; while [ $d != / ] && [ -O $d ]; do chmod go+x $d || exit; d=${d%/*}; d=${d:-/}; done")
+              .wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(release.sh("mkdir home && chown 65534 home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
+          Exit{.code = 0, .signal = 0});
+  } else {
+    CHECK(release.sh("mkdir home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
+          Exit{.code = 0, .signal = 0});
+  }
+  const std::string home = (release.dir / "home").string();
+  rlock::test::Process installer = release.sh(as_user + "sh ./" + script, {{"HOME", home}});
+  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+  CHECK(installer.out().find(" is now " + home + "/.local/bin/rlock\n") != std::string::npos);
+  CHECK(release.sh(as_user + home + "/.local/bin/rflock --version").wait(30s) == Exit{.code = 0, .signal = 0});
+
+  fs::create_directory(release.dir / "closed");
+  fs::permissions(release.dir / "closed", fs::perms(0555));
+  for (const char* place : {"closed", "closed/below"}) {
+    rlock::test::Process refused = release.sh(as_user + "sh ./" + script + " --to " + place);
+    CHECK(refused.wait(30s) == Exit{.code = 1, .signal = 0});
+    CHECK(refused.err() == "install.sh: cannot write to " + std::string(place) + "; --to names another directory\n");
+  }
+  CHECK(fs::is_empty(release.dir / "closed"));
+}
+
+TEST_CASE("action: finds the release of the tag that the workflow names")
+{
+  const ReleaseFixture release;
+  const ReleaseServer server(release, "/shop/rlock/releases/download/v0.1.0/");
+  release.only_with({"curl"});
+  const std::map<std::string, std::optional<std::string>> env{{"RLOCK_FROM", ""},
+                                                              {"RLOCK_ACTION_REPOSITORY", "shop/rlock"},
+                                                              {"RLOCK_ACTION_REF", "v0.1.0"},
+                                                              {"GITHUB_ACTION_PATH", packaging.string()},
+                                                              {"GITHUB_SERVER_URL", server.address()},
+                                                              {"GITHUB_PATH", (release.dir / "path").string()},
+                                                              {"RUNNER_TEMP", (release.dir / "temp").string()}};
+  const std::string step = "set -e\n" + step_script("Install rlock");
+  rlock::test::Process installer = release.sh(step, env);
+  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+  CHECK(text_of(release.dir / "path") == (release.dir / "temp/rlock/bin\n").string());
+  CHECK(fs::exists(release.dir / "temp/rlock/bin/rlock"));
+
+  fs::remove_all(release.dir / "path");
+  auto other = env;
+  other["RLOCK_ACTION_REF"] = "v0.2.0";
+  rlock::test::Process missing = release.sh(step, other);
+  CHECK(missing.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(missing.err().find("cannot get SHA256SUMS from " + server.address()) != std::string::npos);
+  CHECK(!fs::exists(release.dir / "path"));
+}
+
 TEST_CASE("action: installs rlock, and runs commands under the lock with the inputs")
 {
   const ReleaseFixture release;
   const RedisServer server;
   fs::create_directory(release.dir / "temp");
   const std::map<std::string, std::optional<std::string>> env{{"RLOCK_FROM", "files"},
-                                                              {"RLOCK_ACTION_PATH", packaging.string()},
+                                                              {"GITHUB_ACTION_PATH", packaging.string()},
                                                               {"RUNNER_TEMP", (release.dir / "temp").string()},
                                                               {"GITHUB_PATH", (release.dir / "path").string()},
                                                               {"GITHUB_SERVER_URL", "https://git.test"},

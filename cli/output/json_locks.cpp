@@ -17,7 +17,8 @@ Json time_or_null(std::int64_t time_ms)
 // Holders, waiters and events.
 constexpr Fields<HolderInfo, 5> process_fields{{
     {{"host", "string or null", "host on which rlock runs"}, [](const HolderInfo& info) { return or_null(info.host); }},
-    {{"pid", "integer or null", "process id of rlock on that host"},
+    {{"pid", "integer or null",
+      "process id on that host: of rlock; for acquire of the process that it watches, or else of its caller"},
      [](const HolderInfo& info) { return or_null(info.pid); }},
     {{"user", "string or null", "user as whom rlock runs"}, [](const HolderInfo& info) { return or_null(info.user); }},
     {{"command", "string or null", "the command, with secrets masked, cut when it is long"},
@@ -84,7 +85,7 @@ constexpr Fields<OnceSuccess, 2> once_fields{{
      [](const OnceSuccess& once) -> Json { return once.remembered_for.count(); }},
 }};
 
-constexpr Fields<PastRun, 6> run_fields{{
+constexpr Fields<PastRun, 7> run_fields{{
     {{"start", "time or null", "when the run began, by the server's clock; of a skipped one, when it came"},
      [](const PastRun& run) { return time_or_null(run.start_ms); }},
     {{"duration_ms", "integer or null", "how long it held the lock; of a skipped one, how long it waited"},
@@ -92,12 +93,17 @@ constexpr Fields<PastRun, 6> run_fields{{
     {{"exit_code", "integer or null", "exit code of rlock; 128 + n: signal n killed the job"},
      [](const PastRun& run) { return run.exit_code ? Json(*run.exit_code) : Json(); }},
     {{"outcome", "string or null",
-      "succeeded, failed, lost, forced, timed_out or skipped; null: the lock was released without a word about a job"},
+      "succeeded, failed, lost, forced, timed_out or skipped; null: the lock was released without a word about a job, "
+      "or, "
+      "without a duration, it was handed over to a waiter that has not confirmed that"},
      [](const PastRun& run) { return run.outcome ? Json(name_of(*run.outcome)) : Json(); }},
     {{"fence", "integer or null", "fencing number of the run"},
      [](const PastRun& run) { return fence_or_null(run.fence); }},
-    {{"times", "integer", "of a skipped run: how many such runs of the same client in a row this one stands for"},
+    {{"times", "integer",
+      "of a run that did not begin: how many alike of the same client in a row this one stands for"},
      [](const PastRun& run) -> Json { return run.times; }},
+    {{"waited_ms", "integer", "how long it waited in the queue before it had the lock"},
+     [](const PastRun& run) -> Json { return run.waited.count(); }},
 }};
 
 // A run, and the lock under which it ran.

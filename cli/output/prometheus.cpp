@@ -53,13 +53,13 @@ std::optional<std::string> limit(const LockState& state, std::int64_t)
 std::optional<std::string> last_start(const LockState& state, std::int64_t)
 {
   const PastRun* const run = last_run(state);
-  return run != nullptr && run->outcome != Ending::skipped ? std::optional(seconds(run->start_ms)) : std::nullopt;
+  return run != nullptr && has_begun(*run) ? std::optional(seconds(run->start_ms)) : std::nullopt;
 }
 
 std::optional<std::string> last_duration(const LockState& state, std::int64_t)
 {
   const PastRun* const run = last_run(state);
-  const bool has_duration = run != nullptr && run->outcome != Ending::skipped && run->duration;
+  const bool has_duration = run != nullptr && has_begun(*run) && run->duration;
   return has_duration ? std::optional(seconds(run->duration->count())) : std::nullopt;
 }
 
@@ -78,13 +78,17 @@ std::optional<std::string> last_success(const LockState& state, std::int64_t)
              : std::nullopt;
 }
 
-std::optional<std::string> recently_held(const LockState& state, std::int64_t)
+Millis held_by(const PastRun& run) { return has_begun(run) ? run.duration.value_or(Millis{0}) : Millis{0}; }
+Millis waited_by(const PastRun& run) { return has_begun(run) ? run.waited : Millis{0}; }
+
+template <Millis time_of(const PastRun&)>
+std::optional<std::string> recent_seconds(const LockState& state, std::int64_t)
 {
-  Millis held{0};
+  Millis all{0};
   for (const PastRun& run : state.runs) {
-    held += run.outcome == Ending::skipped ? Millis{0} : run.duration.value_or(Millis{0});
+    all += time_of(run);
   }
-  return state.runs.empty() ? std::nullopt : std::optional(seconds(held.count()));
+  return state.runs.empty() ? std::nullopt : std::optional(seconds(all.count()));
 }
 
 // Of the runs that the log still has. A collector takes the number for what it is now, as of a queue.
@@ -96,6 +100,12 @@ std::optional<std::string> recent(const LockState& state, std::int64_t)
     runs += run.outcome == ending ? std::clamp<std::int64_t>(run.times, 0, 1'000'000) : 0;
   }
   return state.runs.empty() ? std::nullopt : std::optional(std::to_string(runs));
+}
+
+std::optional<std::string> recently_acquired(const LockState& state, std::int64_t)
+{
+  const auto had_it = [](const PastRun& run) { return has_begun(run) && run.fence > 0; };
+  return state.runs.empty() ? std::nullopt : std::optional(std::to_string(std::ranges::count_if(state.runs, had_it)));
 }
 
 struct Family {
@@ -119,7 +129,10 @@ constexpr Family families[] = {
     {"rlock_last_run_duration_seconds", "How long it held the lock.", last_duration},
     {"rlock_last_run_exit_code", "Its exit code.", last_exit_code},
     {"rlock_last_success_timestamp_seconds", "When the last run that succeeded ended.", last_success},
-    {"rlock_recent_held_seconds", "How long the runs that the server still knows held the lock.", recently_held},
+    {"rlock_recent_held_seconds", "How long the runs that the server still knows held the lock.",
+     recent_seconds<held_by>},
+    {"rlock_recent_waited_seconds", "How long these runs waited for it in the queue.", recent_seconds<waited_by>},
+    {"rlock_recent_acquired", "How many of these runs had the lock.", recently_acquired},
     {"rlock_recent_succeeded", "How many of these runs succeeded.", recent<Ending::succeeded>},
     {"rlock_recent_failed", "How many failed.", recent<Ending::failed>},
     {"rlock_recent_lost", "How many lost the lock.", recent<Ending::lost>},
@@ -154,17 +167,16 @@ std::string prometheus_text(std::span<const LockState> states, std::int64_t now_
   std::string text;
   for (const Family& family : families) {
     const std::string name(family.name);
-    text.append("# HELP ").append(name).append(" ").append(family.help);
-    text.append("\n# TYPE ").append(name).append(" gauge\n");
+    std::string samples;
     for (const LockState& state : states) {
       if (const auto value = family.sample(state, now_ms)) {
-        text.append(name)
-            .append("{key=\"")
-            .append(label_value(state.name.text()))
-            .append("\"} ")
-            .append(*value)
-            .append("\n");
+        samples.append(name).append("{key=\"").append(label_value(state.name.text()));
+        samples.append("\"} ").append(*value).append("\n");
       }
+    }
+    if (!samples.empty()) {
+      text.append("# HELP ").append(name).append(" ").append(family.help);
+      text.append("\n# TYPE ").append(name).append(" gauge\n").append(samples);
     }
   }
   return text;

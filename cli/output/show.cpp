@@ -88,6 +88,13 @@ std::string show_once(const LockState& state)
 }
 
 // "2026-11-23 03:15:00 UTC (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
+std::string outcome_of(const PastRun& run)
+{
+  const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
+  return std::string(run.outcome ? name_of(*run.outcome) : of_no_job) +
+         (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
+}
+
 std::string show_run_line(const PastRun& run, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
@@ -153,11 +160,10 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
   return text;
 }
 
-const char* relation_of(LockEvent::What what)
+const char* relation_of(const LockEvent& event)
 {
-  return what == LockEvent::What::lost      ? ", now held by "
-         : what == LockEvent::What::skipped ? ", held by "
-                                            : ", wanted by ";
+  const bool is_taken = event.what == LockEvent::What::lost && event.now != "none";
+  return is_taken ? ", now held by " : event.what == LockEvent::What::skipped ? ", held by " : ", wanted by ";
 }
 
 // How the lock is held; empty for a plain lock.
@@ -188,11 +194,7 @@ std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms)
 
 std::string show_outcome(const PastRun& run)
 {
-  if (run.outcome == Ending::skipped) {
-    return "skipped" + (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
-  }
-  const std::string outcome(run.outcome ? name_of(*run.outcome) : "released");
-  return outcome + (run.exit_code ? " (exit " + std::to_string(*run.exit_code) + ")" : "");
+  return outcome_of(run) + (run.exit_code ? " (exit " + std::to_string(*run.exit_code) + ")" : "");
 }
 
 std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours)
@@ -220,10 +222,9 @@ std::string show_history(const std::vector<PastRun>& runs, const Colours& colour
     const std::string job = run.info ? printable(run.info->command) : "";
     const std::string label = run.info && !run.info->label.empty() ? " [" + printable(run.info->label) + "]" : "";
     rows.push_back({readable_utc(run.start_ms).value_or("-"), run.duration ? show_roughly(*run.duration) : "-",
-                    run.outcome == Ending::skipped ? show_outcome(run)
-                                                   : std::string(run.outcome ? name_of(*run.outcome) : "released"),
-                    run.exit_code ? std::to_string(*run.exit_code) : "-", describe_who(run.owner, run.info),
-                    run.fence > 0 ? std::to_string(run.fence) : "-", job.empty() && label.empty() ? "-" : job + label});
+                    outcome_of(run), run.exit_code ? std::to_string(*run.exit_code) : "-",
+                    describe_who(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
+                    job.empty() && label.empty() ? "-" : job + label});
   }
   return runs.empty() ? "" : aligned(rows, colours);
 }
@@ -254,7 +255,7 @@ std::string show_event(const ShownEvent& shown)
   text += event.exit_code ? ", exit " + std::to_string(*event.exit_code) : "";
   text += event.times > 1 ? ", " + std::to_string(event.times) + " times" : "";
   text += event.what == LockEvent::What::renewed_late ? ", " + show(event.left) + " before its end" : "";
-  text += event.by.empty() ? "" : relation_of(event.what) + printable(event.by);
+  text += event.by.empty() ? "" : relation_of(event) + printable(event.by);
   return text + "\n";
 }
 

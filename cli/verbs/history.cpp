@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock history: prints the runs of a lock that are over, and those that were skipped.
+#include "base/log.h"
+#include "base/text.h"
 #include "cli/options/color.h"
 #include "cli/options/one_lock.h"
 #include "cli/options/output_format.h"
@@ -27,7 +29,7 @@ constexpr std::array<std::string_view, 2> examples{
 
 constexpr std::array exits{
     ExitLine{"0", "printed, the last run first"},
-    ExitLine{"1", "the server knows of no run that is over"},
+    ExitLine{"1", "the server knows of no run that is over; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)
@@ -49,6 +51,9 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
     return all.error();
   }
   const std::vector<PastRun>& runs = all->front();
+  if (!raw.json && runs.empty()) {
+    Log(Verbosity::normal).notice("no run of " + printable(lock->name.text()) + " is known");
+  }
   if (!raw.json) {
     print(show_history(runs, *colours));
   }

@@ -2,6 +2,8 @@
 // rlock list: prints the locks that are held now.
 #include "cli/verbs/list.h"
 
+#include "base/log.h"
+#include "base/text.h"
 #include "cli/options/color.h"
 #include "cli/options/keys.h"
 #include "cli/options/runs.h"
@@ -35,7 +37,7 @@ constexpr std::array<std::string_view, 3> examples{
 
 constexpr std::array exits{
     ExitLine{"0", "at least one lock is held; with -o prometheus always"},
-    ExitLine{"1", "no lock is held, and nothing is printed"},
+    ExitLine{"1", "no lock is held; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)
@@ -43,7 +45,7 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   if (call.operands.size() > 1) {
     return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
   }
-  ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front())};
+  ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front())};
   const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
                                           assign(resolve_sort(raw.sort), options.sort),
                                           assign(resolve_colours(raw.color, call.environment), options.colours)});
@@ -81,6 +83,14 @@ Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::
   return states;
 }
 
+void tell_none_held(const ListOptions& options)
+{
+  if (options.output_format == OutputFormat::text) {
+    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
+    Log(Verbosity::normal).notice(printable(which) + " is held");
+  }
+}
+
 Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
 {
   auto states = held_locks(opened, options.pattern, verb);
@@ -91,6 +101,9 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
     if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
       return added.error();
     }
+  }
+  if (states->empty()) {
+    tell_none_held(options);
   }
   const std::int64_t now_ms = wall_clock_ms();
   sort_locks(*states, options.sort, now_ms);

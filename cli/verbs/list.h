@@ -14,6 +14,8 @@
 
 namespace rlock::cli {
 
+inline constexpr const char* every_lock = "*";  // a glob
+
 struct ListOptions {
   std::string pattern;
   OutputFormat output_format = OutputFormat::text;
@@ -23,6 +25,9 @@ struct ListOptions {
 
 // The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
 Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb);
+
+// Tells a person that no lock matches the glob. Other formats are for programs, which see no output.
+void tell_none_held(const ListOptions& options);
 
 // Prints them. The exit code of `rlock list`.
 Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb);

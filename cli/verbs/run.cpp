@@ -171,35 +171,9 @@ Result<Done> apply_sync(const RawRun& raw, RunRequest& request)
   return assign(resolve_sync(raw.sync, request.server), request.sync);
 }
 
-// --latest and --cancel-in-progress are about the one queue, or the one holder, of a lock.
-Result<Done> check_concurrency_option(std::string_view option, const RunRequest& request)
+Result<Done> apply_concurrency(const RawRun& raw, RunRequest& request)
 {
-  const std::string name(option);
-  if (request.wait == Millis{0}) {
-    return usage(name + " is for runs that wait (leave out --no-wait, or " + name + ")");
-  }
-  if (request.names.size() > 1 || !request.shards.empty()) {
-    return usage(name + " is for one lock (try one -k, without --shards)");
-  }
-  if (request.server.endpoints.size() > 1) {
-    return usage(name + " is for one server: several servers have no queue (try one -S)");
-  }
-  return Done{};
-}
-
-Result<Done> apply_latest(const RawRun& raw, RunRequest& request)
-{
-  request.latest = raw.latest;
-  return raw.latest ? check_concurrency_option("--latest", request) : Done{};
-}
-
-Result<Done> apply_cancel_in_progress(const RawRun& raw, RunRequest& request)
-{
-  request.cancel_in_progress = raw.cancel_in_progress;
-  if (raw.cancel_in_progress && std::holds_alternative<Permits>(request.mode)) {
-    return usage("--cancel-in-progress is for a lock with one holder, not for --permits (leave one of them out)");
-  }
-  return raw.cancel_in_progress ? check_concurrency_option("--cancel-in-progress", request) : Done{};
+  return resolve_concurrency(raw.concurrency, request);
 }
 
 Result<Verbosity> resolve_verbosity(const RawRun& raw)
@@ -225,12 +199,7 @@ void add_run_options(Options& options, RawRun& raw)
   add_key_list_options(options, raw.keys);
   add_shards_option(options, raw.shards, "the job finds its number in RLOCK_SHARD");
   add_mode_options(options, raw.mode);
-  options.flag(
-      "--latest", raw.latest,
-      "of the runs that wait with --latest keep only this, the newest, in line; those before it end as if busy");
-  options.flag(
-      "--cancel-in-progress", raw.cancel_in_progress,
-      "ask the holder to stop its job, as force-unlock does, and then run; with --latest: only the newest run");
+  add_concurrency_options(options, raw.concurrency);
   add_common_run_options(options, raw);
 }
 
@@ -274,7 +243,7 @@ Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>
       .max_runtime = std::nullopt,
   };
   for (const auto apply : {apply_label, apply_history, apply_wait, apply_shards, apply_mode, apply_table_options,
-                           apply_sync, apply_latest, apply_cancel_in_progress}) {
+                           apply_sync, apply_concurrency}) {
     const Result<Done> applied = apply(raw, request);
     if (!applied) {
       return applied.error();

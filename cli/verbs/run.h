@@ -2,6 +2,7 @@
 // rlock run: its options, and the RunRequest that is made of them. rlock once shares them.
 #pragma once
 
+#include "cli/options/concurrency.h"
 #include "cli/options/keys.h"
 #include "cli/options/mode.h"
 #include "cli/options/server.h"
@@ -21,8 +22,7 @@ struct RawRun {
   Text label;
   Text history;
   Text sync;
-  bool latest = false;
-  bool cancel_in_progress = false;
+  RawConcurrency concurrency;
   Text log_format;
   bool quiet = false;
   bool verbose = false;

@@ -98,6 +98,9 @@ Result<RunEnd> print_subjects(const std::vector<Subject>& subjects, const Opened
       return added.error();
     }
     all_held = all_held && !states->empty() && states->front().held();
+    if (const auto* pattern = std::get_if<Pattern>(&subject); pattern != nullptr && states->empty()) {
+      tell_none_held({.pattern = pattern->glob, .output_format = options.output_format});
+    }
     if (is_scraped) {
       scraped.insert(scraped.end(), states->begin(), states->end());
     } else {
@@ -116,7 +119,7 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
   if (!subjects) {
     return subjects.error();
   }
-  ListOptions options{.pattern = resolve_pattern(raw.keys, "*")};
+  ListOptions options{.pattern = resolve_pattern(raw.keys, every_lock)};
   const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
                                           assign(resolve_colours(raw.color, call.environment), options.colours)});
   if (!given) {

@@ -40,7 +40,8 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
     if (lost->revoked) {
       return ReleaseRequested{lost->forced ? lost->forced->by : "an operator"};
     }
-    return lost->forced ? Lost{"force-unlocked by " + printable(lost->forced->by)} : Lost{lost->what};
+    return lost->forced ? Lost{.why = "force-unlocked by " + printable(lost->forced->by), .forced = true}
+                        : Lost{lost->what};
   }
   const auto& forced = std::get<Renewed>(renewal).forced;
   return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;

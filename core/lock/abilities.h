@@ -53,8 +53,8 @@ class RunHistory {
   // one.
   virtual Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                               const PerAnswer& limits) = 0;
-  // Logs a run that gave up because the lock was busy. `owner`: of its last attempt. LockSpec::who tells what would have run.
-  virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited,
+  // Logs a run that did not begin. `owner`: of its last attempt. LockSpec::who tells what would have run.
+  virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;
 };
 

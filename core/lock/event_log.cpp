@@ -87,16 +87,22 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
     m_known[owner].wanted_by = entry.word("by");
   } else if (first == "renewed_late" || first == "lost") {
     events.push_back(event(first == "lost" ? lost : renewed_late, entry.time_ms, owner));
-    events.back().by = first == "lost" && entry.word("by").empty() ? next_holder(entry) : entry.word("by");
+    const bool is_taken = first == "lost" && (entry.word("what") == "held" || entry.word("by").empty());
+    events.back().by = is_taken ? next_holder(entry) : entry.word("by");
     events.back().now = entry.word("what");
     events.back().left = Millis(number(entry.word("left")));
+    if (events.back().fence == 0) {  // the log had forgotten the grant
+      events.back().fence = number(entry.word("fence"));
+      events.back().info = decode_holder(entry.word("info"));
+    }
   } else if (first == "forced") {
     events.push_back(event(forced, entry.time_ms, owner));
     events.back().by = entry.word("by");
   } else if (first == "skipped") {
     events.push_back(event(skipped, entry.time_ms, owner));
     events.back().info = decode_holder(entry.word("info"));
-    events.back().by = m_holder.empty() ? "" : describe_who(Owner::of(m_holder), info_of(m_holder));
+    events.back().exit_code = exit_code_in(entry);
+    events.back().by = events.back().exit_code ? "" : next_holder(entry);
     events.back().times = std::max<std::int64_t>(1, static_cast<std::int64_t>(number(entry.word("times"))));
   } else if (entry.ends() && !entry.has("to")) {
     events.push_back(event(released, entry.time_ms, owner));

@@ -63,8 +63,9 @@ struct LockEvent {
   std::string now = {};                      // lost: "none", "held" or what the key holds
   Millis left{0};                            // renewed_late: what was left of the lease
   std::optional<HolderInfo> info = {};       // of the owner, if it is known
-  std::optional<int> exit_code = {};         // released, handed_over: of the run that is over; missing: unknown
-  std::int64_t times = 1;                    // skipped: how many such runs in a row this one stands for
+  std::optional<int> exit_code = {};  // released, handed_over: of the run that is over; missing: unknown; skipped: of a
+                                      // run whose command cannot be executed
+  std::int64_t times = 1;             // skipped: how many such runs in a row this one stands for
 };
 
 std::string_view name_of(LockEvent::What what);  // "handed_over"
@@ -88,7 +89,7 @@ class EventLogReader {
   };
   [[nodiscard]] LockEvent event(LockEvent::What what, std::int64_t time_ms, const std::string& owner) const;
   [[nodiscard]] std::optional<HolderInfo> info_of(const std::string& owner) const;
-  // For people: the holder of a lock that its owner has lost; empty: none.
+  // For people: the holder of a lock that its owner has lost, or did not get; empty: none.
   [[nodiscard]] std::string next_holder(const EventLogEntry& entry) const;
   void add_end(const EventLogEntry& entry, std::vector<LockEvent>& events);
   void add_grant(const EventLogEntry& entry, std::vector<LockEvent>& events);

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 namespace rlock {
@@ -39,10 +40,17 @@ std::optional<Ending> outcome_by(std::optional<int> exit_code)
 
 EndOfRun result_in(const EventLogEntry& entry)
 {
-  EndOfRun result{.exit_code = number<int>(entry.word("exit")), .outcome = outcome_named(entry.word("outcome"))};
+  EndOfRun result{.exit_code = number<int>(entry.word("exit")),
+                  .outcome = outcome_named(entry.word("outcome")),
+                  .fence = number<std::uint64_t>(entry.word("fence")).value_or(0)};
   result.unused = entry.word("outcome") == "unused";
   result.outcome = result.outcome ? result.outcome : outcome_by(result.exit_code);
   return result;
+}
+
+Millis waited_in(const EventLogEntry& entry)
+{
+  return std::clamp(Millis{number<std::int64_t>(entry.word("waited")).value_or(0)}, Millis{0}, longest_wait);
 }
 
 // Follows the entries from grants to ends.
@@ -53,6 +61,8 @@ class Runs {
     const std::string_view first = entry.first();
     if (first == "asked") {
       wanted(entry.subject());
+    } else if (first == "confirmed") {
+      confirm(entry.subject());
     } else if (first == "skipped") {
       skip(entry);
     } else if (first == "released") {
@@ -81,6 +91,7 @@ class Runs {
     PastRun past;
     bool exclusive;           // no other client has the lock at the same time
     bool has_mode;            // the lock has readers as well
+    bool unconfirmed;         // handed over to a waiter, which has not taken it yet
     bool wanted = false;      // by an operator
     EndOfRun outermost = {};  // as the outermost hold said, while a nested one is left
   };
@@ -92,14 +103,23 @@ class Runs {
     }
   }
 
+  void confirm(const std::string& owner)
+  {
+    if (Run* const run = find(owner)) {
+      run->unconfirmed = false;
+    }
+  }
+
   void skip(const EventLogEntry& entry)
   {
-    const Millis waited =
-        std::clamp(Millis{number<std::int64_t>(entry.word("waited")).value_or(0)}, Millis{0}, longest_wait);
+    forget_expired(entry.subject());
+    const Millis waited = waited_in(entry);
+    const auto exit_code = number<int>(entry.word("exit"));
     m_over.push_back({.owner = Owner::of(entry.subject()),
                       .start_ms = entry.time_ms - waited.count(),
                       .duration = waited,
-                      .outcome = Ending::skipped,
+                      .exit_code = exit_code,
+                      .outcome = exit_code ? Ending::failed : Ending::skipped,
                       .info = decode_holder(entry.word("info")),
                       .times = number<std::int64_t>(entry.word("times")).value_or(1)});
   }
@@ -107,15 +127,16 @@ class Runs {
   void release(const EventLogEntry& entry)
   {
     Run* const run = find(entry.subject());
-    if (run == nullptr) {
-      return;
-    }
     const bool is_outermost = entry.word("released") == entry.subject();
+    if (run == nullptr) {
+      return is_outermost && !entry.has("left") ? add_forgotten(entry, result_in(entry)) : void();
+    }
     run->outermost = is_outermost ? result_in(entry) : run->outermost;
     if (entry.has("left")) {
       run->exclusive = run->exclusive && !run->has_mode;  // a writer may go on as a reader
     } else {
       const EndOfRun result = run->outermost;
+      run->past.fence = result.fence > 0 ? result.fence : run->past.fence;
       run->past.exit_code = result.exit_code;
       run->past.outcome = result.outcome || !run->wanted ? result.outcome : Ending::forced;
       result.unused ? drop(entry.subject()) : end(entry.subject(), entry.time_ms);
@@ -131,10 +152,42 @@ class Runs {
       return end(entry.subject(), entry.time_ms);
     }
     for (PastRun& past : m_over) {
-      if (past.owner.text() == entry.subject() && past.outcome == Ending::lost && !past.duration) {
-        past.duration = Millis{std::max<std::int64_t>(entry.time_ms - past.start_ms, 0)};
+      if (past.owner.text() == entry.subject() && is_expired(past)) {
+        past.outcome = past.outcome == Ending::forced ? Ending::forced : outcome;
+        past.duration = held_until(past, std::min(entry.time_ms, m_found_free[entry.subject()]));
+        return;
       }
     }
+    add_forgotten(entry, {.outcome = outcome, .fence = result_in(entry).fence});
+  }
+
+  // A run of which the log knew nothing when it ended. Its fencing number is when it began, in microseconds.
+  void add_forgotten(const EventLogEntry& entry, const EndOfRun& result)
+  {
+    if (result.fence == 0) {
+      return;
+    }
+    PastRun past{.owner = Owner::of(entry.subject()),
+                 .start_ms = static_cast<std::int64_t>(result.fence / 1000),
+                 .exit_code = result.exit_code,
+                 .outcome = result.outcome,
+                 .fence = result.fence,
+                 .info = decode_holder(entry.word("info"))};
+    past.duration = held_until(past, entry.time_ms);
+    m_over.push_back(std::move(past));
+  }
+
+  static Millis held_until(const PastRun& past, std::int64_t end_ms)
+  {
+    return Millis{std::max<std::int64_t>(end_ms - past.start_ms, 0)};
+  }
+
+  static bool is_expired(const PastRun& past) { return !past.duration; }
+
+  // Of a waiter that did not notice a hand-over, because it was stopped: no job began under that.
+  void forget_expired(const std::string& owner)
+  {
+    std::erase_if(m_over, [&](const PastRun& past) { return past.owner.text() == owner && is_expired(past); });
   }
 
   void grant(const EventLogEntry& entry)
@@ -148,12 +201,15 @@ class Runs {
       }
     }
     drop(taker);
+    forget_expired(taker);
     m_open.push_back({.past = {.owner = Owner::of(taker),
                                .start_ms = entry.time_ms,
                                .fence = entry.fence,
-                               .info = decode_holder(entry.word("info"))},
+                               .info = decode_holder(entry.word("info")),
+                               .waited = waited_in(entry)},
                       .exclusive = exclusive,
-                      .has_mode = entry.has("wish")});
+                      .has_mode = entry.has("wish"),
+                      .unconfirmed = !found_free});
   }
 
   // Its lock was found free, or granted to another client, at that time. A lease that was not to be renewed may have ended as
@@ -163,10 +219,17 @@ class Runs {
     Run& run = *find(owner.text());
     const auto& info = run.past.info;
     const bool has_fixed_lease = info && !info->automatic && info->lease > Millis{0};
-    if (has_fixed_lease && found_ms - run.past.start_ms >= info->lease.count()) {
+    if (has_fixed_lease && !run.unconfirmed && found_ms - run.past.start_ms >= info->lease.count()) {
       run.past.duration = info->lease;
     }
-    run.past.outcome = run.wanted ? Ending::forced : run.past.duration ? Ending::timed_out : Ending::lost;
+    if (run.wanted) {
+      run.past.outcome = Ending::forced;
+    } else if (run.past.duration) {
+      run.past.outcome = Ending::timed_out;
+    } else if (!run.unconfirmed) {
+      run.past.outcome = Ending::lost;
+    }
+    m_found_free[owner.text()] = found_ms;
     m_over.push_back(run.past);
     drop(owner.text());
   }
@@ -174,7 +237,7 @@ class Runs {
   void end(const std::string& owner, std::int64_t time_ms)
   {
     PastRun past = find(owner)->past;
-    past.duration = Millis{std::max<std::int64_t>(time_ms - past.start_ms, 0)};
+    past.duration = held_until(past, time_ms);
     m_over.push_back(std::move(past));
     drop(owner);
   }
@@ -193,6 +256,7 @@ class Runs {
 
   std::vector<Run> m_open;
   std::vector<PastRun> m_over;
+  std::map<std::string, std::int64_t> m_found_free;  // of owners whose end is in no entry: when that was noticed, in ms
 };
 
 }  // namespace
@@ -211,13 +275,15 @@ std::string encode(const EndOfRun& result)
   } else if (result.outcome && result.outcome != outcome_by(result.exit_code)) {
     words += nul + "outcome" + nul + std::string(name_of(*result.outcome));
   }
+  if (result.fence > 0) {
+    words += nul + "fence" + nul + std::to_string(result.fence);
+  }
   return words;
 }
 
 const PastRun* last_run(const LockState& state)
 {
-  const auto found =
-      std::ranges::find_if(state.runs, [](const PastRun& run) { return run.outcome != Ending::skipped; });
+  const auto found = std::ranges::find_if(state.runs, has_begun);
   if (found != state.runs.end()) {
     return &*found;
   }

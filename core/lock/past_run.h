@@ -27,6 +27,7 @@ struct EndOfRun {
   std::optional<int> exit_code;   // of rlock, or 128 + n when it dies of signal n; missing: unknown
   std::optional<Ending> outcome;  // missing: as the exit code tells, or unknown
   bool unused = false;            // no job has begun under the lock: this was no run
+  std::uint64_t fence = 0;        // its fencing number, which several servers have to agree on; 0: unknown
 };
 
 // Words for the event log, each after a NUL. Empty when nothing is known.
@@ -37,10 +38,24 @@ struct PastRun {
   std::int64_t start_ms = 0;                      // since 1970, by the server's clock
   std::optional<Millis> duration = std::nullopt;  // of `skipped` how long it waited; missing: unknown
   std::optional<int> exit_code = std::nullopt;
-  std::optional<Ending> outcome = std::nullopt;  // missing: the lock was released without a word about a job
-  std::uint64_t fence = 0;                       // 0: unknown
+  // Missing: the lock was released without a word about a job; without a duration, its owner has not confirmed the hand-over.
+  std::optional<Ending> outcome = std::nullopt;
+  std::uint64_t fence = 0;  // 0: unknown
   std::optional<HolderInfo> info = std::nullopt;
-  std::int64_t times = 1;  // of `skipped`: how many such runs in a row this one stands for
+  std::int64_t times = 1;  // of runs that did not begin: how many alike in a row this one stands for
+  Millis waited{0};        // in the queue, before it had the lock
+};
+
+// False: skipped; or the lock was handed over to a waiter that has not confirmed it.
+inline bool has_begun(const PastRun& run)
+{
+  return run.outcome ? *run.outcome != Ending::skipped : run.duration.has_value();
+}
+
+// A run that did not begin.
+struct SkippedRun {
+  Millis waited{0};
+  std::optional<int> exit_code = std::nullopt;  // where the lock was not the reason: the command cannot be executed
 };
 
 // Whether an owner holds the lock now.

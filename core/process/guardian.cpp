@@ -69,20 +69,27 @@ class StartGate final : public Gate {
     if (value == nullptr || m_runner_is_gone || !may_start(m_clock.now(), m_task.shared_deadline.times())) {
       return std::nullopt;
     }
+    m_value = *value;
     m_task.shared_deadline.set_main_process(::getpid());
     m_last_resort.cover_this_process(m_task.grouping);
     return *value;
   }
+
   [[nodiscard]] bool is_passed() const override { return m_task.shared_deadline.main_process() != 0; }
 
   // Instead of a start. Under an emulator that copies the memory of vfork's parent it stays false, and the ttl ends the lock.
   [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }
 
+  // Once it is passed; empty under such an emulator.
+  [[nodiscard]] const char* late_value() const { return m_value.c_str(); }
+
  private:
   const GuardianTask& m_task;
   const LastResort& m_last_resort;
   BootClock m_clock;
-  bool m_runner_is_gone = false;  // written by the process at the gate, which shares the memory
+  // Written by the process at the gate, which shares the memory.
+  bool m_runner_is_gone = false;
+  LateValue m_value;
 };
 
 void send(const GuardianTask& task, const JobEvent& event) { send_message(task.socket.get(), event); }
@@ -104,10 +111,10 @@ void finish_without_job(const GuardianTask& task)
 }
 
 // After the runner was killed. Daemons that hold the inherited pipe are not touched; then the lock is not released.
-void finish_without_runner(const GuardianTask& task, bool still_runs, Instant started)
+void finish_without_runner(const GuardianTask& task, bool still_runs, const OrphanedJob& job)
 {
   const bool may_release = !still_runs && !task.inherited_pipe.is_held() && task.spec.release_for_runner;
-  const bool released = may_release && task.spec.release_for_runner(started);
+  const bool released = may_release && task.spec.release_for_runner(job);
   Log(Verbosity::normal)
       .error(std::string("rlock was killed: ") +
                  (still_runs ? "a process of its job still runs" : "its job was stopped") +
@@ -149,7 +156,7 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
   GuardianLoop loop(task, sources, last_resort, std::get<Launched>(launched).pid);
   loop.run();
   if (loop.runner_is_gone()) {
-    finish_without_runner(task, loop.still_runs(), started);
+    finish_without_runner(task, loop.still_runs(), {.started = started, .late_value = gate.late_value()});
   }
 }
 

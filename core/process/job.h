@@ -33,6 +33,12 @@ namespace rlock {
 // guarded, until none of them holds the inherited pipe or all have ended.
 enum class Leftovers { stop, wait, leave, until_pipe_closes };
 
+// A job whose runner was killed.
+struct OrphanedJob {
+  Instant started;
+  std::string late_value;  // that go() gave; empty: unknown
+};
+
 struct JobSpec {
   std::string path;  // as find_command() returns it
   std::vector<std::string> argv;
@@ -45,9 +51,9 @@ struct JobSpec {
   // For a job that is prepared before its lease is asked for: when the kernel's last resort is due for any lease that is asked
   // for later. It counts until the guardian runs again after the start of the job.
   Instant earliest_last_resort = far_future;
-  // Called by the guardian after the runner was killed, when the job is dead or will not start. `started`: when the job began;
-  // nullopt: it did not, and the locks may be held, waited for, or neither. Returns whether all locks are released.
-  std::function<bool(std::optional<Instant> started)> release_for_runner;
+  // Called by the guardian after the runner was killed, when the job is dead or will not start. nullopt: it did not begin, and
+  // the locks may be held, waited for, or neither. Returns whether all locks are released.
+  std::function<bool(const std::optional<OrphanedJob>&)> release_for_runner;
 };
 
 // Why the guardian stopped the job; none: the job ended by itself.

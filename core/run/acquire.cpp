@@ -132,7 +132,7 @@ Result<EnterOutcome> enter_lock(std::unique_ptr<LockStore>& store, std::span<con
                        context.rng, stop, line);
   if (outcome && std::holds_alternative<TimedOut>(*outcome)) {
     const Instant now = context.clock.now();
-    note_skipped(*store, specs.front(), owner, std::chrono::ceil<Millis>(now - began),
+    note_skipped(*store, specs.front(), owner, {.waited = std::chrono::ceil<Millis>(now - began)},
                  {.deadline = now + std::min(time_to_note_skip, request.server.timeout), .stop = stop});
   }
   return outcome;

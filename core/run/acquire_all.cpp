@@ -178,7 +178,7 @@ class Acquisition {
                   {.give_up = m_context.clock.now() + within, .result = {.unused = true}});
     }
     if (m_busy != nullptr) {
-      m_busy->note_skipped(std::chrono::ceil<Millis>(m_context.clock.now() - m_began));
+      m_busy->note_skipped({.waited = std::chrono::ceil<Millis>(m_context.clock.now() - m_began)});
     }
     return result;
   }

@@ -12,7 +12,7 @@
 namespace rlock {
 namespace {
 
-constexpr Millis retry_after{1000};  // when the server cannot be asked about the holder
+constexpr Millis retry_after{1000};  // when the server does not answer
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool CancelHolder::step(StopToken stop)
   }
   m_release.reset();
   if (!*end) {
-    give_up(end->error());
+    failed(end->error());
     return false;
   }
   tell(**end);
@@ -63,11 +63,7 @@ bool CancelHolder::begin(StopToken stop)
   m_begin_at = far_future;
   const auto state = m_store.inspect(m_spec.name, {.deadline = m_clock.now() + m_server_timeout, .stop = stop});
   if (!state) {
-    if (is_passing(state.error().code)) {
-      m_begin_at = m_clock.now() + retry_after;
-    } else {
-      give_up(state.error());
-    }
+    failed(state.error());
     return false;
   }
   const auto holder = std::find_if(state->holders.begin(), state->holders.end(),
@@ -97,12 +93,11 @@ void CancelHolder::ask(const Holder& holder, const Mode& mode)
                                        .server_timeout = m_server_timeout,
                                        .revoked =
                                            [this](const ForceHeld& held) {
-                                             const std::string when =
-                                                 held.lasts ? ", in " + show_roughly(*held.lasts) : "";
-                                             m_log.notice(m_lock +
-                                                              ": the holder does not answer; its lock is no "
-                                                              "longer renewed and ends with its ttl" +
-                                                              when,
+                                             const std::string end =
+                                                 held.lasts ? "is no longer renewed and ends with its ttl, in " +
+                                                                  show_roughly(*held.lasts)
+                                                            : "has no ttl, so only rlock force-unlock --now ends it";
+                                             m_log.notice(m_lock + ": the holder does not answer; its lock " + end,
                                                           {.event = "cancelling"});
                                            },
                                        .joins = true},
@@ -115,6 +110,15 @@ void CancelHolder::tell(const ForceEnd& end) const
   if (broken != nullptr && !broken->job_was_over) {
     m_log.notice(m_lock + " was taken from " + describe(broken->holder) + ", whose job may still be running",
                  {.event = "cancelling"});
+  }
+}
+
+void CancelHolder::failed(const Error& error)
+{
+  if (is_passing(error.code)) {
+    m_begin_at = m_clock.now() + retry_after;
+  } else {
+    give_up(error);
   }
 }
 

@@ -2,8 +2,8 @@
 // Stops each holder that is in the way of a waiter (run --cancel-in-progress), as force-unlock does: the holder's job is dead
 // before the lock is handed over.
 //
-// A holder that another client has asked already is not asked in a second name. A key that is not provably a lock is left
-// alone: its value may be the data of another program.
+// A holder that another client has asked already is not asked in a second name. A request that fails is repeated after a
+// while. A key that is not provably a lock is left alone: its value may be the data of another program.
 #pragma once
 
 #include "base/log.h"
@@ -28,6 +28,7 @@ class CancelHolder final : public HolderStopper {
   bool begin(StopToken stop);
   void ask(const Holder& holder, const Mode& mode);
   void tell(const ForceEnd& end) const;
+  void failed(const Error& error);
   void give_up(const Error& error);
 
   LockStore& m_store;

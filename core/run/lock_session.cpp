@@ -116,11 +116,23 @@ bool LockSession::was_released(const CallLimits& limit)
   return released;
 }
 
-void LockSession::note_skipped(Millis waited)
+void LockSession::note_skipped(const SkippedRun& run)
 {
-  rlock::note_skipped(*m_store, spec(), m_hold.owner, waited,
-                      {.deadline = m_context.clock.now() + std::min(time_to_note_skip, m_request.server.timeout),
-                       .stop = m_context.signals.stop()});
+  const Millis timeout = std::min(time_to_note_skip, m_request.server.timeout);
+  if (!m_store) {  // the command was not found, so no server was asked
+    if (!ancestors().empty()) {
+      return;  // a nested run is none
+    }
+    ServerSpec server = m_request.server;
+    server.timeout = timeout;
+    auto opened = open_store(server, m_context.clock, m_context.signals.stop());
+    if (!opened) {
+      return;
+    }
+    m_store = *std::move(opened);
+  }
+  rlock::note_skipped(*m_store, spec(), m_hold.owner, run,
+                      {.deadline = m_context.clock.now() + timeout, .stop = m_context.signals.stop()});
 }
 
 Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)

@@ -38,6 +38,8 @@ class LockSession {
   [[nodiscard]] const Hold& hold() const { return m_hold; }
   [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_grant.fence; }
+  // In the guardian, which was forked before the lock was granted.
+  void set_fence(std::uint64_t fence) { m_grant.fence = fence; }
   [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_grant.count, 1); }  // 1: not nested
   [[nodiscard]] Lease& lease() { return *m_lease; }
   [[nodiscard]] const Lease& lease() const { return *m_lease; }
@@ -49,8 +51,8 @@ class LockSession {
   // For a lock that is lost: true when its owner released it by its token. Then the lease has no event any more.
   bool was_released(const CallLimits& limit);
   void forget_connection() { m_store->forget(); }
-  // After TimedOut: leaves a word about this run in the history of the lock, or of the first shard.
-  void note_skipped(Millis waited);
+  // Leaves a word about this run, which did not begin, in the history of the lock, or of the first shard.
+  void note_skipped(const SkippedRun& run);
 
  private:
   [[nodiscard]] std::vector<Ancestor> ancestors() const;

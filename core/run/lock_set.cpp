@@ -8,6 +8,7 @@
 #include "run/retry_release.h"
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <iterator>
 #include <span>
@@ -40,7 +41,8 @@ bool expires_earlier(const LockSession& a, const LockSession& b)
 bool release_orphaned(LockStore& store, const LockSession& session, std::optional<Instant> keep_until,
                       const RetryReleaseOptions& options, const Clock& clock)
 {
-  const EndOfRun result = keep_until ? EndOfRun{.outcome = Ending::lost} : EndOfRun{.unused = true};
+  const EndOfRun result =
+      keep_until ? EndOfRun{.outcome = Ending::lost, .fence = session.fence()} : EndOfRun{.unused = true};
   const auto release = [&](const CallLimits& limit) {
     const Instant now = clock.now();
     const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until.value_or(now) - now), Millis{0});
@@ -83,15 +85,34 @@ void tell_for_runner(const RunRequest& request, const RunContext& context, const
             [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
 }
 
+// 0: unknown.
+std::uint64_t fence_in(const std::string& digits)
+{
+  std::uint64_t fence = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), fence);
+  return fence;
+}
+
+// In the guardian: what became of the job of a runner that was killed. Returns whether all locks are released.
+bool end_for_runner(const RunRequest& request, const RunContext& context, LockSet& held,
+                    const std::optional<OrphanedJob>& job)
+{
+  const auto started = job ? std::optional(job->started) : std::nullopt;
+  if (job) {
+    held.sessions.front().set_fence(fence_in(job->late_value));
+  }
+  const bool released = release_for_runner(request, context, held.sessions, started);
+  if (job) {
+    tell_for_runner(request, context, held, *started, released);
+  }
+  return released;
+}
+
 }  // namespace
 
 LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
-    : prepared_job(request, context, path, [this, &request, &context](std::optional<Instant> started) {
-        const bool released = release_for_runner(request, context, sessions, started);
-        if (started) {
-          tell_for_runner(request, context, *this, *started, released);
-        }
-        return released;
+    : prepared_job(request, context, path, [this, &request, &context](const std::optional<OrphanedJob>& job) {
+        return end_for_runner(request, context, *this, job);
       })
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());

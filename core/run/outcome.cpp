@@ -71,7 +71,8 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
 {
   const LockOutcome& lock = most_certain_loss(job.locks);
   if (is_proven(lock.event)) {
-    return lost_by(*lock.event, lock, std::holds_alternative<ReleaseRequested>(*lock.event));
+    const auto* const lost = std::get_if<Lost>(&*lock.event);
+    return lost_by(*lock.event, lock, lost == nullptr || lost->forced);
   }
   if (lock.release) {
     return lost_by(Lost{reason_of_loss(lock, *lock.release)}, lock, lock.release->forced.has_value());

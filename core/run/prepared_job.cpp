@@ -27,7 +27,7 @@ StopLeads stop_leads(Millis lease, Millis kill_after)
 }
 
 PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
-                         std::function<bool(std::optional<Instant>)> release)
+                         std::function<bool(const std::optional<OrphanedJob>&)> release)
     : m_request(request),
       m_context(context),
       m_path(std::move(path)),

@@ -33,9 +33,10 @@ bool is_lost(LockSession& session, const ReleaseAllOptions& options)
 Result<Release> release_once(const RunContext& context, LockSession& session, const ReleaseAllOptions& options,
                              const CallLimits& limit)
 {
+  EndOfRun result = options.result;
+  result.fence = result.unused ? 0 : session.fence();
   return session.release(
-      {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = options.result},
-      limit);
+      {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = result}, limit);
 }
 
 // The server may still hold the lock for this owner, or name the owner that has it now.
@@ -60,6 +61,11 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.forget_connection(); });
+  if (released && std::holds_alternative<NotHeld>(*released)) {
+    ReleaseAllOptions lost = options;
+    lost.result = {.outcome = Ending::lost};
+    return release_lost(context, session, lost).value_or(*std::move(released));
+  }
   if (released) {
     return *std::move(released);
   }

@@ -43,11 +43,11 @@ inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
 // For a note in the history of a lock, after which rlock ends as it would without.
 inline constexpr Millis time_to_note_skip{500};
 
-inline void note_skipped(LockStore& store, const LockSpec& spec, const Owner& owner, Millis waited,
+inline void note_skipped(LockStore& store, const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                          const CallLimits& limit)
 {
   if (RunHistory* const history = store.run_history()) {
-    [[maybe_unused]] const auto noted = history->note_skipped(spec, owner, waited, limit);
+    [[maybe_unused]] const auto noted = history->note_skipped(spec, owner, run, limit);
   }
 }
 

@@ -179,6 +179,8 @@ RunEnd run(const RunRequest& request, RunContext context)
   context.signals.block();
   if (!path) {
     const RunReport report = fail(request, context, path.error());
+    LockSet not_locked(request, context, "");
+    not_locked.sessions.front().note_skipped({.exit_code = exit_code_of(report.end)});
     notify_of(request, context, nullptr, report, Millis{0}, &context.signals,
               [&](const std::string& line) { context.log.error(line); });
     return report.end;

@@ -26,12 +26,14 @@ local function history_of(info)
   return tonumber(string.match(info, '^history=(%d+)')) or DEFAULT_HISTORY
 end
 
--- Logs a grant, together with the release that made room, if there was one. The fencing number is the time.
-local function log_grant(owner, fence, info, requested)
+-- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: since
+-- when the owner waited in the queue, in microseconds; nil: it did not.
+local function log_grant(owner, fence, info, requested, arrival)
   local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
   pending_release = nil
   local mode = MULTI_HOLDER and '\0wish\0' .. requested or ''
-  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode)
+  local waited = arrival and '\0waited\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
+  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode .. waited)
 end
 
 local function timestamp()
@@ -47,16 +49,38 @@ local function log_pending_release()
   end
 end
 
--- Logs trouble. The reply of the script must not fail because of this.
-local function log_trouble(text)
+-- Logs trouble, for `memory` ms or a day. The reply of the script must not fail because of this.
+local function log_trouble(text, memory)
   redis.pcall('RPUSH', EVENTS, timestamp() .. '\0' .. text)
   redis.pcall('LTRIM', EVENTS, -EVENT_COUNT, -1)
-  pcall(keep_events, TROUBLE_MEMORY)
+  pcall(keep_events, memory or TROUBLE_MEMORY)
 end
 
 -- Whether an entry has this pair: "acquired", owner.
 local function entry_has(entry, message, value)
   return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
+end
+
+-- Logs once that OWNER, to which the lock was handed over lately, has taken it.
+local function log_confirmation()
+  local events = redis.pcall('LRANGE', EVENTS, -8, -1)
+  for i = #events, 1, -1 do
+    if entry_has(events[i], 'confirmed', OWNER) then
+      return
+    elseif entry_has(events[i], 'to', OWNER) then
+      return log_trouble('confirmed\0' .. OWNER, DEFAULT_HISTORY)
+    end
+  end
+end
+
+-- The lease in ms that OWNER counts on, by the event log; nil: the log does not name it.
+local function lease_by_event_log()
+  local events = redis.pcall('LRANGE', EVENTS, 0, -1)
+  for i = #events, 1, -1 do
+    if entry_has(events[i], 'acquired', OWNER) or entry_has(events[i], 'to', OWNER) then
+      return tonumber(string.match(events[i], '\nlease=(%d+)'))
+    end
+  end
 end
 
 -- Whether OWNER still has the lock by the event log; nil: the log does not name it.

@@ -11,8 +11,8 @@
 --   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 where the renewals of that owner are refused,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
 --   KEYS[5]  recent events: list of texts; NUL separates their words: when (the fencing number, or SECONDS.MICROSECONDS),
---            one of acquired OWNER, released HOLD, forced OWNER, lost OWNER, renewed_late OWNER, asked OWNER, skipped OWNER,
---            replaced OWNER (of --latest), then pairs
+--            one of acquired OWNER, confirmed OWNER (a hand-over), released HOLD, forced OWNER, lost OWNER,
+--            renewed_late OWNER, asked OWNER, skipped OWNER, replaced OWNER (of --latest), then pairs
 --   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
 --   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its REQUESTED_MODE}; of all waiters: "#turn",
 --            hand-overs so far; "#left" and "#took", when the lock was last left to foreign clients and when a waiter

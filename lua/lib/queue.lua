@@ -88,11 +88,11 @@ end
 
 -- Grants the lock to a waiter until it confirms. "since" of its record is when the lock began, not the wait. The message
 -- carries the grant, so that the waiter need not ask: its fencing number, the server's time and the ms to confirm.
-local function hand_over_to(waiter, info, requested)
+local function hand_over_to(waiter, info, requested, arrival)
   local ms = time_to_confirm(info)
   local now = now_us()
   local begun = string.gsub(info, '\nsince=%d+', '\nsince=' .. string.format('%.0f', now / 1000), 1)
-  local fence = grant(waiter, begun, ms, requested)
+  local fence = grant(waiter, begun, ms, requested, arrival)
   notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
 end
 
@@ -118,11 +118,11 @@ local function admit_waiters(caller, caller_info, caller_ttl)
     end
     local requested = remove_waiter_record(waiter)
     if waiter == caller then
-      caller_fence = grant(caller, caller_info, caller_ttl, requested)
+      caller_fence = grant(caller, caller_info, caller_ttl, requested, arrival)
       announce_next(caller_ttl)
       admitted = admitted + 1
     elseif is_alive(waiter, arrival) then
-      hand_over_to(waiter, info, requested)
+      hand_over_to(waiter, info, requested, arrival)
       admitted = admitted + 1
     end
     if admitted > 0 and not MULTI_HOLDER then
@@ -282,9 +282,13 @@ local function remember_leaver(owner)
   store_note('#gone', string.sub(gone .. owner .. '\0', -LEAVERS_SIZE))
 end
 
-local function has_left_queue()
+-- Before the name of an owner that has left although no request of it had come yet.
+local UNSEEN = '?'
+
+-- `mark`: UNSEEN or nil.
+local function has_left_queue(mark)
   local gone = redis.pcall('HGET', WAITERS, '#gone')
-  return type(gone) == 'string' and string.find(gone, '\0' .. OWNER .. '\0', 1, true)
+  return type(gone) == 'string' and string.find(gone, '\0' .. (mark or '') .. OWNER .. '\0', 1, true)
 end
 
 -- Removes OWNER from the queue; false when it was not in it.
@@ -303,18 +307,22 @@ local function leave_queue()
 end
 
 -- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who requested the release or
--- false}
-local function lost_reply()
+-- false}. `info`: of OWNER, where the log is to tell of the loss even if it does not know OWNER any more; then `result` are more
+-- words about the run.
+local function lost_reply(info, result)
   local other = holders()
   if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then
     other = {}  -- another reader beside OWNER has taken nothing from it
   end
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
   local field = kind ~= NAME and kind or other[1] and 'held' or 'none'
-  local info = other[1] and redis.call('HGET', HOLDER, other[1]) or false
+  local info_of_other = other[1] and redis.call('HGET', HOLDER, other[1]) or false
   local by = redis.call('HGET', FORCE, OWNER)
-  if holds_by_event_log() then
-    log_trouble('lost\0' .. OWNER .. '\0what\0' .. field .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or ''))
+  local known = holds_by_event_log()
+  if known or known == nil and info then
+    local about = info and '\0info\0' .. info .. result or ''
+    log_trouble('lost\0' .. OWNER .. '\0what\0' .. field .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or '')
+        .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
   end
-  return {'lost', field, other[1] or false, info, by}
+  return {'lost', field, other[1] or false, info_of_other, by}
 end

@@ -46,6 +46,7 @@ end
 local function granted_reply(held)
   if extend(OWNER, TTL) then
     extend_records(TTL)
+    log_confirmation()
     announce_next(TTL)  -- last: the next waiter prepares its job, which takes processor time from this one
   elseif redis.call('PTTL', HOLDER) < 0 then
     extend_records(TTL)  -- the record was lost, and this request has made it anew
@@ -102,14 +103,17 @@ local function replace_latest(ticket)
 end
 
 -- What the event log tells of a newer waiter: that it replaced OWNER, or that it has got the lock since OWNER arrived.
--- OWNER may have been stopped for so long that the queue does not know it any more.
+-- OWNER may have been stopped for so long that the queue does not know it any more. One without a ticket arrived at the
+-- latest when it was granted the lock; the answer did not reach it.
 local function newer_in_event_log()
+  local arrival = TICKET ~= '0' and tonumber(TICKET)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
     local fence, info = string.match(entry, '^(%d+)%z.*%zinfo%z(%Z*)')
     if entry_has(entry, 'replaced', OWNER) then
       return string.match(entry, '%zby%z(%Z*)')
-    elseif info and tonumber(fence) > tonumber(TICKET) and string.find(info, '\nlatest=1\n', 1, true)
-        and not entry_has(entry, 'acquired', OWNER) and not entry_has(entry, 'to', OWNER) then
+    elseif entry_has(entry, 'acquired', OWNER) or entry_has(entry, 'to', OWNER) then
+      arrival = arrival or tonumber(fence)
+    elseif info and arrival and tonumber(fence) > arrival and string.find(info, '\nlatest=1\n', 1, true) then
       return info
     end
   end
@@ -122,12 +126,12 @@ local function replaced_by()
     return nil
   end
   local ticket, latest, info = latest_waiter()
-  if TICKET == '0' then
-    return has_left_queue() and (info or '') or nil
-  elseif ticket and latest ~= OWNER and tonumber(ticket) > tonumber(TICKET) then
+  if TICKET == '0' and (has_left_queue() or has_left_queue(UNSEEN)) then
+    return info or ''
+  elseif TICKET ~= '0' and ticket and latest ~= OWNER and tonumber(ticket) > tonumber(TICKET) then
     return info
   end
-  return latest ~= OWNER and newer_in_event_log() or nil
+  return newer_in_event_log()
 end
 
 -- Returns the position and the ticket. The stored ticket counts: a reply that was lost has told it, too.
@@ -138,6 +142,9 @@ local function enqueue()
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
     local newest = WAIT_MODE == 'latest' and tonumber((latest_waiter())) or 0  -- the server's clock may have been set back
     ticket = math.max((tonumber(last) or 0) + 1, now_us(), newest + 1)
+  end
+  if WAIT_MODE == 'latest' then
+    check_keys_of_grant()
   end
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then

@@ -55,6 +55,9 @@ end
 
 -- The request is stored as well as published: a holder that does not listen yet sees it at its next renewal.
 local function request_release()
+  if STEP == 'join' then
+    check_keys_of_grant()  -- a run asks, which is to begin then
+  end
   local earlier = redis.call('HGET', FORCE, OWNER)
   if earlier ~= REQUESTER and not (earlier and STEP == 'join') then
     store_request(REQUESTER, REQUEST_TTL)
@@ -63,9 +66,10 @@ local function request_release()
   return notify(OWNER, 'force')
 end
 
--- A hold without a ttl would never end, so it gets the lease that its owner counts on.
+-- A hold without a ttl would never end, so it gets the lease that its owner counts on. The record of a dead owner may have
+-- ended before its hold.
 local function revoke()
-  local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or 0
+  local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or lease_by_event_log() or 0
   if lease > 0 and (remaining_ms(OWNER) < 0 or next_expiry_ms() < 0) then
     set_ttl(OWNER, lease)
   end

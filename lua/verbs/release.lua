@@ -5,8 +5,9 @@
 --            news for rlock waiters: nothing is passed on
 --   ARGV[8]  milliseconds for which the lock stays taken though its job is over, once no hold is left; or 0 (--min-hold)
 --   ARGV[9]  milliseconds for which the job's success is remembered; or 0
---   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD; or ''
+--   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD, fence N; or ''
 --   ARGV[11] the caller's --history in milliseconds; or ''
+--   ARGV[12] info about OWNER, for people, where its run has lost the lock; or ''
 --
 --   returns  {'released', how many waiters were admitted}
 --            {'still_held', count}   another hold of the same owner is left
@@ -17,7 +18,8 @@
 -- entry in the event log, or remembers the departure from the queue; the second request finds that. The first write is
 -- DEL or HDEL, which a full memory allows, and after one write it allows the others too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local RESULT, HISTORY = ARGV[10] or '', tonumber(ARGV[11])
+local UNUSED = '\0outcome\0unused'
+local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
 
 -- The most frequent cases: the last hold of an exclusive lock, and the record of its owner names it. First: no client waits
 -- in a queue.
@@ -101,7 +103,11 @@ if not held then
   elseif has_left_queue() and holds_by_event_log() == nil then
     return {'left'}
   end
-  local reply = lost_reply()
+  local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- not an attempt of a quorum that is taken back
+  if gave_up and holds_by_event_log() == nil and not has_left_queue(UNSEEN) then
+    pcall(remember_leaver, UNSEEN .. OWNER)  -- its first request may still come, and must not take the place of others
+  end
+  local reply = lost_reply(INFO ~= '' and INFO, RESULT)
   if OWN_SUBSCRIBERS >= 0 then
     try_admit_waiters()
   end

@@ -42,6 +42,7 @@ local function extend_hold()
     extend_records(TTL)
     redis.call('PEXPIRE', FENCE, FENCE_MEMORY)
     if PURPOSE == 'confirm' then
+      log_confirmation()
       announce_next(TTL)
     else
       log_if_late(left)

@@ -1,18 +1,19 @@
--- skip: logs that OWNER gave up because the lock was busy.
+-- skip: logs that the run of OWNER did not begin: the lock was busy, or the command cannot be executed.
 --
 --   ARGV[6]  info about OWNER, for people
 --   ARGV[7]  milliseconds that it waited
+--   ARGV[8]  its exit code, where the lock was not the reason; or ''
 --
 --   returns  {'skipped'}
 --
 -- A crontab may try each minute what one run keeps busy for a week, and must not push all runs out of the log. So the
 -- entries of this kind at the end of the log are of SKIPS_IN_A_ROW clients at most, and those of the same client (host, user,
--- command, label) are one entry, which counts them. It is not changed in its place: the log stays in the order of time. It
+-- command, label) for the same reason are one entry, which counts them. It is not changed in its place: the log stays in the order of time. It
 -- takes the place of `replaced OWNER`, which no request of OWNER asks for any more.
 --
 -- Sent twice, it counts once: the entry names OWNER.
 local SKIPS_IN_A_ROW = 2  -- so the log has room for a night a month, also where many hosts have the same crontab
-local INFO, WAITED = ARGV[6], ARGV[7]
+local INFO, WAITED, EXIT_CODE = ARGV[6], ARGV[7], ARGV[8] or ''
 
 local function client_in(info)
   return (string.gsub(string.gsub(info, '\npid=%d+', ''), '\nsince=%d+', ''))
@@ -27,6 +28,10 @@ local function value_of(entry, name)
   return string.match(entry, '%z' .. name .. '%z(%Z*)')
 end
 
+local function is_alike(entry)
+  return client_in(value_of(entry, 'info') or '') == client_in(INFO) and (value_of(entry, 'exit') or '') == EXIT_CODE
+end
+
 local last = redis.call('LRANGE', EVENTS, -2 * SKIPS_IN_A_ROW, -1)
 local begin = #last + 1
 while begin > 1 and (owner_in(last[begin - 1], 'skipped') or owner_in(last[begin - 1], 'replaced')) do
@@ -38,13 +43,15 @@ for i = #last, begin, -1 do
   local skipped = owner_in(last[i], 'skipped')
   if skipped == OWNER then
     return {'skipped'}
-  elseif skipped and client_in(value_of(last[i], 'info') or '') == client_in(INFO) then
+  elseif skipped and is_alike(last[i]) then
     times = times + (tonumber(value_of(last[i], 'times')) or 1)
   elseif skipped and skips < SKIPS_IN_A_ROW - 1 or not skipped and owner_in(last[i], 'replaced') ~= OWNER then
     table.insert(kept, 1, last[i])
     skips = skips + (skipped and 1 or 0)
   end
 end
+
+local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. (holders()[1] or '')
 
 -- What is cut is written again at once. After LTRIM, which a full memory allows, RPUSH is allowed, too. A list that becomes
 -- empty loses its ttl.
@@ -56,5 +63,5 @@ for _, entry in ipairs(kept) do
   redis.call('RPUSH', EVENTS, entry)
 end
 append_event(memory, timestamp(),
-    'skipped\0' .. OWNER .. '\0info\0' .. INFO .. '\0waited\0' .. WAITED .. '\0times\0' .. times)
+    'skipped\0' .. OWNER .. '\0info\0' .. INFO .. '\0waited\0' .. WAITED .. '\0times\0' .. times .. reason)
 return {'skipped'}

@@ -101,9 +101,15 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
     REQUIRE(store.granted(store.one(), Tested::spec(), first));
     CHECK(runs() == "");
     ::poll(nullptr, 0, 5);  // starts are compared in ms
-    REQUIRE(history->note_skipped(Tested::spec(), Tested::owner(), 0ms, Tested::soon()));
-    store.release(store.one(), first, {.result = {.exit_code = 3}});
+    REQUIRE(history->note_skipped(Tested::spec(), Tested::owner(), SkippedRun{}, Tested::soon()));
+    store.release(store.one(), first, {.result = {.exit_code = 3, .fence = 77}});
     CHECK(runs() == "skipped failed:3");
+    CHECK(history
+              ->past_runs(std::vector{Tested::spec().name}, LogPart::all,
+                          {.clock = Tested::clock(), .timeout = 5s, .whole = Tested::soon()})
+              ->front()
+              .back()
+              .fence == 77);
     ::poll(nullptr, 0, 5);
     const Owner unused = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), unused));

@@ -53,12 +53,14 @@ class SignalsOfRun {
 
 struct ClientOptions {
   std::string name;
-  FaultTimes times;
-  std::vector<std::string> urls;  // of one server, or of a quorum
-  std::vector<std::string> keys;
-  Mode mode;
+  FaultTimes times = {};
+  std::vector<std::string> urls = {};  // of one server, or of a quorum
+  std::vector<std::string> keys = {};
+  Mode mode = {};
   std::optional<Millis> wait = Millis{0};
   std::vector<std::string> environment = {};  // RLOCK_HELD of an outer run
+  bool latest = false;
+  bool cancel_in_progress = false;
 };
 
 class Client {
@@ -163,6 +165,9 @@ class Client {
     request.wait = options.wait;
     request.argv = {"true"};
     request.environment = options.environment;
+    request.latest = options.latest;
+    request.cancel_in_progress = options.cancel_in_progress;
+    request.label = options.name;
     return request;
   }
 

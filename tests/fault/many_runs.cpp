@@ -35,13 +35,20 @@ class Runs {
   void work()
   {
     while (const auto run = next()) {
-      const Series& series = m_series[run->series];
-      const std::string name = series.name + ", call " + std::to_string(run->number);
-      RunResult result = run_one(series, run->number);
-      for (int i = 1; i < tries_for_complete_run && !result.injected && !result.incomplete.empty(); ++i) {
-        result = run_one(series, run->number);
+      const RunResult result = try_to_complete(*run);
+      if (is_complete(result)) {
+        note(*run, result);
+      } else {
+        postpone(*run);
       }
-      note(*run, name, result);
+    }
+  }
+
+  // When the threads are over: the postponed runs one by one, which is less work for the machine at a time.
+  void work_on_postponed()
+  {
+    for (const Run& run : m_postponed) {
+      note(run, try_to_complete(run));
     }
   }
 
@@ -70,14 +77,34 @@ class Runs {
     return least ? std::optional(Run{*least, ++m_progress[*least].started}) : std::nullopt;
   }
 
-  void note(const Run& run, const std::string& name, const RunResult& result)
+  static bool is_complete(const RunResult& result) { return result.injected || result.incomplete.empty(); }
+
+  RunResult try_to_complete(const Run& run)
+  {
+    RunResult result = run_one(m_series[run.series], run.number);
+    for (int i = 1; i < tries_for_complete_run && !is_complete(result); ++i) {
+      result = run_one(m_series[run.series], run.number);
+    }
+    return result;
+  }
+
+  // Without an injected fault the series is over.
+  void postpone(const Run& run)
   {
     const std::lock_guard guard(m_mutex);
+    m_postponed.push_back(run);
+    m_progress[run.series].is_over = true;
+  }
+
+  void note(const Run& run, const RunResult& result)
+  {
+    const std::lock_guard guard(m_mutex);
+    const std::string name = m_series[run.series].name + ", call " + std::to_string(run.number);
     summary.runs += result.injected ? 1 : 0;
     for (const std::string& what : result.wrong) {
       summary.wrong.push_back(name + ": " + what);
     }
-    if (!result.injected && !result.incomplete.empty()) {
+    if (!is_complete(result)) {
       summary.wrong.push_back(name + ": nothing failed, but " + result.incomplete);
     }
     if (run.number == most_calls) {
@@ -88,7 +115,8 @@ class Runs {
 
   const std::vector<Series>& m_series;
   std::mutex m_mutex;
-  std::vector<Progress> m_progress;  // of the series; guarded by m_mutex, as summary while there are threads
+  std::vector<Progress> m_progress;  // of the series; guarded by m_mutex, as the rest while there are threads
+  std::vector<Run> m_postponed;
 };
 
 std::vector<Series> selected(const std::vector<Series>& all)
@@ -114,6 +142,7 @@ Summary run_all(const std::vector<Series>& series)
   for (std::thread& thread : threads) {
     thread.join();
   }
+  runs.work_on_postponed();
   return runs.summary;
 }
 

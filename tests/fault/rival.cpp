@@ -35,7 +35,10 @@ for _, key in ipairs(keys) do
   local kind, words = redis.call('TYPE', key).ok, {}
   if kind == 'hash' then
     words = redis.call('HGETALL', key)
-    for i = 1, #words, 2 do words[i] = words[i] .. '=' .. words[i + 1] end
+    for i = 1, #words, 2 do
+      local is_time = string.sub(words[i], 1, 6) == 'stops:'
+      words[i] = words[i] .. '=' .. (is_time and 'time' or words[i + 1])
+    end
     for i = #words, 2, -2 do table.remove(words, i) end
     table.sort(words)
   elseif kind == 'list' then words = redis.call('LRANGE', key, 0, -1)
@@ -138,6 +141,14 @@ std::size_t Rival::waiters()
   const std::lock_guard guard(m_mutex);
   const auto state = m_store->inspect(*LockName::parse(m_keys.front()), soon());
   return state ? state->waiting.size() : 0;
+}
+
+bool Rival::sees_waiter(const std::string& label)
+{
+  const std::lock_guard guard(m_mutex);
+  const auto state = m_store->inspect(*LockName::parse(m_keys.front()), soon());
+  return state && std::ranges::any_of(state->waiting,
+                                      [&](const Waiter& each) { return each.info && each.info->label == label; });
 }
 
 void Rival::look_at_keys()

@@ -33,6 +33,7 @@ class Rival {
   bool sees_holder(const Owner& owner);  // of all the locks
 
   std::size_t waiters();  // of the first lock
+  bool sees_waiter(const std::string& label);
 
   // Notes keys that have no ttl, and locks whose ttl is too long.
   void look_at_keys();

@@ -14,13 +14,7 @@ using namespace rlock::test;
 
 namespace {
 
-Words run_words(const Words& kind, const Words& rest)
-{
-  Words words{"run", "-k", "app:{t}:k"};
-  words.insert(words.end(), kind.begin(), kind.end());
-  words.insert(words.end(), rest.begin(), rest.end());
-  return words;
-}
+Words run_words(const Words& kind, const Words& rest) { return joined(joined({"run", "-k", "app:{t}:k"}, kind), rest); }
 
 }  // namespace
 

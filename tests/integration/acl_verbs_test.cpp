@@ -28,13 +28,10 @@ const std::vector<Kind> kinds{{{}, {}},
                               {{"--format", "string"}, {"--format", "string"}},
                               {{"--shards", "1"}, {"--shards", "1"}, "app:k:0"}};
 
-Words put(Words first, const Words& second)
+Words run_words(const Words& options, const Words& rest)
 {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
+  return joined(joined({"run", "-k", "app:k"}, options), rest);
 }
-
-Words run_words(const Words& options, const Words& rest) { return put(put({"run", "-k", "app:k"}, options), rest); }
 
 std::string shown(const Words& words)
 {
@@ -92,13 +89,13 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 void by_hand(const AclFixture& fixture, const Kind& kind)
 {
-  const Finished acquired = fixture.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  const Finished acquired = fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   const Words claim{"-k", "app:k", "--token", first_line(acquired.out)};
-  ends_with(0, fixture, put({"check"}, claim));
-  ends_with(0, fixture, put({"renew"}, claim));
-  ends_with(0, fixture, put({"release"}, claim));
-  const Finished broken = fixture.run(put({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
+  ends_with(0, fixture, joined({"check"}, claim));
+  ends_with(0, fixture, joined({"renew"}, claim));
+  ends_with(0, fixture, joined({"release"}, claim));
+  const Finished broken = fixture.run(joined({"acquire", "-k", "app:k", "--lease", "1m"}, kind.options));
   REQUIRE(broken.code == 0);
   ends_with(0, fixture, {"force-unlock", "--now", "--token", first_line(broken.out), "-k", "app:k"});
 }
@@ -133,8 +130,9 @@ TEST_CASE("acl: with exactly this line once, several keys and nested runs work")
   ends_with(0, fixture, {"once", "--for", "1h", "-k", "app:k", "--", "false"});
   ends_with(0, fixture, {"run", "-k", "app:a", "-k", "app:b", "--", "true"});
   for (const Words& kind : std::vector<Words>{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}}) {
-    const Words inner = rlock_argv(put(put({"run", "-S", fixture.url(), "-n", "-k", "app:n"}, kind), {"--", "true"}));
-    ends_with(0, fixture, put(put(put({"run", "-k", "app:n"}, kind), {"--"}), inner));
+    const Words inner =
+        rlock_argv(joined(joined({"run", "-S", fixture.url(), "-n", "-k", "app:n"}, kind), {"--", "true"}));
+    ends_with(0, fixture, joined({"run", "-k", "app:n"}, with_job(kind, inner)));
     fixture.server.command({"FLUSHALL"});
   }
 }

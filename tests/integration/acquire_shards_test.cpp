@@ -16,12 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-Finished on(const RedisServer& server, std::vector<std::string> words, const ProcessOptions& options = {})
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words), options);
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -31,7 +25,8 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
   const RedisServer server;
   std::set<int> taken;
   for (int i = 0; i < 3; ++i) {
-    const Finished got = on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
+    const Finished got =
+        rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
     REQUIRE_MESSAGE(got.code == 0, got.err);
     const json lease = json::parse(got.out);
     const int shard = lease.at("shard");
@@ -39,7 +34,7 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
     taken.insert(shard);
   }
   CHECK(taken == std::set<int>{0, 1, 2});
-  const Finished busy = on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
+  const Finished busy = rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
   CHECK(busy.code == 75);
   CHECK(busy.err.find("stock (3 shards) is busy") != std::string::npos);
 }
@@ -59,8 +54,8 @@ TEST_CASE("acquire: --shards with --export names the lock that was taken, so tha
 TEST_CASE("acquire: --shards needs a way to say which lock was taken")
 {
   const RedisServer server;
-  CHECK(on(server, {"acquire", "-k", "stock", "--shards", "2", "--lease", "1m"}).code == 64);
-  CHECK(on(server, {"acquire", "-k", "stock", "--shards", "0", "--lease", "1m", "--json"}).code == 64);
+  CHECK(rlock_on(server, {"acquire", "-k", "stock", "--shards", "2", "--lease", "1m"}).code == 64);
+  CHECK(rlock_on(server, {"acquire", "-k", "stock", "--shards", "0", "--lease", "1m", "--json"}).code == 64);
 }
 
 TEST_SUITE_END();

@@ -24,16 +24,10 @@ using nlohmann::json;
 
 namespace {
 
-Finished on(const RedisServer& server, std::vector<std::string> words, const ProcessOptions& options = {})
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words), options);
-}
-
 // A lease of x; its token.
 std::string leased(const RedisServer& server, const std::string& lease = "20s")
 {
-  const Finished taken = on(server, {"acquire", "x", "--lease", lease});
+  const Finished taken = rlock_on(server, {"acquire", "x", "--lease", lease});
   REQUIRE(taken.code == 0);
   REQUIRE(taken.err == "");
   REQUIRE(taken.out.ends_with("\n"));
@@ -57,7 +51,7 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
   CHECK(pttl(server) <= 700);
   wait_until([&] { return !held(server); }, "the lease is over");
 
-  const Finished gone = on(server, {"check", "x", "--token", token});
+  const Finished gone = rlock_on(server, {"check", "x", "--token", token});
   CHECK(gone.code == 1);
   CHECK(gone.err == "rlock: the lock x is not held under this token: expired or deleted\n");
 }
@@ -65,21 +59,21 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
 TEST_CASE("acquire, check, renew: JSON with the names that scripts rely on")
 {
   const RedisServer server;
-  const json taken = json::parse(on(server, {"acquire", "-k", "x", "--lease", "10s", "--json"}).out);
+  const json taken = json::parse(rlock_on(server, {"acquire", "-k", "x", "--lease", "10s", "--json"}).out);
   CHECK(taken.at("key") == "x");
   CHECK(taken.at("fence") > 1'700'000'000'000'000);
   CHECK(taken.at("ttl_ms") == 10'000);
   CHECK(taken.at("shard").is_null());
   const std::string token = taken.at("token");
 
-  const Finished check = on(server, {"check", "-k", "x", "--token", token, "--json"});
+  const Finished check = rlock_on(server, {"check", "-k", "x", "--token", token, "--json"});
   CHECK(check.code == 0);
   json told = json::parse(check.out);
   CHECK(told.at("ttl_ms") <= 10'000);
   told["ttl_ms"] = 10'000;
   CHECK(told == taken);
 
-  const Finished renew = on(server, {"renew", "-k", "x", "--token", token, "--lease", "1m", "--json"});
+  const Finished renew = rlock_on(server, {"renew", "-k", "x", "--token", token, "--lease", "1m", "--json"});
   CHECK(renew.code == 0);
   CHECK(json::parse(renew.out).at("ttl_ms") > 50'000);
   CHECK(json::parse(renew.out).at("token") == token);
@@ -91,7 +85,7 @@ TEST_CASE("acquire: the holder is shown as the script, not as the rlock that has
   const RedisServer server;
   Process holder = script(server, R"(rlock acquire -S "$URL" x --pid $$ --label nightly && echo ready && sleep 60)");
   keeper_of(server, holder);
-  const json who = json::parse(on(server, {"status", "x", "--json"}).out).at("holders").at(0);
+  const json who = json::parse(rlock_on(server, {"status", "x", "--json"}).out).at("holders").at(0);
   CHECK(who.at("pid") == holder.pid());
   CHECK(who.at("command").get<std::string>().starts_with("bash -c rlock acquire"));
   CHECK(who.at("label") == "nightly");
@@ -102,12 +96,12 @@ TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
 {
   const RedisServer server;
   leased(server);
-  const Finished busy = on(server, {"acquire", "x", "--lease", "1s", "-n"});
+  const Finished busy = rlock_on(server, {"acquire", "x", "--lease", "1s", "-n"});
   CHECK(busy.code == 75);
   CHECK(busy.out == "");
   CHECK(busy.err.find("x is busy, held by ") != std::string::npos);
-  CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
-  CHECK(on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
+  CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
+  CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
 
   Process careless =
       script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
@@ -144,19 +138,19 @@ TEST_CASE("acquire: every kind of lock, and the verbs that follow find out which
     CAPTURE(kind);
     server.command({"FLUSHALL"});  // the number of permits stays
     const std::string first =
-        json::parse(on(server, {"acquire", "x", kind, "--lease", "10s", "--json"}).out).at("token");
-    CHECK(on(server, {"check", "x", "--token", first, "--json"}).code == 0);
-    CHECK(on(server, {"check", "x", "--token", "somebody:1"}).code == 1);
-    CHECK(on(server, {"renew", "x", "--token", first, "--lease", "1m"}).code == 0);
-    CHECK(on(server, {"release", "x", "--token", first}).code == 0);
-    CHECK(on(server, {"release", "x", "--token", first}).code == 0);
-    CHECK(on(server, {"check", "x", "--token", first}).code == 1);
+        json::parse(rlock_on(server, {"acquire", "x", kind, "--lease", "10s", "--json"}).out).at("token");
+    CHECK(rlock_on(server, {"check", "x", "--token", first, "--json"}).code == 0);
+    CHECK(rlock_on(server, {"check", "x", "--token", "somebody:1"}).code == 1);
+    CHECK(rlock_on(server, {"renew", "x", "--token", first, "--lease", "1m"}).code == 0);
+    CHECK(rlock_on(server, {"release", "x", "--token", first}).code == 0);
+    CHECK(rlock_on(server, {"release", "x", "--token", first}).code == 0);
+    CHECK(rlock_on(server, {"check", "x", "--token", first}).code == 1);
 
     Process holder = script(server, R"(rlock acquire -S "$URL" x )" + kind + " --pid $$ && echo ready && sleep 60");
     keeper_of(server, holder);
-    CHECK(on(server, {"status", "x"}).code == 0);
+    CHECK(rlock_on(server, {"status", "x"}).code == 0);
     holder.signal(SIGKILL);
-    wait_until([&] { return on(server, {"status", "x"}).code == 1; }, "the lock is free", 2s);
+    wait_until([&] { return rlock_on(server, {"status", "x"}).code == 1; }, "the lock is free", 2s);
   }
 }
 
@@ -164,22 +158,22 @@ TEST_CASE("release: sent twice it answers the same, and a lost lock is reported 
 {
   const RedisServer server;
   const std::string token = leased(server);
-  CHECK(on(server, {"release", "x", "--token", "somebody:1"}).code == 1);
+  CHECK(rlock_on(server, {"release", "x", "--token", "somebody:1"}).code == 1);
   CHECK(held(server));
-  CHECK(on(server, {"release", "x", "--token", token}).code == 0);
+  CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
   CHECK_FALSE(held(server));
-  CHECK(on(server, {"release", "x", "--token", token}).code == 0);
+  CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
 
   const std::string lost = leased(server);
   server.command({"DEL", "x"});
   const std::string next = leased(server);
   for (const char* verb : {"release", "renew", "check"}) {
     CAPTURE(verb);
-    const Finished told = on(server, {verb, "x", "--token", lost});
+    const Finished told = rlock_on(server, {verb, "x", "--token", lost});
     CHECK(told.code == 1);
     CHECK(told.out == "");
     CHECK(told.err.starts_with("rlock: the lock x is not held under this token: now held by "));
-    CHECK(on(server, {verb, "-q", "x", "--token", lost}).err == "");
+    CHECK(rlock_on(server, {verb, "-q", "x", "--token", lost}).err == "");
   }
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{next});
 }
@@ -204,12 +198,12 @@ TEST_CASE("check: names the requester of a lock without a keeper, and after forc
   const std::string token = leased(server);
   Process force(rlock_argv({"force-unlock", "-S", server.url(), "x", "--yes", "--grace", "60s"}));
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
-  const Finished wanted = on(server, {"check", "x", "--token", token});
+  const Finished wanted = rlock_on(server, {"check", "x", "--token", token});
   CHECK(wanted.code == 0);
   CHECK(wanted.err.find(" wants the lock x (force-unlock)") != std::string::npos);
   force.signal(SIGKILL);
-  CHECK(on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
-  const Finished forced = on(server, {"check", "x", "--token", token});
+  CHECK(rlock_on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
+  const Finished forced = rlock_on(server, {"check", "x", "--token", token});
   CHECK(forced.code == 1);
   CHECK(forced.err.find("not held under this token: force-unlocked by ") != std::string::npos);
 }
@@ -219,13 +213,13 @@ TEST_CASE("acquire, check: no server is 69, and a key that holds something else 
   RedisServer server;
   const std::string token = leased(server);
   server.command({"RPUSH", "list", "x"});
-  CHECK(on(server, {"acquire", "list", "--lease", "1s"}).code == 78);
-  CHECK(on(server, {"check", "list", "--token", token}).code == 1);
+  CHECK(rlock_on(server, {"acquire", "list", "--lease", "1s"}).code == 78);
+  CHECK(rlock_on(server, {"check", "list", "--token", token}).code == 1);
   server.kill_hard();
   for (const char* verb : {"check", "renew", "release"}) {
-    CHECK(on(server, {verb, "x", "--token", token}).code == 69);
+    CHECK(rlock_on(server, {verb, "x", "--token", token}).code == 69);
   }
-  CHECK(on(server, {"acquire", "x", "--pid", std::to_string(::getpid())}).code == 69);
+  CHECK(rlock_on(server, {"acquire", "x", "--pid", std::to_string(::getpid())}).code == 69);
 }
 
 TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked")
@@ -233,10 +227,10 @@ TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked
   const RedisServer server;
   Process ended({"true"});
   wait_until([&] { return !ended.running(); }, "it has ended");
-  const Finished none = on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())});
+  const Finished none = rlock_on(server, {"acquire", "x", "--pid", std::to_string(ended.pid())});
   CHECK(none.code == 64);
   CHECK(none.err.starts_with("rlock: --pid: there is no process "));
-  CHECK(on(server, {"acquire", "x", "--pid", "0"}).code == 64);
+  CHECK(rlock_on(server, {"acquire", "x", "--pid", "0"}).code == 64);
 
   Process itself = script(server, R"(exec rlock acquire -S "$URL" x --pid $BASHPID)");
   CHECK(itself.wait() == Exit{.code = 64, .signal = 0});

@@ -19,8 +19,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 const Exit success{.code = 0, .signal = 0};
 const Exit cancelled{.code = 121, .signal = 0};
 const Exit is_busy{.code = 75, .signal = 0};
@@ -31,11 +29,7 @@ struct CancelFixture {
 
   [[nodiscard]] Process start(const Words& options, const Words& job) const
   {
-    Words words{"run", "-S", server.url(), "-k", "k"};
-    words.insert(words.end(), options.begin(), options.end());
-    words.emplace_back("--");
-    words.insert(words.end(), job.begin(), job.end());
-    return Process(rlock_argv(words));
+    return start_run(server.url(), joined({"-k", "k"}, options), job);
   }
   [[nodiscard]] Process cancel(Words options, const Words& job) const
   {

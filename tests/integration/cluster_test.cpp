@@ -22,8 +22,6 @@ namespace {
 
 constexpr Exit fine{.code = 0, .signal = 0};
 
-using Words = std::vector<std::string>;
-
 Words on(const RedisCluster& cluster, Words words)
 {
   words.insert(words.begin() + 1, {"-S", cluster.url()});

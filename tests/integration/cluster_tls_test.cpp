@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Secured {
   Authority authority;
   RedisCluster cluster{{.tls = &authority}};

@@ -26,10 +26,7 @@ constexpr int rounds = 5;  // of each fault
 
 std::vector<std::string> session(const RedisServer& server, std::vector<std::string> job)
 {
-  std::vector<std::string> words{"run",   "-S", server.url(),   "-k",    "stock",
-                                 "--ttl", "2s", "--kill-after", "800ms", "--"};
-  words.insert(words.end(), job.begin(), job.end());
-  return rlock_argv(words);
+  return rlock_argv(with_job({"run", "-S", server.url(), "-k", "stock", "--ttl", "2s", "--kill-after", "800ms"}, job));
 }
 
 struct FaultTarget {

@@ -47,12 +47,6 @@ std::string names(const std::vector<json>& all)
   return text;
 }
 
-Finished on(const RedisServer& server, Words words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(words);
-}
-
 bool is_told(const RedisServer& server, const std::string& name)
 {
   return names(events(server)).find(name) != std::string::npos;
@@ -64,7 +58,7 @@ TEST_CASE("events: taken and let go, by whom, with its number")
 {
   const RedisServer server;
   CHECK(events(server).empty());
-  REQUIRE(on(server, {"run", "-k", "k", "--label", "nightly", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--label", "nightly", "--", "true"}).code == 0);
   const auto told = events(server);
   CHECK(names(told) == "acquired released");
   for (const json& event : told) {
@@ -78,7 +72,7 @@ TEST_CASE("events: taken and let go, by whom, with its number")
   CHECK(told[0].at("token") == told[1].at("token"));
   CHECK(told[0].at("owner") == told[0].at("token"));  // accepted by release
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
-  const Finished text = on(server, {"events", "-k", "k"});
+  const Finished text = rlock_on(server, {"events", "-k", "k"});
   CHECK(text.out.find("  k  acquired  ") != std::string::npos);
   CHECK(text.out.find(", running true [nightly], fence ") != std::string::npos);
 }
@@ -100,7 +94,7 @@ TEST_CASE("events: each hand-over of a line is one event")
     CHECK(told[i].at("from") == told[i - 1].at("owner"));
     CHECK(told[i].at("fence") > told[i - 1].at("fence"));
   }
-  const std::string text = on(queue.server, {"events", "-k", "k"}).out;
+  const std::string text = rlock_on(queue.server, {"events", "-k", "k"}).out;
   CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
   CHECK(std::regex_search(
       text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
@@ -109,15 +103,15 @@ TEST_CASE("events: each hand-over of a line is one event")
 TEST_CASE("events: forced and let go on request, and by whom")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "1m"}).code == 0);
-  REQUIRE(on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"}).code == 0);
+  REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
   const auto told = events(server);
   CHECK(names(told) == "acquired forced");
   CHECK(told[1].at("by").get<std::string>().find("(pid ") != std::string::npos);
 
   Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
-  REQUIRE(on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
+  REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait() == Exit{121});
   const auto asked = events(server);
   CHECK(names(asked) == "acquired forced acquired released");
@@ -137,10 +131,10 @@ TEST_CASE("events: lost when the key is deleted, once")
 TEST_CASE("events: a lease that expires, found by a query or by the next holder")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "it has expired");
   CHECK(names(events(server)) == "acquired expired");
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   CHECK(names(events(server)) == "acquired expired acquired released");
 }
 
@@ -163,17 +157,13 @@ TEST_CASE("events: readers, permits, nested holds and strings")
 {
   const RedisServer server;
   const Words nested = rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"});
-  Words outer{"run", "-k", "k", "--"};
-  outer.insert(outer.end(), nested.begin(), nested.end());
-  REQUIRE(on(server, outer).code == 0);
+  REQUIRE(rlock_on(server, with_job({"run", "-k", "k"}, nested)).code == 0);
   CHECK(names(events(server)) == "acquired released");
   for (const Words& kind : {Words{"-s"}, Words{"-x"}, Words{"--permits", "2"}, Words{"--format", "string"}}) {
     server.command({"FLUSHALL"});
-    Words words{"run", "-k", "k"};
-    words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(), {"--", "true"});
-    REQUIRE(on(server, words).code == 0);
-    REQUIRE(on(server, words).code == 0);
+    const Words words = joined({"run", "-k", "k"}, with_job(kind, {"true"}));
+    REQUIRE(rlock_on(server, words).code == 0);
+    REQUIRE(rlock_on(server, words).code == 0);
     CHECK_MESSAGE(names(events(server)) == "acquired released acquired released", kind.front());
   }
 }
@@ -181,8 +171,8 @@ TEST_CASE("events: readers, permits, nested holds and strings")
 TEST_CASE("events: of all locks, in the order of time, and as they happen")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"run", "-k", "b", "--", "true"}).code == 0);
-  REQUIRE(on(server, {"run", "-k", "{x}:a", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "b", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "{x}:a", "--", "true"}).code == 0);
   const auto all = events(server, {});
   REQUIRE(names(all) == "acquired released acquired released");
   CHECK(all[0].at("key") == "b");
@@ -192,7 +182,7 @@ TEST_CASE("events: of all locks, in the order of time, and as they happen")
 
   Process follower(rlock_argv({"events", "-S", server.url(), "--json", "--follow", "-k", "b"}));
   wait_until([&] { return objects(follower.out()).size() == 2; }, "what was is told");
-  REQUIRE(on(server, {"run", "-k", "b", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "b", "--", "true"}).code == 0);
   wait_until([&] { return objects(follower.out()).size() == 4; }, "what is new is told");
   CHECK(names(objects(follower.out())) == "acquired released acquired released");
 }
@@ -201,12 +191,12 @@ TEST_CASE("events: the log of a busy lock is bounded")
 {
   const RedisServer server;
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+    REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   }
   for (int i = 0; i < 1000; ++i) {
     server.command({"RPUSH", "rlock:events:{k}", std::string(100, 'x')});
   }
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   CHECK(as_int(server.command({"LLEN", "rlock:events:{k}"})) < 200);
 }
 

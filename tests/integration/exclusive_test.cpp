@@ -16,8 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Invocation {
   const char* verb;
   Words options;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -25,6 +26,12 @@ Finished run_on(const RedisServer& server, std::vector<std::string> words, const
 bool nothing_left(const RedisServer& server)
 {
   return as_texts(server.command({"KEYS", "rlock:holder:*"})).empty() && as_int(server.command({"EXISTS", "k"})) == 0;
+}
+
+// No lock, no fencing number and no queue: the history tells of a command that could not be executed.
+bool only_history_left(const RedisServer& server)
+{
+  return as_texts(server.command({"KEYS", "*"})) == std::vector<std::string>{"rlock:events:{k}"};
 }
 
 bool one_line(const std::string& text)
@@ -75,7 +82,7 @@ TEST_CASE("exit codes: 126 and 127 are told before the lock is taken")
     const Finished end = run_on(server, {"-k", "k", "--", row.command});
     CHECK(end.code == row.code);
     CHECK(one_line(end.err));
-    CHECK(as_int(server.command({"DBSIZE"})) == 0);
+    CHECK(only_history_left(server));
   }
 }
 
@@ -196,7 +203,6 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
       {"brace", {"-k", "{", "--", "true"}, 78, "brace"},
       {"no command", {"-k", "k"}, 64, "command"},
       {"no command after --", {"-k", "k", "--"}, 64, "command"},
-      {"empty command", {"-k", "k", "--", ""}, 127, ""},
       {"zero ttl", {"-k", "k", "--ttl", "0", "--", "true"}, 64, "--ttl"},
       {"negative wait", {"-k", "k", "-w", "-1", "--", "true"}, 64, "--wait"},
       {"nonsense lease", {"-k", "k", "--lease", "soon", "--", "true"}, 64, "--lease"},
@@ -216,6 +222,11 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
     CHECK(end.err.find(row.names) != std::string::npos);
   }
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
+  const Finished empty_command = run_on(server, {"-k", "k", "--", ""});
+  CHECK(empty_command.code == 127);
+  CHECK(empty_command.out == "");
+  CHECK(one_line(empty_command.err));
+  CHECK(only_history_left(server));
 }
 
 TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environment")

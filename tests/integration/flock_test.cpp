@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rflock behaves as flock(1): each case runs on flock first, where flock offers it. Over 300 lines: one case for each
-// numbered behaviour of flock(1).
+// rflock locks and waits as flock(1): each case runs on flock first, where flock offers it. The numbers here and in
+// flock_words_test.cpp are those of the behaviours of flock(1).
 #include "support/flock_fixture.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
 const Words say_no{"echo", "no"};
 constexpr Exit well{.code = 0, .signal = 0};
 
@@ -69,28 +67,6 @@ TEST_CASE("flock: 3: a shared lock is granted at once beside another")
     flock.release_all();
     CHECK(holder.wait() == well);
   });
-}
-
-TEST_CASE("flock: 5: a number with nothing behind it is no key")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    Process holder = flock.hold({"-s"});
-    Process script = flock.script("exec 9>>\"$LOCK\"; \"$PROGRAM\" -xn -E 123 9");
-    CHECK(script.wait().code == (flock.is_rflock() ? 64 : 123));
-    CHECK_FALSE(fs::exists(flock.dir() / "9"));
-    flock.release_all();
-    CHECK(holder.wait() == well);
-  });
-}
-
-TEST_CASE("flock: 5: no key comes of a number")
-{
-  const RedisServer server;
-  const Finished end = rflock_fixture(server).run_words({"-n", "9"});
-  CHECK(end.code == 64);
-  CHECK(end.err.find("rlock acquire") != std::string::npos);
-  CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
 TEST_CASE("flock: 6: what is elsewhere is another lock")
@@ -146,22 +122,6 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
   });
 }
 
-TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock on stderr")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    const Finished end = flock.run({"--verbose"}, {"true"});
-    const std::string& said = flock.is_rflock() ? end.err : end.out;
-    CAPTURE(said);
-    CHECK(std::count(said.begin(), said.end(), '\n') == 2);
-    CHECK(said.find(flock.is_rflock() ? "acquired k after " : "getting lock took ") != std::string::npos);
-    CHECK(said.find(flock.is_rflock() ? "running true" : "executing true") != std::string::npos);
-    CHECK((flock.is_rflock() ? end.out : end.err) == "");
-    const Finished quiet = flock.run({}, {"true"});
-    CHECK(quiet.out + quiet.err == "");
-  });
-}
-
 TEST_CASE("flock: 11: with --close the command has one descriptor less")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
@@ -173,116 +133,6 @@ TEST_CASE("flock: 11: with --close the command has one descriptor less")
     };
     CHECK(descriptors({"--close"}) == descriptors({}) - 1);
     CHECK(descriptors({"-o"}) == descriptors({}) - 1);
-  });
-}
-
-TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can be had")
-{
-  const RedisServer server;
-  const FlockFixture flock = rflock_fixture(server);
-  for (const Words& options : {Words{"-F"}, Words{"--no-fork"}, Words{"--fcntl"}, Words{"--start", "3"},
-                               Words{"--start=3"}, Words{"--length", "7"}, Words{"--fd", "3"}}) {
-    CAPTURE(options.front());
-    const Finished end = flock.run(options, say_no);
-    CHECK(end.code == 64);
-    CHECK(end.out == "");
-    const std::string option =
-        options.front() == "-F" ? "--no-fork" : options.front().substr(0, options.front().find('='));
-    CHECK(end.err.starts_with("rflock: " + option + ": "));
-    CHECK(end.err.ends_with(")\n"));
-  }
-  CHECK(as_int(server.command({"DBSIZE"})) == 0);
-}
-
-TEST_CASE("flock: 13: the command's own status, and killed by a signal, 128 more than its number")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    for (const int code : {0, 1, 7, 42, 255}) {
-      CHECK(flock.run({}, {"sh", "-c", "exit " + std::to_string(code)}).code == code);
-    }
-    for (const int signal : {SIGTERM, SIGKILL, SIGINT, SIGHUP}) {
-      const Finished end = flock.run({}, {"sh", "-c", "kill -" + std::to_string(signal) + " $$"});
-      CHECK(end.code == 128 + signal);
-      CHECK(end.err == "");
-    }
-  });
-}
-
-TEST_CASE("flock: 14: -E takes what an exit code can be, zero too")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    Process holder = flock.hold({});
-    for (const int code : {0, 75, 255}) {
-      CHECK(flock.run({"-n", "-E", std::to_string(code)}, say_no).code == code);
-    }
-    for (const char* bad : {"256", "600", "-1", "x", ""}) {
-      CAPTURE(bad);
-      CHECK(flock.run({"-n", "-E", bad}, say_no).code == 64);
-    }
-    flock.release_all();
-    CHECK(holder.wait() == well);
-  });
-}
-
-TEST_CASE("flock: 15: what makes no sense is 64")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    for (const Words& words :
-         {Words{}, Words{"-n"}, Words{"key"}, Words{"--no-such-option", "key", "true"}, Words{"-z", "key", "true"},
-          Words{"-w", "abc", "key", "true"}, Words{"-c", "true", "key"}, Words{"-w"}}) {
-      CAPTURE(words.size());
-      const Finished end = flock.run_words(words);
-      CHECK(end.code == 64);
-      CHECK(end.err != "");
-    }
-    CHECK_FALSE(fs::exists(flock.dir() / "key"));
-  });
-}
-
-TEST_CASE("flock: 16: -c takes one word, and $SHELL reads it")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    const fs::path shell = flock.dir() / "shell";
-    std::ofstream(shell) << "#!/bin/sh\necho \"$#: $1 $2\"\n";
-    fs::permissions(shell, fs::perms::owner_all);
-    ProcessOptions with_shell;
-    with_shell.env["SHELL"] = shell;
-    for (const char* option : {"-c", "--command"}) {
-      CHECK(flock.run({}, {option, "a && b"}, with_shell).out == "2: -c a && b\n");
-      CHECK(flock.run({}, {option, "echo a; exit 3"}).code == 3);
-      CHECK(flock.run({}, {option}).code == 64);
-      CHECK(flock.run({}, {option, "true", "b"}).code == 64);
-    }
-  });
-}
-
-TEST_CASE("flock: 17: what comes after the key is the command's")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    CHECK(flock.run({}, {"-n", "true"}).code == 69);
-    CHECK(flock.run({}, {"--", "true"}).code == 69);
-    CHECK(flock.run({"--"}, {"true"}).code == 0);
-    CHECK(flock.run({}, {"echo", "-n", "--verbose", "--", "-c", "x"}).out == "--verbose -- -c x");
-  });
-}
-
-TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    std::ofstream(flock.dir() / "plain") << "echo no\n";
-    for (const std::string& command :
-         {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
-      const Finished end = flock.run({}, {command});
-      CHECK(end.code == 69);
-      CHECK(end.err.find(command) != std::string::npos);
-    }
-    CHECK(flock.is_free());
   });
 }
 
@@ -362,22 +212,6 @@ TEST_CASE("flock: 22: the first waiter gets the lock as soon as the leftover pro
   });
 }
 
-TEST_CASE("flock: 23: refused, it says so if asked to")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    Process holder = flock.hold({});
-    const Finished refused = flock.run({"-n", "--verbose"}, say_no);
-    CHECK(refused.err.find(flock.is_rflock() ? "k is busy, held by " : "failed to get lock") != std::string::npos);
-    const Finished late = flock.run({"-w", "0.1", "--verbose"}, say_no);
-    CHECK(late.err.find(flock.is_rflock() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock") !=
-          std::string::npos);
-    CHECK(flock.run({"-w", "0.1"}, say_no).err == "");
-    flock.release_all();
-    CHECK(holder.wait() == well);
-  });
-}
-
 TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
@@ -392,15 +226,6 @@ TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
     CHECK(std::chrono::steady_clock::now() - began < 5s);
     flock.release_all();
     CHECK(holder.wait() == well);
-  });
-}
-
-TEST_CASE("flock: a long option may be shortened as long as one only can be meant")
-{
-  for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
-    CHECK(flock.run({"--exc", "--nonb", "--conf", "9"}, {"true"}).code == 0);
-    CHECK(flock.run({"--ver"}, {"true"}).code == 64);  // --verbose, --version
   });
 }
 

@@ -15,20 +15,12 @@ using nlohmann::json;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr const char* redissons = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
-
-Finished on(const RedisServer& server, Words words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words));
-}
 
 Words listed(const RedisServer& server)
 {
   Words keys;
-  const std::string out = on(server, {"list", "--json"}).out;
+  const std::string out = rlock_on(server, {"list", "--json"}).out;
   for (std::size_t from = 0; from < out.size(); from = out.find('\n', from) + 1) {
     keys.push_back(json::parse(out.substr(from, out.find('\n', from) - from)).at("key"));
   }
@@ -44,11 +36,11 @@ void refuses_to_delete(const RedisServer& server, const std::string& key)
   for (const Words& how : {Words{"--yes"}, Words{"--yes", "--now"}, Words{"--yes", "--grace", "0"}}) {
     Words words{"force-unlock", "-k", key};
     words.insert(words.end(), how.begin(), how.end());
-    const Finished refused = on(server, words);
+    const Finished refused = rlock_on(server, words);
     CHECK(refused.code == 78);
     CHECK(refused.out.empty());
   }
-  CHECK(on(server, {"force-unlock", "-k", key, "--token", "another", "--now"}).code != 0);
+  CHECK(rlock_on(server, {"force-unlock", "-k", key, "--token", "another", "--now"}).code != 0);
   CHECK(as_text(server.command({"DUMP", key})) == before.text);
   CHECK((ttl == -1) == (as_int(server.command({"PTTL", key})) == -1));
 }
@@ -77,8 +69,8 @@ TEST_CASE("force-unlock: data of another program is not deleted by --yes, and no
   server.command({"HSET", "profile", "name", "ann", "age", "5"});
   for (const char* key : {"list", "set", "zset", "profile"}) {
     CAPTURE(key);
-    CHECK(on(server, {"force-unlock", "-k", key, "--token", "a", "--now"}).code == 78);
-    CHECK(on(server, {"force-unlock", "-k", key, "--yes", "--now"}).code == 78);
+    CHECK(rlock_on(server, {"force-unlock", "-k", key, "--token", "a", "--now"}).code == 78);
+    CHECK(rlock_on(server, {"force-unlock", "-k", key, "--yes", "--now"}).code == 78);
     CHECK(as_int(server.command({"EXISTS", key})) == 1);
   }
 }
@@ -88,16 +80,16 @@ TEST_CASE("force-unlock: a lock that another client keeps as a string goes with 
   const RedisServer server;
   server.command({"SET", "theirs", "token-1", "NX", "PX", "60000"});
   refuses_to_delete(server, "theirs");
-  CHECK(on(server, {"status", "-k", "theirs"}).out.find("token-1") != std::string::npos);
-  const Finished refused = on(server, {"force-unlock", "-k", "theirs", "--yes"});
+  CHECK(rlock_on(server, {"status", "-k", "theirs"}).out.find("token-1") != std::string::npos);
+  const Finished refused = rlock_on(server, {"force-unlock", "-k", "theirs", "--yes"});
   CHECK(refused.err.find("--token token-1") != std::string::npos);
-  CHECK(on(server, {"force-unlock", "-k", "theirs", "--token", "token-1", "--now"}).code == 0);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "theirs", "--token", "token-1", "--now"}).code == 0);
   CHECK(as_int(server.command({"EXISTS", "theirs"})) == 0);
 
   server.command({"HSET", "odd", "foreign-1", "1"});
   server.command({"PEXPIRE", "odd", "60000"});
   refuses_to_delete(server, "odd");
-  CHECK(on(server, {"force-unlock", "-k", "odd", "--token", "foreign-1", "--now"}).code == 0);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "odd", "--token", "foreign-1", "--now"}).code == 0);
   CHECK(as_int(server.command({"EXISTS", "odd"})) == 0);
 }
 
@@ -118,7 +110,7 @@ TEST_CASE("force-unlock: locks as Redisson writes them go with --yes, and are li
   CHECK(listed(server) == Words{"lock", "reader", "transaction", "writer"});
   for (const char* key : {"lock", "transaction", "writer", "reader", "permits"}) {
     CAPTURE(std::string(key));
-    CHECK(on(server, {"force-unlock", "-k", key, "--yes", "--now"}).code == 0);
+    CHECK(rlock_on(server, {"force-unlock", "-k", key, "--yes", "--now"}).code == 0);
     CHECK(as_int(server.command({"EXISTS", key})) == (std::string(key) == "permits" ? 1 : 0));
   }
   CHECK(as_text(server.command({"GET", "permits"})) == "3");  // the number of permits stays
@@ -132,10 +124,10 @@ TEST_CASE("force-unlock: locks of rlock go with --yes, whatever their kind")
     CAPTURE((kind.empty() ? "plain" : kind.front()));
     Words acquire{"acquire", "-k", "ours", "--lease", "1m"};
     acquire.insert(acquire.end(), kind.begin(), kind.end());
-    REQUIRE(on(server, acquire).code == 0);
+    REQUIRE(rlock_on(server, acquire).code == 0);
     CHECK(listed(server) == Words{"ours"});
-    CHECK(on(server, {"force-unlock", "-k", "ours", "--yes", "--now"}).code == 0);
-    CHECK(on(server, {"status", "-k", "ours"}).code == 1);
+    CHECK(rlock_on(server, {"force-unlock", "-k", "ours", "--yes", "--now"}).code == 0);
+    CHECK(rlock_on(server, {"status", "-k", "ours"}).code == 1);
     server.command({"FLUSHALL"});
   }
 }
@@ -146,13 +138,13 @@ TEST_CASE("force-unlock: a permit that Redisson before 3.17 wrote, with 32 digit
   const std::string id = "0123456789abcdef0123456789abcdef";
   server.command({"SET", "pool", "1"});
   server.command({"ZADD", "{pool}:timeout", "4000000000000", id});
-  CHECK(on(server, {"force-unlock", "-k", "pool", "--token", id, "--now"}).code == 0);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "pool", "--token", id, "--now"}).code == 0);
   CHECK(as_int(server.command({"ZCARD", "{pool}:timeout"})) == 0);
   CHECK(as_text(server.command({"GET", "pool"})) == "2");
 
   server.command({"ZADD", "{pool}:timeout", "4000000000000", id});
   server.command({"SET", "pool", "1"});
-  CHECK(on(server, {"force-unlock", "-k", "pool", "--yes", "--now"}).code == 0);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "pool", "--yes", "--now"}).code == 0);
   CHECK(as_text(server.command({"GET", "pool"})) == "2");
 }
 

@@ -24,25 +24,11 @@ using nlohmann::json;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--format", "string"}};
-
-Words put(Words words, const Words& more)
-{
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-Finished on(const RedisServer& server, Words words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words));
-}
 
 Process start(const std::string& url, const Words& options, const Words& job)
 {
-  return Process(rlock_argv(put(put(put({"run", "-S", url, "-k", "k"}, options), {"--"}), job)));
+  return start_run(url, joined({"-k", "k"}, options), job);
 }
 
 bool somebody_listens(const RedisServer& server)
@@ -67,7 +53,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   const RedisServer server;
   const ActivityLog activity;
   const Words lease = options.empty() || options.front() != "--lease" ? Words{"--ttl", "3s"} : Words{};
-  Process holder = start(server.url(), put(lease, options), activity.stubborn_tree("victim"));
+  Process holder = start(server.url(), joined(lease, options), activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   Words wish = options;
@@ -77,7 +63,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   Process next = start(server.url(), wish, activity.short_job("next", 60));
   strike(holder);
 
-  const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"});
   const std::string ended = how(forced);
   CAPTURE(ended);
   CHECK(std::find(expected.begin(), expected.end(), ended) != expected.end());
@@ -139,7 +125,7 @@ TEST_CASE("force-unlock: the next job does not overlap when the holder is cut of
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   Process next = start(server.url(), {}, activity.short_job("next", 60));
   relay.answer("-LOADING the relay says so\r\n");
-  CHECK(how(on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"})) == "expired");
+  CHECK(how(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"})) == "expired");
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(overlap(activity.jobs()) == "");
   CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
@@ -152,7 +138,7 @@ TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and r
   Process holder = start(server.url(), {"--ttl", "2s", "--kill-after", "30s"}, tidies_up);
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
-  const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "500ms", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "500ms", "--json"});
   CHECK(how(forced) == "released");
   CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
   CHECK(holder.out() == "tidy\n");
@@ -176,21 +162,21 @@ TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at
   for (const Words& kind : kinds) {
     CAPTURE((kind.empty() ? "plain" : kind.back()));
     const RedisServer server;
-    REQUIRE(on(server, put(put({"run", "-k", "k", "--min-hold", "60s"}, kind), {"--", "true"})).code == 0);
-    REQUIRE(on(server, {"status", "-k", "k"}).code == 0);
+    REQUIRE(rlock_on(server, joined(joined({"run", "-k", "k", "--min-hold", "60s"}, kind), {"--", "true"})).code == 0);
+    REQUIRE(rlock_on(server, {"status", "-k", "k"}).code == 0);
     const auto from = std::chrono::steady_clock::now();
-    const Finished forced = on(server, {"force-unlock", "-k", "k", "--yes"});
+    const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes"});
     CHECK(std::chrono::steady_clock::now() - from < 5s);  // the grace is 10 s
     CHECK(forced.code == 0);
     CHECK(forced.out.find("whose job was over") != std::string::npos);
-    CHECK(on(server, {"status", "-k", "k"}).code == 1);
+    CHECK(rlock_on(server, {"status", "-k", "k"}).code == 1);
   }
 }
 
 TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends with its ttl")
 {
   const RedisServer server;
-  const Finished acquired = on(server, {"acquire", "-k", "k", "--lease", "6s"});
+  const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "6s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "60s", "--json"}));
   wait_until(
@@ -198,8 +184,8 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
       },
       "it is revoked");
-  CHECK(on(server, {"check", "-k", "k", "--token", token}).code == 0);
-  const Finished renewed = on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
+  CHECK(rlock_on(server, {"check", "-k", "k", "--token", token}).code == 0);
+  const Finished renewed = rlock_on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
   CHECK(renewed.code == 1);
   CHECK(renewed.err.find("force-unlocked by ") != std::string::npos);
   server.command({"DEL", "rlock:force:{k}"});  // a lost mark is made anew
@@ -217,7 +203,7 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
 TEST_CASE("force-unlock: the script that holds a lease may still release it, and the next waiter has it")
 {
   const RedisServer server;
-  const Finished acquired = on(server, {"acquire", "-k", "k", "--lease", "60s"});
+  const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "60s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = start(server.url(), {}, {"true"});
   Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json"}));
@@ -226,7 +212,7 @@ TEST_CASE("force-unlock: the script that holds a lease may still release it, and
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
       },
       "it is revoked");
-  CHECK(on(server, {"release", "-k", "k", "--token", token}).code == 0);
+  CHECK(rlock_on(server, {"release", "-k", "k", "--token", token}).code == 0);
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(forcing.out()).at("how") == "released");
@@ -239,7 +225,7 @@ TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --
   for (const Words& pace : {Words{"--grace", "300ms"}, Words{"--now"}}) {
     server.command({"HSET", "k", owner, "1"});
     server.command({"PEXPIRE", "k", "60000"});
-    const Finished forced = on(server, put({"force-unlock", "-k", "k", "--yes"}, pace));
+    const Finished forced = rlock_on(server, joined({"force-unlock", "-k", "k", "--yes"}, pace));
     CHECK(forced.code == 0);
     CHECK(forced.out.find("broken; it was held by " + owner + ", whose job may still be running") != std::string::npos);
     CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
@@ -252,7 +238,7 @@ TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace"
   Process holder = start(server.url(), {"--ttl", "30s"}, {"sleep", "60"});
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   server.command({"PERSIST", "k"});
-  CHECK(how(on(server, {"force-unlock", "-k", "k", "--yes", "--json"})) == "released");
+  CHECK(how(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--json"})) == "released");
   CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
 }
 
@@ -265,11 +251,12 @@ TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all o
   const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
   const ActivityLog activity;
   Process holder(
-      rlock_argv(put(put({"run", "-k", "k", "--ttl", "3s"}, servers), put({"--"}, activity.stubborn_tree("victim")))));
+      rlock_argv(joined({"run", "-k", "k", "--ttl", "3s"}, with_job(servers, activity.stubborn_tree("victim")))));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  Process next(rlock_argv(put(put({"run", "-k", "k"}, servers), put({"--"}, activity.short_job("next", 60)))));
+  Process next(rlock_argv(joined({"run", "-k", "k"}, with_job(servers, activity.short_job("next", 60)))));
   holder.signal(SIGSTOP);
-  CHECK(how(run_rlock(put({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) == "expired");
+  CHECK(how(run_rlock(joined({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) ==
+        "expired");
   CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(overlap(activity.jobs()) == "");
   holder.signal(SIGCONT);

@@ -21,15 +21,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words run_words(const std::string& url, const Words& options, const Words& job)
+Process start(const std::string& url, const Words& options, const Words& job)
 {
-  Words words{"run", "-S", url, "-k", "k"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.push_back("--");
-  words.insert(words.end(), job.begin(), job.end());
-  return words;
+  return start_run(url, joined({"-k", "k"}, options), job);
 }
 
 // What a server is asked, from the return of the constructor on.
@@ -67,13 +61,13 @@ struct Pair {
   }
   Process hold(const Words& kind) const
   {
-    Process process(rlock_argv(run_words(server.url(), kind, {"sleep", "100"})));
+    Process process = start(server.url(), kind, {"sleep", "100"});
     wait_until([&] { return as_int(server.command({"EXISTS", "rlock:holder:{k}"})) == 1; }, "the lock is held");
     return process;
   }
   Process wait(const Words& kind, const Words& job, const std::string& url) const
   {
-    Process process(rlock_argv(run_words(url.empty() ? server.url() : url, kind, job)));
+    Process process = start(url.empty() ? server.url() : url, kind, job);
     wait_until([&] { return has_subscribed(server, process); }, "the waiter has subscribed");
     return process;
   }
@@ -130,10 +124,9 @@ TEST_CASE("hand-over: a job whose lease cannot be confirmed is dead before the s
   const auto pid_file = make_temp_dir("hand-over") / "pid";
   const RedisServer server;
   Relay relay(server);
-  Process holder(rlock_argv(run_words(server.url(), {}, {"sleep", "100"})));
+  Process holder = start(server.url(), {}, {"sleep", "100"});
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
-  Process waiter(
-      rlock_argv(run_words(relay.url(), {}, {"sh", "-c", "echo $$ > " + pid_file.string() + "; exec sleep 100"})));
+  Process waiter = start(relay.url(), {}, {"sh", "-c", "echo $$ > " + pid_file.string() + "; exec sleep 100"});
   wait_until([&] { return has_subscribed(server, waiter); }, "the waiter has subscribed");
   relay.answer("-LOADING no request gets through\r\n");  // messages do
   holder.signal(SIGTERM);

@@ -20,8 +20,6 @@ using namespace rlock::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Offered {
   std::string name;   // one of several names of the option
   std::string value;  // its name in the help; empty: a flag

@@ -164,8 +164,6 @@ TEST_CASE("history: stopped runs")
   CHECK(told(history(server)) == "timed_out 124");
   CHECK(on(server, {"run", "-k", "k", "--lease", "1s", "--", "sleep", "60"}).code == 124);
   CHECK(told(history(server)) == "timed_out 124, timed_out 124");
-  CHECK(on(server, {"run", "-k", "k", "--", "./no-such-job"}).code == 127);  // found before the lock is taken
-  CHECK(history(server).size() == 2);
 
   Process forced = hold(server);
   CHECK(on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
@@ -190,10 +188,77 @@ TEST_CASE("history: a lost lock")
   CHECK(told(history(server)) == "succeeded 0, lost");
 }
 
+TEST_CASE("history: a run that was lost with all data of the server")
+{
+  const RedisServer server;
+  Process holder = hold(server, {"--ttl", "300ms", "--label", "x"});
+  const json begun = status(server);
+  server.command({"FLUSHALL"});
+  CHECK(holder.wait() == Exit{121});
+  const auto runs = history(server);
+  REQUIRE(told(runs) == "lost");
+  CHECK(runs[0].at("label") == "x");
+  CHECK(runs[0].at("fence") == begun.at("fence"));
+  CHECK(runs[0].at("duration_ms").is_number());
+  const Finished events = on(server, {"events", "--json", "k"});
+  CHECK_MESSAGE(events.out.find("\"event\":\"lost\"") != std::string::npos, events.out);
+
+  // A job that is over before its lock is asked for again.
+  CHECK(on(server, {"run", "-k", "k", "--", "redis-cli", "-s", server.socket_path().string(), "FLUSHALL"}).code == 121);
+  CHECK(told(history(server)) == "lost");
+}
+
+TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
+{
+  QueueFixture fixture;
+  Process holder = fixture.hold("30s");
+  fixture.add_waiter();
+  fixture.await_subscriptions();
+  Process& waiter = fixture.waiters.front();
+  waiter.signal(SIGSTOP);
+  holder.signal(SIGTERM);
+  holder.wait();
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "k"})) == 0; }, "its claim is over");
+  CHECK(told(history(fixture.server)) == "?, failed 143");
+  REQUIRE(on(fixture.server, {"run", "-k", "k", "--", "true"}).code == 0);
+  CHECK(told(history(fixture.server)) == "succeeded 0, ?, failed 143");
+  CHECK(on(fixture.server, {"history", "k"}).out.find("  unconfirmed  -  ") != std::string::npos);
+  waiter.signal(SIGCONT);
+  CHECK(waiter.wait() == Exit{0});
+  CHECK(told(history(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
+}
+
+TEST_CASE("history: a command that cannot be executed")
+{
+  const RedisServer server;
+  const Words missing{"run", "-k", "k", "--", "/nonexistent/job"};
+  CHECK(on(server, missing).code == 127);
+  CHECK(on(server, missing).code == 127);
+  CHECK(on(server, {"run", "-k", "k", "--", "/"}).code == 126);
+  const auto runs = history(server);
+  REQUIRE(told(runs) == "failed 126, failed 127");
+  CHECK(runs[1].at("times") == 2);
+  CHECK(on(server, {"history", "k"}).out.find("  failed 2 times  127  ") != std::string::npos);
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("history: a skip names the foreign holder")
+{
+  const RedisServer server;
+  server.command({"HSET", "k", "jvm:1", "1"});
+  server.command({"PEXPIRE", "k", "30000"});
+  CHECK(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  const auto events = objects(on(server, {"events", "--json", "k"}).out);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].at("by").get<std::string>().find("jvm:1") != std::string::npos);
+}
+
 TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
 {
   const RedisServer server;
-  Process holder = hold(server, {"--ttl", "30s"});
+  const std::string begin = "redis-cli -s " + server.socket_path().string() + " SET began 1; exec sleep 60";
+  Process holder = hold(server, {"--ttl", "30s"}, {"sh", "-c", begin});
+  wait_until([&] { return as_int(server.command({"EXISTS", "began"})) == 1; }, "its job has begun");
   holder.signal(SIGKILL);
   wait_until([&] { return !status(server).at("held").get<bool>(); }, "the guardian has released the lock");
   CHECK(told(history(server)) == "lost");

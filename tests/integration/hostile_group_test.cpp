@@ -17,8 +17,6 @@ using namespace std::string_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::vector<Words> three{{"run", "-k", "k", "--", "echo", "ran"}, {"status", "k"}, {"events", "k"}};

@@ -19,8 +19,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The sanitizers reserve an address space of their own.

@@ -107,12 +107,6 @@ class Comparison {
   std::set<std::string> m_seen;
 };
 
-Finished ask(const RedisServer& server, std::vector<std::string> words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words));
-}
-
 }  // namespace
 
 TEST_CASE("json fields: every verb with --json prints the documented objects")
@@ -120,35 +114,39 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   const RedisServer server;
   Comparison comparison;
 
-  const Finished taken = ask(server, {"acquire", "-k", "stock", "--lease", "1m", "--label", "nightly", "--json"});
+  const Finished taken = rlock_on(server, {"acquire", "-k", "stock", "--lease", "1m", "--label", "nightly", "--json"});
   CHECK_MESSAGE(taken.code == 0, taken.err);
   comparison.compare_lines(taken.out, "lease");
   const std::string token = Json::parse(taken.out).at("token");
-  comparison.compare_lines(ask(server, {"check", "stock", "--token", token, "--json"}).out, "lease");
-  comparison.compare_lines(ask(server, {"renew", "stock", "--token", token, "--json"}).out, "lease");
-  const Finished shard = ask(server, {"acquire", "-k", "shop", "--shards", "2", "--lease", "1m", "--json"});
+  comparison.compare_lines(rlock_on(server, {"check", "stock", "--token", token, "--json"}).out, "lease");
+  comparison.compare_lines(rlock_on(server, {"renew", "stock", "--token", token, "--json"}).out, "lease");
+  const Finished shard = rlock_on(server, {"acquire", "-k", "shop", "--shards", "2", "--lease", "1m", "--json"});
   comparison.compare_lines(shard.out, "lease");
 
   Process waiter(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "true"}));
-  wait_until([&] { return ask(server, {"status", "stock"}).out.find("waiting") != std::string::npos; }, "it waits");
-  comparison.compare_lines(ask(server, {"status", "stock", "free", "--json"}).out, "lock");
-  comparison.compare_lines(ask(server, {"list", "--json"}).out, "lock");
-  comparison.compare_lines(ask(server, {"ttl", "stock", "--json"}).out, "ttl");
-  comparison.compare_lines(ask(server, {"force-unlock", "stock", "--yes", "--now", "--json"}).out, "forced lock");
+  wait_until(
+      [&] {
+        return rlock_on(server, {"status", "stock"}).out.find("waiting") != std::string::npos;
+      },
+      "it waits");
+  comparison.compare_lines(rlock_on(server, {"status", "stock", "free", "--json"}).out, "lock");
+  comparison.compare_lines(rlock_on(server, {"list", "--json"}).out, "lock");
+  comparison.compare_lines(rlock_on(server, {"ttl", "stock", "--json"}).out, "ttl");
+  comparison.compare_lines(rlock_on(server, {"force-unlock", "stock", "--yes", "--now", "--json"}).out, "forced lock");
   CHECK(waiter.wait().code == 0);
-  comparison.compare_lines(ask(server, {"force-unlock", "stock", "--yes", "--json"}).out, "forced lock");
-  comparison.compare_lines(ask(server, {"events", "stock", "--json"}).out, "event");
-  comparison.compare_lines(ask(server, {"history", "stock", "--json"}).out, "run");
+  comparison.compare_lines(rlock_on(server, {"force-unlock", "stock", "--yes", "--json"}).out, "forced lock");
+  comparison.compare_lines(rlock_on(server, {"events", "stock", "--json"}).out, "event");
+  comparison.compare_lines(rlock_on(server, {"history", "stock", "--json"}).out, "run");
 
-  CHECK(ask(server, {"once", "-k", "migrate", "--for", "1h", "--", "true"}).code == 0);
-  comparison.compare_lines(ask(server, {"status", "migrate", "--json"}).out, "lock");
-  comparison.compare_lines(ask(server, {"forget", "migrate", "--json"}).out, "forgotten success");
+  CHECK(rlock_on(server, {"once", "-k", "migrate", "--for", "1h", "--", "true"}).code == 0);
+  comparison.compare_lines(rlock_on(server, {"status", "migrate", "--json"}).out, "lock");
+  comparison.compare_lines(rlock_on(server, {"forget", "migrate", "--json"}).out, "forgotten success");
 
-  comparison.compare_lines(ask(server, {"doctor", "--json"}).out, "finding");
+  comparison.compare_lines(rlock_on(server, {"doctor", "--json"}).out, "finding");
   comparison.compare_lines(run_rlock({"acl", "-k", "app:*", "--json"}).out, "rules");
   comparison.compare_lines(run_rlock({"version", "--json"}).out, "version");
 
-  std::istringstream measures(ask(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out);
+  std::istringstream measures(rlock_on(server, {"bench", "--for", "20ms", "--connections", "2", "--json"}).out);
   for (std::string line; std::getline(measures, line);) {
     const Json printed = Json::parse(line);
     comparison.compare(printed, printed.at("measure") == "pairs" ? "pairs" : "measure");
@@ -160,7 +158,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   watch.wait();
   comparison.compare_lines(watch.out().substr(0, watch.out().find('\n')), "lock");
 
-  const Finished logged = ask(server, {"run", "--log-format", "json", "-v", "-k", "log", "--", "true"});
+  const Finished logged = rlock_on(server, {"run", "--log-format", "json", "-v", "-k", "log", "--", "true"});
   comparison.compare_lines(logged.err, "log line");
 
   for (const JsonObject& object : json_objects()) {

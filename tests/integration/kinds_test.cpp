@@ -36,14 +36,6 @@ const std::vector<Kind> kinds{{{}, "plain", "redisson", 1},
                               {{"--permits", "2"}, "permits", "redisson", 2},
                               {{"--format", "string"}, "plain", "string", 1}};
 
-std::vector<std::string> words_of(const Kind& kind, const std::vector<std::string>& job)
-{
-  std::vector<std::string> words = kind.options;
-  words.emplace_back("--");
-  words.insert(words.end(), job.begin(), job.end());
-  return words;
-}
-
 std::string shown(const Kind& kind)
 {
   std::string text;
@@ -53,13 +45,7 @@ std::string shown(const Kind& kind)
   return text;
 }
 
-Finished on(const QueueFixture& queue, std::vector<std::string> words)
-{
-  words.insert(words.begin() + 1, {"-S", queue.server.url()});
-  return run_rlock(std::move(words));
-}
-
-json status(const QueueFixture& queue) { return json::parse(on(queue, {"status", "k", "--json"}).out); }
+json status(const QueueFixture& queue) { return json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); }
 
 std::size_t listening(const RedisServer& server)
 {
@@ -70,7 +56,7 @@ std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
 {
   std::vector<Process> holders;
   for (std::size_t i = 0; i < kind.holders; ++i) {
-    holders.emplace_back(queue.rlock("run", words_of(kind, {"sleep", "60"})));
+    holders.push_back(queue.start(kind.options, {"sleep", "60"}));
   }
   wait_until([&] { return listening(queue.server) == kind.holders; }, "they all hold it and listen");
   return holders;
@@ -99,14 +85,14 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
       CHECK(std::any_of(holders.begin(), holders.end(),
                         [&](const Process& one) { return holder.at("pid") == one.pid(); }));
     }
-    json listed = json::parse(on(queue, {"list", "--json"}).out);
+    json listed = json::parse(rlock_on(queue.server, {"list", "--json"}).out);
     CHECK(listed.at("ttl_ms") <= seen.at("ttl_ms"));
     listed["ttl_ms"] = seen.at("ttl_ms");
     CHECK(listed == seen);
-    CHECK(std::stoi(on(queue, {"ttl", "k"}).out) > 15'000);
+    CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
 
     const Kind& waiting = std::string(kind.mode) == "shared" ? kinds[2] : kind;
-    Process waiter(queue.rlock("run", words_of(waiting, {"true"})));
+    Process waiter = queue.start(waiting.options, {"true"});
     wait_until([&] { return status(queue).at("waiting").size() == 1; }, "one waits");
     CHECK(status(queue).at("waiting").at(0).at("pid") == waiter.pid());
     for (Process& holder : holders) {
@@ -115,7 +101,7 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
     }
     CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
     CHECK(status(queue).at("held") == false);
-    CHECK(on(queue, {"ttl", "k"}).code == 1);
+    CHECK(rlock_on(queue.server, {"ttl", "k"}).code == 1);
   }
 }
 
@@ -124,15 +110,13 @@ TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
   for (const Kind& kind : kinds) {
     CAPTURE(shown(kind));
     const QueueFixture queue;
-    std::vector<std::string> words = words_of(kind, {"sleep", "60"});
-    words.insert(words.begin(), {"run", "-S", queue.server.url(), "-k", "a{b}c"});
-    Process holder(rlock_argv(words));
+    Process holder = start_run(queue.server.url(), joined({"-k", "a{b}c"}, kind.options), {"sleep", "60"});
     wait_until([&] { return listening(queue.server) == 1; }, "it is held");
     for (const char* pattern : {"*", "a{*", "a{b}c"}) {
-      const Finished told = on(queue, {"list", pattern, "--json"});
+      const Finished told = rlock_on(queue.server, {"list", pattern, "--json"});
       CHECK(json::parse(told.out).at("key") == "a{b}c");
     }
-    CHECK(on(queue, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
+    CHECK(rlock_on(queue.server, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
   }
 }
 
@@ -142,7 +126,7 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
     CAPTURE(shown(kind));
     const QueueFixture queue;
     std::vector<Process> holders = hold(queue, kind);
-    CHECK(on(queue, {"wait", "-n", "k"}).code == 75);
+    CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);
     Process waiting(queue.rlock("wait", {}));
     std::size_t gone = 0;
     do {
@@ -151,7 +135,7 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
       holders[gone].wait();
     } while (++gone < kind.holders && std::string(kind.mode) != "permits");
     CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
-    CHECK(on(queue, {"wait", "-n", "k"}).code == 0);
+    CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 0);
   }
 }
 
@@ -163,7 +147,7 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
     std::vector<Process> holders = hold(queue, kind);
     const std::string token = status(queue).at("holders").at(0).at("owner");
     const auto pid = status(queue).at("holders").at(0).at("pid").get<pid_t>();
-    const Finished one = on(queue, {"force-unlock", "k", "--token", token, "--json"});
+    const Finished one = rlock_on(queue.server, {"force-unlock", "k", "--token", token, "--json"});
     CHECK(one.code == 0);
     CHECK(json::parse(one.out).at("how") == "released");
     for (Process& holder : holders) {
@@ -176,7 +160,7 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
     }
     if (kind.holders > 1) {
       CHECK(status(queue).at("holders").size() == kind.holders - 1);
-      CHECK(on(queue, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+      CHECK(rlock_on(queue.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
     }
     CHECK(status(queue).at("held") == false);
     for (Process& holder : holders) {
@@ -196,7 +180,7 @@ TEST_CASE("kinds: force-unlock takes all of them away, also when there are more 
   queue.server.command(
       {"SET", "redisson_lock_token:{k}", "1"});  // rlock has given out a fencing number: then a bare number is permits
   CHECK(status(queue).at("holders").size() == 64);
-  CHECK(on(queue, {"force-unlock", "k", "--yes", "--now"}).code == 0);
+  CHECK(rlock_on(queue.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
   CHECK(as_text(queue.server.command({"GET", "k"})) == "150");
   CHECK(status(queue).at("held") == false);
 }
@@ -223,7 +207,7 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
         const bool waits = is_exclusive(asked) && is_exclusive(kinds[row.held]);
         Kind without_waiting = asked;
         without_waiting.options.emplace_back("-n");
-        Process refused(queue.rlock("run", words_of(without_waiting, {"true"})));
+        Process refused = queue.start(without_waiting.options, {"true"});
         CHECK(refused.wait() == Exit{.code = waits ? 75 : 78, .signal = 0});
         CHECK((waits || refused.err().find(row.advice) != std::string::npos));
       }
@@ -257,7 +241,7 @@ TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that fo
     strike();
     for (const Kind& kind : kinds) {
       CAPTURE(shown(kind));
-      Process job(queue.rlock("run", words_of(kind, {"sh", "-c", "echo $RLOCK_FENCE"})));
+      Process job = queue.start(kind.options, {"sh", "-c", "echo $RLOCK_FENCE"});
       REQUIRE(job.wait() == Exit{.code = 0, .signal = 0});
       const std::uint64_t number = std::stoull(job.out());
       CHECK(number > last);
@@ -286,14 +270,14 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     brief.options.insert(brief.options.end(), {"--ttl", "2s"});
     const std::string late = "trap '' TERM; echo $$ > " + (dir / "pid").string() + "; until [ -e " +
                              (dir / "go").string() + " ]; do sleep 0.02; done; " + write("late");
-    Process paused(queue.rlock("run", words_of(brief, {"setsid", "--wait", "sh", "-c", late})));
+    Process paused = queue.start(brief.options, {"setsid", "--wait", "sh", "-c", late});
     wait_until([&] { return text_of(dir / "pid").find('\n') != std::string::npos; }, "the job runs");
     const pid_t job = static_cast<pid_t>(std::stoi(text_of(dir / "pid")));
     for (const pid_t process : {paused.pid(), guardian_of(paused.pid()), job}) {
       ::kill(process, SIGSTOP);
     }
 
-    Process next(queue.rlock("run", words_of(brief, {"sh", "-c", write("next")})));
+    Process next = queue.start(brief.options, {"sh", "-c", write("next")});
     CHECK(next.wait() == Exit{.code = 0, .signal = 0});
     CHECK(text_of(dir / "next") == "written\n");
     std::ofstream(dir / "go") << "now";

@@ -28,8 +28,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // The first words of a command line, and the lock that it takes first.
 struct Invocation {
   Words words;

@@ -22,8 +22,6 @@ using namespace rlock::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr const char* foreign_owner = "6f1d7e2c-9a3b-4c5d-8e7f-0123456789ab:42";
 
 // Hashes with one field, as sessions and carts are, and some with more fields.

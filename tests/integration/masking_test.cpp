@@ -19,8 +19,6 @@ using namespace std::string_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 const std::string secret = "S3cretValue";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

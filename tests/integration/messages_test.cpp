@@ -21,7 +21,6 @@ using namespace rlock::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
 using Json = nlohmann::json;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

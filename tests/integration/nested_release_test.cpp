@@ -14,8 +14,6 @@ using namespace rlock::test;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 const std::vector<Words> kinds{{}, {"-x"}, {"-s"}, {"--permits", "1"}, {"--format", "string"}};
 
 std::string shown(const Words& kind) { return kind.empty() ? "plain" : kind.back(); }
@@ -23,11 +21,8 @@ std::string shown(const Words& kind) { return kind.empty() ? "plain" : kind.back
 // `rlock run -k k` of this kind, with a script whose $0 is rlock and whose arguments are the kind.
 Finished run_script(const RedisServer& server, const Words& kind, const std::string& script)
 {
-  Words words{"run", "-S", server.url(), "-k", "k"};
-  words.insert(words.end(), kind.begin(), kind.end());
-  words.insert(words.end(), {"--", "sh", "-c", script, RLOCK_BINARY});
-  words.insert(words.end(), kind.begin(), kind.end());
-  return run_rlock(words);
+  const Words job = joined({"sh", "-c", script, RLOCK_BINARY}, kind);
+  return rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, job)));
 }
 
 }  // namespace
@@ -39,17 +34,10 @@ TEST_CASE("nested: what a nested job lets go of is its own hold, whatever the ki
   const RedisServer server;
   for (const Words& kind : kinds) {
     CAPTURE(shown(kind));
-    Words inner = rlock_argv({"run", "-S", server.url(), "-k", "k"});
-    inner.insert(inner.end(), kind.begin(), kind.end());
-    for (const std::string& word : {std::string("--"), std::string(RLOCK_BINARY), std::string("release")}) {
-      inner.push_back(word);
-    }
-    Words words{"run", "-S", server.url(), "-k", "k"};
-    words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(),
-                 {"--", "sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"});
-    words.insert(words.end(), inner.begin(), inner.end());
-    const Finished outer = run_rlock(words);
+    const Words inner =
+        rlock_argv(joined({"run", "-S", server.url(), "-k", "k"}, with_job(kind, {RLOCK_BINARY, "release"})));
+    const Words job{"sh", "-c", "\"$@\" || exit 9; exec " + std::string(RLOCK_BINARY) + " check", "sh"};
+    const Finished outer = rlock_on(server, joined({"run", "-k", "k"}, with_job(kind, joined(job, inner))));
     CHECK(outer.code == 0);
     CHECK(outer.err == "");
     server.command({"FLUSHALL"});
@@ -62,10 +50,9 @@ TEST_CASE("nested: a read under a write of one's own is let go by its token, and
   const std::string script =
       "t=$(\"$0\" acquire -s -k k --lease 20s) && \"$0\" release -k k --token $t && \"$0\" check";
   const std::string fresh = " || exit 8; env -u RLOCK_HELD -u RLOCK_TOKEN -u RLOCK_KEY \"$@\"; [ $? = 42 ]";
-  Words words{"run", "-S", server.url(), "-x", "-k", "k", "--", "sh", "-c", script + fresh, RLOCK_BINARY};
   const Words another = rlock_argv({"run", "-q", "-S", server.url(), "-s", "-n", "-k", "k", "-E", "42", "--", "true"});
-  words.insert(words.end(), another.begin(), another.end());
-  const Finished outer = run_rlock(words);
+  const Words job{"sh", "-c", script + fresh, RLOCK_BINARY};
+  const Finished outer = rlock_on(server, joined({"run", "-x", "-k", "k", "--"}, joined(job, another)));
   CHECK(outer.code == 0);
   CHECK(outer.err == "");
 }

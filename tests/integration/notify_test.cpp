@@ -21,17 +21,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // A server, and a file to which --notify writes.
 struct NotifyFixture {
   // `options` are those of the verb, before the command.
   Words words(const std::string& verb, Words options, const Words& command = {"true"}, std::string notify = "") const
   {
-    Words all{verb, "-S", server.url(), "--notify", notify.empty() ? tell : notify};
-    all.insert(all.end(), options.begin(), options.end());
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
+    const Words all{verb, "-S", server.url(), "--notify", notify.empty() ? tell : notify};
+    return joined(joined(all, options), command);
   }
   Words run(Words options, const Words& command = {"true"}, const std::string& notify = "") const
   {
@@ -150,14 +146,17 @@ TEST_CASE("notify: stopped, forced and lost")
   CHECK_MESSAGE(fixture.told().starts_with("k lost 121 [the lock k was lost: "), fixture.told());
 }
 
-TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost")
+TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, with its fencing number")
 {
   const NotifyFixture fixture;
-  Process killed(rlock_argv(fixture.run({}, {"sleep", "60"})));
-  fixture.await_hold();
+  const std::string of_job = (fixture.file.parent_path() / "job").string();
+  Process killed(rlock_argv(fixture.run({}, {"sh", "-c", "echo $RLOCK_FENCE >" + of_job + "; exec sleep 60"},
+                                        "echo $RLOCK_FENCE >" + of_job + ".told; " + fixture.tell)));
+  wait_until([&] { return text_of(of_job).ends_with("\n"); }, "the job runs", 30s);
   killed.signal(SIGKILL);
   CHECK(fixture.await() == "k lost 137 [rlock was killed: its job was stopped and its lock released]\n");
   CHECK(fixture.is_free());
+  CHECK(text_of(of_job + ".told") == text_of(of_job));
 }
 
 TEST_CASE("notify: a command that fails is one line, and changes no exit code")

@@ -30,10 +30,9 @@ struct Callers {
   // `text` is a shell script; $0 is the file of runs.
   Process call(const std::string& within, const std::string& text, std::vector<std::string> options = {}) const
   {
-    std::vector<std::string> words{"once", "-q", "-S", server.url(), "-k", "k", "--for", within};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", "sh", "-c", "echo run >> $0; " + text, log()});
-    return Process(rlock_argv(words));
+    const Words job{"sh", "-c", "echo run >> $0; " + text, log()};
+    return Process(
+        rlock_argv(joined({"once", "-q", "-S", server.url(), "-k", "k", "--for", within}, with_job(options, job))));
   }
   [[nodiscard]] std::int64_t runs() const
   {

@@ -20,21 +20,6 @@ using nlohmann::json;
 
 namespace {
 
-Finished on(const RedisServer& server, std::vector<std::string> words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words));
-}
-
-Process session(const RedisServer& server, std::vector<std::string> options, std::vector<std::string> job)
-{
-  std::vector<std::string> words{"run", "-S", server.url()};
-  words.insert(words.end(), options.begin(), options.end());
-  words.emplace_back("--");
-  words.insert(words.end(), job.begin(), job.end());
-  return Process(rlock_argv(words));
-}
-
 void wait_for_lock(const RedisServer& server, const std::string& key)
 {
   wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, key + " is held");
@@ -52,48 +37,73 @@ TEST_SUITE_BEGIN("topology");
 TEST_CASE("status: of several keys, of a glob, and of all locks when no key is named")
 {
   const RedisServer server;
-  Process first = session(server, {"-k", "app:1"}, {"sleep", "60"});
+  Process first = start_run(server.url(), {"-k", "app:1"}, {"sleep", "60"});
   wait_for_lock(server, "app:1");
-  Process second = session(server, {"-k", "app:2"}, {"sleep", "60"});
+  Process second = start_run(server.url(), {"-k", "app:2"}, {"sleep", "60"});
   wait_for_lock(server, "app:2");
 
-  const Finished both = on(server, {"status", "app:2", "app:1"});
+  const Finished both = rlock_on(server, {"status", "app:2", "app:1"});
   CHECK(both.code == 0);
   CHECK(both.out.find("app:1: held") > both.out.find("app:2: held"));
 
-  const Finished glob = on(server, {"status", "app:*"});
+  const Finished glob = rlock_on(server, {"status", "app:*"});
   CHECK(glob.code == 0);
   CHECK(glob.out.find("app:1: held") < glob.out.find("app:2: held"));
-  CHECK(on(server, {"status", "--prefix", "app:", "[2-9]"}).out.starts_with("app:2: held"));
-  CHECK(on(server, {"status", "app:*", "free"}).code == 1);
-  CHECK(on(server, {"status", "other:*"}).code == 1);
-  CHECK(on(server, {"status", "-k", "app:*"}).out == "app:*: free\n");  // --key is a name
-  CHECK(on(server, {"status", "-o", "prometheus", "other:*"}).code == 0);
+  CHECK(rlock_on(server, {"status", "--prefix", "app:", "[2-9]"}).out.starts_with("app:2: held"));
+  CHECK(rlock_on(server, {"status", "app:*", "free"}).code == 1);
+  CHECK(rlock_on(server, {"status", "other:*"}).code == 1);
+  CHECK(rlock_on(server, {"status", "-k", "app:*"}).out == "app:*: free\n");  // --key is a name
+  CHECK(rlock_on(server, {"status", "-o", "prometheus", "other:*"}).code == 0);
 
-  const Finished all = on(server, {"status"});
+  const Finished all = rlock_on(server, {"status"});
   CHECK(all.code == 0);
   CHECK(all.out.starts_with("KEY"));
   CHECK(all.out.find("app:1") < all.out.find("app:2"));
-  CHECK(on(server, {"status", "--json"}).out.find("\"app:2\"") != std::string::npos);
-  CHECK(on(server, {"status", "--prefix", "other:"}).code == 1);
+  CHECK(rlock_on(server, {"status", "--json"}).out.find("\"app:2\"") != std::string::npos);
+  CHECK(rlock_on(server, {"status", "--prefix", "other:"}).code == 1);
+}
+
+TEST_CASE("status, list, history: where nothing is to be shown standard error says so, and the output stays empty")
+{
+  const RedisServer server;
+  const std::vector<std::pair<Words, std::string>> rows{
+      {{"list"}, "rlock: no lock is held\n"},
+      {{"status"}, "rlock: no lock is held\n"},
+      {{"list", "app:*"}, "rlock: no lock that matches app:* is held\n"},
+      {{"list", "--prefix", "app:", "[1-9]"}, "rlock: no lock that matches app:[1-9] is held\n"},
+      {{"status", "app:*"}, "rlock: no lock that matches app:* is held\n"},
+      {{"history", "app"}, "rlock: no run of app is known\n"},
+  };
+  for (const auto& [words, line] : rows) {
+    CAPTURE(line);
+    const Finished text = rlock_on(server, words);
+    CHECK(text.code == 1);
+    CHECK(text.out == "");
+    CHECK(text.err == line);
+    const Finished as_json = rlock_on(server, joined(words, {"--json"}));
+    CHECK(as_json.code == 1);
+    CHECK(as_json.out + as_json.err == "");
+  }
+  CHECK(rlock_on(server, {"list", "-o", "prometheus"}).err == "");
+  CHECK(rlock_on(server, {"status", "-o", "prometheus", "app:*"}).err == "");
 }
 
 TEST_CASE("list: --sort")
 {
   const RedisServer server;
-  Process old = session(server, {"-k", "b", "--ttl", "300s"}, {"sleep", "60"});
+  Process old = start_run(server.url(), {"-k", "b", "--ttl", "300s"}, {"sleep", "60"});
   wait_for_lock(server, "b");
   std::this_thread::sleep_for(5ms);  // their ages differ
-  Process recent = session(server, {"-k", "a", "--ttl", "1000s"}, {"sleep", "60"});
+  Process recent = start_run(server.url(), {"-k", "a", "--ttl", "1000s"}, {"sleep", "60"});
   wait_for_lock(server, "a");
   const auto first = [&](const std::string& order) {
-    const std::string out = on(server, {"list", "--json", "--sort", order}).out;
+    const std::string out = rlock_on(server, {"list", "--json", "--sort", order}).out;
     return json::parse(out.substr(0, out.find('\n'))).at("key");
   };
   CHECK(first("key") == "a");
   CHECK(first("age") == "b");
   CHECK(first("ttl") == "b");
-  const Finished wrong = on(server, {"list", "--sort", "size"});
+  const Finished wrong = rlock_on(server, {"list", "--sort", "size"});
   CHECK(wrong.code == 64);
   CHECK(wrong.err.find("age, ttl, key, waiting") != std::string::npos);
 }
@@ -115,21 +125,21 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
   CHECK(seen({"--color", "always"}, {{"NO_COLOR", "1"}}));
   CHECK_FALSE(seen({"--color", "never"}, {}));
   const auto coloured = [&](const std::vector<std::string>& words) {
-    return on(server, words).out.find('\x1b') != std::string::npos;
+    return rlock_on(server, words).out.find('\x1b') != std::string::npos;
   };
   CHECK(coloured({"doctor", "--color", "always"}));
   CHECK_FALSE(coloured({"doctor"}));  // into a pipe
   CHECK_FALSE(coloured({"status", "--color", "always", "--json", "stock"}));
-  CHECK(on(server, {"status", "--color", "sometimes", "stock"}).code == 64);
+  CHECK(rlock_on(server, {"status", "--color", "sometimes", "stock"}).code == 64);
 }
 
 TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
-  Process holder = session(server, {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
+  Process holder = start_run(server.url(), {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
 
-  const Finished told = on(server, {"status", "-k", "stock", "--json"});
+  const Finished told = rlock_on(server, {"status", "-k", "stock", "--json"});
   CHECK(told.code == 0);
   const json state = json::parse(told.out);
   CHECK(state.at("key") == "stock");
@@ -146,26 +156,26 @@ TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * do
   CHECK(who.at("since").get<std::string>().ends_with("Z"));
   CHECK(state.at("waiting").empty());
 
-  const Finished text = on(server, {"status", "-k", "stock"});
+  const Finished text = rlock_on(server, {"status", "-k", "stock"});
   CHECK(text.out.find("sleep 60") != std::string::npos);
-  CHECK(on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
+  CHECK(rlock_on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
 }
 
 TEST_CASE("status, ttl: free is 1, and a foreign holder is shown as what it is" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
-  CHECK(on(server, {"status", "-k", "free"}).code == 1);
-  const Finished ttl = on(server, {"ttl", "-k", "free"});
+  CHECK(rlock_on(server, {"status", "-k", "free"}).code == 1);
+  const Finished ttl = rlock_on(server, {"ttl", "-k", "free"});
   CHECK(ttl.code == 1);
   CHECK(ttl.out == "0\n");
 
   server.command({"HSET", "java", "uuid:7", "2"});
   server.command({"PEXPIRE", "java", "20000"});
-  const json state = json::parse(on(server, {"status", "-k", "java", "--json"}).out);
+  const json state = json::parse(rlock_on(server, {"status", "-k", "java", "--json"}).out);
   CHECK(state.at("holders").at(0).at("owner") == "uuid:7");
   CHECK(state.at("holders").at(0).at("count") == 2);
   CHECK(state.at("holders").at(0).at("host").is_null());
-  CHECK(std::stoi(on(server, {"ttl", "-k", "java"}).out) > 15'000);
+  CHECK(std::stoi(rlock_on(server, {"ttl", "-k", "java"}).out) > 15'000);
 }
 
 TEST_CASE("status: what a server says cannot move the cursor" * doctest::test_suite("topology-quick"))
@@ -173,7 +183,7 @@ TEST_CASE("status: what a server says cannot move the cursor" * doctest::test_su
   const RedisServer server;
   server.command({"HSET", "k", "evil\x1b[2J\n", "1"});
   server.command({"PEXPIRE", "k", "20000"});
-  const Finished told = on(server, {"status", "-k", "k"});
+  const Finished told = rlock_on(server, {"status", "-k", "k"});
   CHECK(told.out.find('\x1b') == std::string::npos);
   CHECK(told.out.find("\\x1b[2J\\n") != std::string::npos);
 }
@@ -185,43 +195,43 @@ TEST_CASE("list: the locks among everything else")
   server.command({"HSET", "a:hash", "name", "bob"});
   server.command({"HSET", "a:java", "8743c9c0-0795-4907-87fd-6c719a6b4586:7", "1"});
   server.command({"PEXPIRE", "a:java", "20000"});
-  Process holder = session(server, {"-k", "a:ours"}, {"sleep", "60"});
+  Process holder = start_run(server.url(), {"-k", "a:ours"}, {"sleep", "60"});
   wait_for_lock(server, "a:ours");
-  Process other = session(server, {"-k", "b:ours"}, {"sleep", "60"});
+  Process other = start_run(server.url(), {"-k", "b:ours"}, {"sleep", "60"});
   wait_for_lock(server, "b:ours");
 
-  const Finished told = on(server, {"list", "a:*", "--json"});
+  const Finished told = rlock_on(server, {"list", "a:*", "--json"});
   CHECK(told.code == 0);
   std::vector<std::string> keys;
   for (std::size_t from = 0; from < told.out.size(); from = told.out.find('\n', from) + 1) {
     keys.push_back(json::parse(told.out.substr(from, told.out.find('\n', from) - from)).at("key"));
   }
   CHECK(keys == std::vector<std::string>{"a:java", "a:ours"});
-  CHECK(on(server, {"list", "z:*"}).out.find("ours") == std::string::npos);
+  CHECK(rlock_on(server, {"list", "z:*"}).out.find("ours") == std::string::npos);
 }
 
 TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
 {
   const RedisServer server;
-  Process holder = session(server, {"-k", "stock"}, {"sleep", "60"});
+  Process holder = start_run(server.url(), {"-k", "stock"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
-  CHECK(on(server, {"force-unlock", "-k", "stock"}).code == 64);
-  CHECK(on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "stock"}).code == 64);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
   CHECK(holder.running());
   CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
-  CHECK(on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
 }
 
 TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, says by whom, and releases")
 {
   const RedisServer server;
-  Process holder = session(server, {"-k", "stock", "--kill-after", "500ms"},
-                           {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
+  Process holder = start_run(server.url(), {"-k", "stock", "--kill-after", "500ms"},
+                             {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
   wait_for_lock(server, "stock");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
 
   const auto from = std::chrono::steady_clock::now();
-  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "released");
   CHECK(json::parse(forced.out).at("holder").at("pid") == holder.pid());
@@ -233,9 +243,9 @@ TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, 
 TEST_CASE("force-unlock: a holder so young that it does not listen yet is still told")
 {
   const RedisServer server;
-  Process holder = session(server, {"-k", "stock"}, {"sleep", "60"});
+  Process holder = start_run(server.url(), {"-k", "stock"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
-  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(json::parse(forced.out).at("how") == "released");
   CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
 }
@@ -243,11 +253,11 @@ TEST_CASE("force-unlock: a holder so young that it does not listen yet is still 
 TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by whom when it wakes")
 {
   const RedisServer server;
-  Process holder = session(server, {"-k", "stock", "--ttl", "3s"}, {"sleep", "60"});
+  Process holder = start_run(server.url(), {"-k", "stock", "--ttl", "3s"}, {"sleep", "60"});
   wait_for_lock(server, "stock");
   wait_until([&] { return somebody_listens(server); }, "the holder listens");
   holder.signal(SIGSTOP);
-  const Finished forced = on(server, {"force-unlock", "-k", "stock", "--yes", "--grace", "300ms", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--grace", "300ms", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "expired");
   CHECK(as_int(server.command({"EXISTS", "stock"})) == 0);
@@ -261,7 +271,7 @@ TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
   const RedisServer server;
   server.command({"HSET", "java", "uuid:7", "1"});
   server.command({"PEXPIRE", "java", "20000"});
-  const Finished forced = on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "broken");
   CHECK(as_int(server.command({"EXISTS", "java"})) == 0);

@@ -26,8 +26,6 @@ using namespace std::chrono_literals;
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
-
 class OtherUser {
  public:
   OtherUser()

@@ -17,10 +17,7 @@ namespace {
 
 Process job_of(const RedisServer& server, const std::string& ttl, const std::vector<std::string>& options = {})
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "k", "--ttl", ttl};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"--", "sleep", "100"});
-  Process job(rlock_argv(words));
+  Process job = start_run(server.url(), joined({"-k", "k", "--ttl", ttl}, options), {"sleep", "100"});
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
   return job;
 }

@@ -67,9 +67,7 @@ int happy(const std::vector<Process>& crowd)
 
 std::vector<std::string> under_lock(const RedisServer& server, const std::vector<std::string>& job)
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "tickets", "--ttl", "2s", "--"};
-  words.insert(words.end(), job.begin(), job.end());
-  return rlock_argv(words);
+  return rlock_argv(with_job({"run", "-S", server.url(), "-k", "tickets", "--ttl", "2s"}, job));
 }
 
 }  // namespace

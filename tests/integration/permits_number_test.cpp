@@ -17,12 +17,6 @@ namespace {
 
 const Exit well{.code = 0, .signal = 0};
 
-Finished on(const QueueFixture& queue, std::vector<std::string> words)
-{
-  words.insert(words.begin() + 1, {"-S", queue.server.url()});
-  return run_rlock(words);
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -34,10 +28,7 @@ TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78,
   for (const std::vector<std::string>& kind :
        std::vector<std::vector<std::string>>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "plain" : kind.back());
-    std::vector<std::string> words{"-n"};
-    words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(), {"--", "true"});
-    Process refused(queue.rlock("run", words));
+    Process refused = queue.start(joined({"-n"}, kind), {"true"});
     CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
     CHECK(refused.err().find("take one with --permits N") != std::string::npos);
   }
@@ -51,7 +42,7 @@ TEST_CASE("permits: deleting their number hides no holder")
   for (int i = 0; i < 2; ++i) {
     holders.emplace_back(queue.rlock("run", {"--permits", "3", "--", "sleep", "60"}));
   }
-  const auto status = [&] { return json::parse(on(queue, {"status", "k", "--json"}).out); };
+  const auto status = [&] { return json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); };
   wait_until([&] { return status().at("holders").size() == 2; }, "both hold one");
   queue.server.command({"DEL", "k"});
 
@@ -60,17 +51,17 @@ TEST_CASE("permits: deleting their number hides no holder")
   CHECK(seen.at("mode") == "permits");
   CHECK(seen.at("holders").size() == 2);
   CHECK(seen.at("ttl_ms") > 15'000);
-  const Finished told = on(queue, {"status", "k"});
+  const Finished told = rlock_on(queue.server, {"status", "k"});
   CHECK(told.code == 0);
   CHECK(told.out.starts_with("k: held, 2 permits (their number is gone)\n"));
-  CHECK(on(queue, {"list"}).out.find("sleep 60") != std::string::npos);
-  CHECK(std::stoi(on(queue, {"ttl", "k"}).out) > 15'000);
-  CHECK(on(queue, {"wait", "-n", "k"}).code == 75);
+  CHECK(rlock_on(queue.server, {"list"}).out.find("sleep 60") != std::string::npos);
+  CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
+  CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);
   const std::string token = seen.at("holders").at(0).at("owner");
-  CHECK(on(queue, {"check", "k", "--token", token}).code == 0);
-  CHECK(on(queue, {"force-unlock", "k", "--token", token}).code == 0);
+  CHECK(rlock_on(queue.server, {"check", "k", "--token", token}).code == 0);
+  CHECK(rlock_on(queue.server, {"force-unlock", "k", "--token", token}).code == 0);
   CHECK(status().at("holders").size() == 1);
-  CHECK(on(queue, {"force-unlock", "k", "--yes"}).code == 0);
+  CHECK(rlock_on(queue.server, {"force-unlock", "k", "--yes"}).code == 0);
   CHECK(status().at("held") == false);
 }
 

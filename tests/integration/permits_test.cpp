@@ -22,13 +22,6 @@ namespace {
 const Exit well{.code = 0, .signal = 0};
 constexpr const char* expiries = "{k}:timeout";
 
-Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
-{
-  options.emplace_back("--");
-  options.insert(options.end(), job.begin(), job.end());
-  return Process(queue.rlock("run", std::move(options)));
-}
-
 std::int64_t queue_length(const RedisServer& server)
 {
   return as_int(server.command({"ZCARD", "rlock:queue-permits:{k}"}));
@@ -81,7 +74,7 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
   const std::string job = "cd " + dir.string() + "; echo + >> log; until [ -e go ]; do sleep 0.02; done; echo - >> log";
   std::vector<Process> crowd;
   for (int i = 0; i < jobs; ++i) {
-    crowd.push_back(start(queue, {"--permits", "5"}, {"sh", "-c", job}));
+    crowd.push_back(queue.start({"--permits", "5"}, {"sh", "-c", job}));
   }
   wait_until([&] { return queue_length(queue.server) == jobs - 5; }, "five are in and the others wait", 60s);
   std::ofstream(dir / "go") << "now";
@@ -114,14 +107,14 @@ TEST_CASE("permits: waiters are admitted in order of arrival")
   const auto dir = make_temp_dir("permits");
   std::vector<Process> holders;
   for (int i = 0; i < 2; ++i) {
-    holders.push_back(start(queue, {"--permits", "2"}, until(dir / std::to_string(i))));
+    holders.push_back(queue.start({"--permits", "2"}, until(dir / std::to_string(i))));
   }
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 2; }, "both are held");
   std::vector<Process> waiters;
   for (int i = 0; i < 8; ++i) {
     waiters.push_back(
-        start(queue, {"--permits", "2"},
-              {"sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "ran").string() + "; sleep 0.05"}));
+        queue.start({"--permits", "2"},
+                    {"sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "ran").string() + "; sleep 0.05"}));
     wait_until([&] { return queue_length(queue.server) == i + 1; }, "one more waits");
   }
   std::ofstream(dir / "0") << "now";  // the other permit stays taken: the waiters follow one by one
@@ -144,11 +137,11 @@ TEST_CASE("permits: the permit of a killed holder goes to a waiter within its le
   const QueueFixture queue;
   const ActivityLog activity;
   const auto dir = make_temp_dir("permits");
-  Process other = start(queue, {"--permits", "2", "--ttl", "3s"}, until(dir / "go"));
-  Process victim = start(queue, {"--permits", "2", "--ttl", "3s"}, activity.stubborn_tree("victim"));
+  Process other = queue.start({"--permits", "2", "--ttl", "3s"}, until(dir / "go"));
+  Process victim = queue.start({"--permits", "2", "--ttl", "3s"}, activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 2; }, "both are held");
-  Process next = start(queue, {"--permits", "2", "--ttl", "3s"}, activity.short_job("next", 60));
+  Process next = queue.start({"--permits", "2", "--ttl", "3s"}, activity.short_job("next", 60));
   wait_until([&] { return queue_length(queue.server) == 1; }, "one waits");
   victim.signal(SIGKILL);
   const std::int64_t struck = now_ns();
@@ -168,7 +161,7 @@ TEST_CASE("permits: holders are not taken for foreign clients that wait")
   const auto dir = make_temp_dir("permits");
   std::vector<Process> holders;
   for (int i = 0; i < 3; ++i) {
-    holders.push_back(start(queue, {"--permits", "3"}, until(dir / "go")));
+    holders.push_back(queue.start({"--permits", "3"}, until(dir / "go")));
   }
   wait_until([&] { return listening(queue.server) == 3; }, "their watchdogs listen");
   CHECK(queue.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer == 0);
@@ -182,14 +175,14 @@ TEST_CASE("permits: a request for another number is told both numbers, 78")
 {
   const QueueFixture queue;
   const auto dir = make_temp_dir("permits");
-  Process holder = start(queue, {"--permits", "5"}, until(dir / "go"));
+  Process holder = queue.start({"--permits", "5"}, until(dir / "go"));
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held");
-  Process other = start(queue, {"--permits", "3"}, {"true"});
+  Process other = queue.start({"--permits", "3"}, {"true"});
   CHECK(other.wait() == Exit{.code = 78, .signal = 0});
   CHECK(other.err().find("are 5, not 3 (give --permits 5") != std::string::npos);
   std::ofstream(dir / "go") << "now";
   CHECK(holder.wait() == well);
-  Process later = start(queue, {"--permits", "3"}, {"true"});
+  Process later = queue.start({"--permits", "3"}, {"true"});
   CHECK(later.wait() == well);
 }
 
@@ -202,10 +195,10 @@ TEST_CASE(
   const std::string permit = permit_bytes("0123456789abcdef0123456789abcdef");
   REQUIRE(java.set_permits(2));
   const auto dir = make_temp_dir("permits");
-  Process rlock_holder = start(queue, {"--permits", "2", "--ttl", "20s"}, until(dir / "go"));
+  Process rlock_holder = queue.start({"--permits", "2", "--ttl", "20s"}, until(dir / "go"));
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held by us");
   REQUIRE(java.acquire(permit, 60'000) == "OK");
-  Process waiter = start(queue, {"--permits", "2"}, {"true"});
+  Process waiter = queue.start({"--permits", "2"}, {"true"});
   const auto subscribers = [&] {
     return queue.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer;
   };

@@ -103,6 +103,7 @@ TEST_CASE("prepared: the first waiter in line leaves the queue when it is killed
   QueueFixture queue;
   rlock::test::Process holder = queue.hold("30s");
   queue.add_waiter();
+  queue.await_subscriptions();  // the answer to the first request has come, so what was prepared for it is discarded
   prepared_by(queue.waiters.front().pid());
   queue.waiters.front().signal(SIGKILL);
   rlock::test::wait_until(

@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // Three servers with old data.
 struct Three {
   std::deque<RedisServer> servers;

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +27,6 @@ using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-using Words = std::vector<std::string>;
 
 struct Quorum {
   std::deque<RedisServer> servers;
@@ -211,11 +210,16 @@ TEST_CASE("quorum: two of five killed during a job are not noticed, a third stop
 TEST_CASE("quorum: a lock that was deleted on three servers is a lost lock")
 {
   Quorum quorum;
-  // A server that does not answer in time would never have the lock.
-  Process job = quorum.start({"-k", "k", "--ttl", "15s", "--server-timeout", "5s", "--", "sleep", "60"});
-  wait_until([&] { return quorum.held(everybody) == 5; }, "the lock is taken");
-  for (const std::size_t i : {0, 2, 4}) {
-    quorum.servers[i].command({"DEL", "k"});
+  Process job = quorum.start({"-k", "k", "--ttl", "15s", "--", "sh", "-c", "echo runs; exec sleep 60"});
+  wait_until([&] { return job.out() == "runs\n"; }, "the job runs");
+  // A server that answers after the others may never get the lock, so the three are some that have it.
+  std::vector<std::size_t> holders;
+  std::ranges::copy_if(everybody, std::back_inserter(holders),
+                       [&](std::size_t server) { return quorum.held({server}) == 1; });
+  REQUIRE(holders.size() >= 3);
+  holders.resize(3);
+  for (const std::size_t server : holders) {
+    quorum.servers[server].command({"DEL", "k"});
   }
   CHECK(job.wait(40s) == Exit{.code = 121, .signal = 0});
   CHECK(job.err().find("expired or deleted") != std::string::npos);
@@ -356,7 +360,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
     wait_until([&] { return pttl() < 4800; }, "the lease gets shorter");
     wait_until([&] { return pttl() > 5100; }, "the keeper renews it");
   }
-  CHECK(quorum.held({0, 1, 2}) == 3);
+  CHECK(quorum.held({0, 1, 2}) >= 2);  // a server that answered after the others may never have got the lock
   watched.signal(SIGKILL);
   watched.wait();
   wait_until([&] { return quorum.held({0, 1, 2}) == 0; }, "the keeper has let go");

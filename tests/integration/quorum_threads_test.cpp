@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // Three servers, one of which hangs.
 struct Three {
   std::deque<RedisServer> servers;

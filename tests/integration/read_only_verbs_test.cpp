@@ -12,12 +12,6 @@ using namespace rlock::test;
 
 namespace {
 
-Finished on(const RedisServer& server, std::vector<std::string> words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(std::move(words));
-}
-
 std::string line_of(const Finished& finished) { return finished.out.substr(0, finished.out.find('\n')); }
 
 }  // namespace
@@ -27,22 +21,22 @@ TEST_SUITE_BEGIN("topology");
 TEST_CASE("check, status, ttl, list: a lock without a ttl is still there afterwards, and still has none")
 {
   const RedisServer server;
-  const std::string token = line_of(on(server, {"acquire", "-k", "stock", "--lease", "1h"}));
+  const std::string token = line_of(rlock_on(server, {"acquire", "-k", "stock", "--lease", "1h"}));
   REQUIRE_FALSE(token.empty());
   server.command({"PERSIST", "stock"});
-  CHECK(on(server, {"check", "-k", "stock", "--token", token}).code == 0);
-  CHECK(on(server, {"check", "-k", "stock", "--token", "another:1"}).code == 1);
-  CHECK(on(server, {"release", "-k", "stock", "--token", "another:1"}).code == 1);
-  CHECK(on(server, {"renew", "-k", "stock", "--token", "another:1"}).code == 1);
-  CHECK(on(server, {"force-unlock", "-k", "stock"}).code == 64);
-  CHECK(on(server, {"force-unlock", "-k", "stock", "--token", "another:1"}).code == 1);
-  CHECK(on(server, {"status", "-k", "stock"}).code == 0);
-  CHECK(on(server, {"ttl", "-k", "stock"}).code == 0);
-  CHECK(on(server, {"list"}).code == 0);
+  CHECK(rlock_on(server, {"check", "-k", "stock", "--token", token}).code == 0);
+  CHECK(rlock_on(server, {"check", "-k", "stock", "--token", "another:1"}).code == 1);
+  CHECK(rlock_on(server, {"release", "-k", "stock", "--token", "another:1"}).code == 1);
+  CHECK(rlock_on(server, {"renew", "-k", "stock", "--token", "another:1"}).code == 1);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "stock"}).code == 64);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "stock", "--token", "another:1"}).code == 1);
+  CHECK(rlock_on(server, {"status", "-k", "stock"}).code == 0);
+  CHECK(rlock_on(server, {"ttl", "-k", "stock"}).code == 0);
+  CHECK(rlock_on(server, {"list"}).code == 0);
   CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
   CHECK(as_int(server.command({"PTTL", "stock"})) == -1);
 
-  CHECK(on(server, {"renew", "-k", "stock", "--token", token, "--lease", "30s"}).code == 0);
+  CHECK(rlock_on(server, {"renew", "-k", "stock", "--token", token, "--lease", "30s"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "stock"})) > 20'000);
 }
 

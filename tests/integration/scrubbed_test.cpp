@@ -38,16 +38,8 @@ TEST_CASE("scrubbed: a lock that an ancestor holds is busy at once, and it is sa
   };
   for (const Row& row : rows) {
     const RedisServer server;
-    std::vector<std::string> inner{"run", "-S", server.url()};
-    inner.insert(inner.end(), row.inner.begin(), row.inner.end());
-    inner.insert(inner.end(), {"--", "echo", "ran"});
-    std::vector<std::string> words{"run", "-S", server.url()};
-    words.insert(words.end(), row.outer.begin(), row.outer.end());
-    words.insert(words.end(), {"--", "env", "-i"});
-    for (const std::string& word : rlock_argv(inner)) {
-      words.push_back(word);
-    }
-    Process outer(rlock_argv(words));
+    const Words inner = rlock_argv(joined({"run", "-S", server.url()}, with_job(row.inner, {"echo", "ran"})));
+    Process outer = start_run(server.url(), row.outer, joined({"env", "-i"}, inner));
     CHECK(outer.wait(20s) == Exit{.code = 75, .signal = 0});
     CHECK(outer.out() == "");
     CHECK_MESSAGE(has(outer.err(), reason), outer.err());
@@ -70,9 +62,7 @@ TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by 
   const RedisServer server;
   const std::vector<std::string> inner =
       rlock_argv({"run", "-S", server.url(), "-k", "p", "--permits", "1", "-w", "300ms", "--", "true"});
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "p", "--permits", "1", "--", "env", "-i"};
-  words.insert(words.end(), inner.begin(), inner.end());
-  const Finished permits = run_rlock(words);
+  const Finished permits = rlock_on(server, joined({"run", "-k", "p", "--permits", "1", "--", "env", "-i"}, inner));
   CHECK(permits.code == 75);
   CHECK_FALSE(has(permits.err, reason));
 

@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Holder {
   RedisServer server{{.own_clock = true}};
   const std::filesystem::path go = make_temp_dir("clock") / "go";

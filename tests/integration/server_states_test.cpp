@@ -20,8 +20,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // Renewed every third of it, given up a second before its end. All states run at once, so a slow machine needs this
 // much.
 constexpr Millis ttl = 12s;

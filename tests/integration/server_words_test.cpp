@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct Saying {
   const char* reply;
   int code;  // of an acquire
@@ -85,10 +83,7 @@ TEST_CASE("words: a grant whose answer is lost is taken back")
   Relay relay(server);
   relay.lose_answers();
   for (const Words& kind : std::vector<Words>{{"-x"}, {"-s"}, {"--permits", "2"}, {"--format", "string"}, {"-n"}}) {
-    Words words{"run", "-S", relay.url(), "-k", "k"};
-    words.insert(words.end(), kind.begin(), kind.end());
-    words.insert(words.end(), {"--", "echo", "ran"});
-    const Finished lost = run_rlock(words);
+    const Finished lost = run_rlock(joined({"run", "-S", relay.url(), "-k", "k"}, with_job(kind, {"echo", "ran"})));
     CHECK(lost.code == 69);
     CHECK(lost.out == "");
     CHECK_MESSAGE(has(lost.err, "lost the connection to "), lost.err);

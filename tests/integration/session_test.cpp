@@ -24,9 +24,7 @@ bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "
 
 std::vector<std::string> run_on(const RedisServer& server, const std::vector<std::string>& job)
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "k", "--"};
-  words.insert(words.end(), job.begin(), job.end());
-  return rlock_argv(words);
+  return rlock_argv(with_job({"run", "-S", server.url(), "-k", "k"}, job));
 }
 
 std::string quoted(const std::vector<std::string>& words)

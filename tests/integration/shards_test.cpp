@@ -27,11 +27,8 @@ std::string key(int shard) { return "stock:" + std::to_string(shard); }
 std::vector<std::string> any_shard(const RedisServer& server, const std::vector<std::string>& options,
                                    const std::vector<std::string>& job)
 {
-  std::vector<std::string> words{"run", "-S", server.url(), "-k", "stock", "--shards", std::to_string(shards)};
-  words.insert(words.end(), options.begin(), options.end());
-  words.emplace_back("--");
-  words.insert(words.end(), job.begin(), job.end());
-  return rlock_argv(words);
+  const Words any{"run", "-S", server.url(), "-k", "stock", "--shards", std::to_string(shards)};
+  return rlock_argv(joined(any, with_job(options, job)));
 }
 
 std::string shell_line(const std::vector<std::string>& words)

@@ -81,13 +81,6 @@ class Diary {
   std::filesystem::path m_dir;
 };
 
-Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
-{
-  options.emplace_back("--");
-  options.insert(options.end(), job.begin(), job.end());
-  return Process(queue.rlock("run", std::move(options)));
-}
-
 // Names the jobs that overlap with a writer; empty: none.
 std::string company_of(const std::string& writer, const std::map<std::string, Interval>& jobs)
 {
@@ -110,13 +103,13 @@ TEST_CASE("shared: ten readers are in at the same time, a writer when the last o
   const Diary diary;
   std::vector<Process> readers;
   for (int i = 0; i < 10; ++i) {
-    readers.push_back(start(queue, {"-s"}, diary.until_told("r" + std::to_string(i))));
+    readers.push_back(queue.start({"-s"}, diary.until_told("r" + std::to_string(i))));
   }
   wait_until([&] { return diary.count('+') == 10; }, "all ten read");
   wait_until([&] { return listening(queue.server) == 10; }, "their watchdogs listen");
   CHECK(release_subscribers(queue.server) == 0);  // else each would count as a foreign client that waits
 
-  Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note("writer")});
+  Process writer = queue.start({"-x"}, {"sh", "-c", diary.note("writer")});
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   diary.tell();
   for (Process& reader : readers) {
@@ -136,7 +129,7 @@ TEST_CASE("shared: a crowd of readers and writers: no writer has company, some r
   for (int i = 0; i < 18; ++i) {
     const bool writes = i % 3 == 2;
     const std::string name = (writes ? "w" : "r") + std::to_string(i);
-    crowd.push_back(start(queue, {writes ? "-x" : "-s"}, activity.short_job(name, 80)));
+    crowd.push_back(queue.start({writes ? "-x" : "-s"}, activity.short_job(name, 80)));
   }
   for (Process& one : crowd) {
     CHECK(one.wait(60s) == well);
@@ -174,7 +167,7 @@ TEST_CASE("shared: five writers in an endless stream of readers each pass all la
   for (int i = 0; i < 5; ++i) {
     CAPTURE(i);
     const std::string mark = "w" + std::to_string(i);
-    Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note(mark)});
+    Process writer = queue.start({"-x"}, {"sh", "-c", diary.note(mark)});
     const auto has_written = [&] {
       const auto lines = diary.lines();
       return std::find(lines.begin(), lines.end(), mark) != lines.end();
@@ -207,11 +200,11 @@ TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job st
     CAPTURE(writes);
     const ActivityLog activity;
     const char* kind = writes ? "-x" : "-s";
-    Process victim = start(queue, {kind, "--ttl", "3s"}, activity.stubborn_tree("victim"));
+    Process victim = queue.start({kind, "--ttl", "3s"}, activity.stubborn_tree("victim"));
     wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-    Process writer = start(queue, {"-x", "--ttl", "5s"}, activity.short_job("writer", 60));
+    Process writer = queue.start({"-x", "--ttl", "5s"}, activity.short_job("writer", 60));
     wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
-    Process reader = start(queue, {"-s", "--ttl", "5s"}, activity.short_job("reader", 60));
+    Process reader = queue.start({"-s", "--ttl", "5s"}, activity.short_job("reader", 60));
     wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
     victim.signal(SIGKILL);
     CHECK(writer.wait() == well);
@@ -227,10 +220,10 @@ TEST_CASE("shared: a reader that is killed beside a living one counts no longer 
 {
   const QueueFixture queue;
   const Diary diary;
-  Process killed = start(queue, {"-s", "--ttl", "3s"}, diary.until_told("killed"));
-  Process living = start(queue, {"-s", "--ttl", "3s"}, diary.until_told("living"));
+  Process killed = queue.start({"-s", "--ttl", "3s"}, diary.until_told("killed"));
+  Process living = queue.start({"-s", "--ttl", "3s"}, diary.until_told("living"));
   wait_until([&] { return diary.count('+') == 2; }, "both read");
-  Process writer = start(queue, {"-x"}, {"sh", "-c", diary.note("writer")});
+  Process writer = queue.start({"-x"}, {"sh", "-c", diary.note("writer")});
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   killed.signal(SIGKILL);
   diary.tell();
@@ -245,16 +238,16 @@ TEST_CASE("shared: a writer killed while it waits keeps out the readers behind i
 {
   const QueueFixture queue;
   const Diary diary;
-  Process first = start(queue, {"-s"}, diary.until_told("first"));
+  Process first = queue.start({"-s"}, diary.until_told("first"));
   wait_until([&] { return diary.count('+') == 1; }, "one reads");
-  Process writer = start(queue, {"-x"}, {"true"});
+  Process writer = queue.start({"-x"}, {"true"});
   wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
-  Process behind = start(queue, {"-s"}, diary.until_told("behind"));
+  Process behind = queue.start({"-s"}, diary.until_told("behind"));
   wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
   writer.signal(SIGKILL);
   writer.wait();
   std::this_thread::sleep_for(300ms);  // past SUBSCRIBE_GRACE
-  Process newcomer = start(queue, {"-s"}, diary.until_told("newcomer"));
+  Process newcomer = queue.start({"-s"}, diary.until_told("newcomer"));
   wait_until([&] { return diary.count('+') == 3; }, "both read beside the first");
   diary.tell();
   for (Process* reader : {&first, &behind, &newcomer}) {
@@ -267,9 +260,9 @@ TEST_CASE("shared: the job of a reader whose hold was taken is dead before long,
   const QueueFixture queue;
   const ActivityLog activity;
   const Diary diary;
-  Process other = start(queue, {"-s", "--ttl", "3s"}, diary.until_told("other"));
+  Process other = queue.start({"-s", "--ttl", "3s"}, diary.until_told("other"));
   wait_until([&] { return diary.count('+') == 1; }, "one reads");
-  Process victim = start(queue, {"-s", "--ttl", "3s"}, activity.stubborn_tree("victim"));
+  Process victim = queue.start({"-s", "--ttl", "3s"}, activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   std::vector<std::string> words{"DEL"};
   for (const std::string& key : as_texts(queue.server.command({"KEYS", "{k}:*:rwlock_timeout:1"}))) {
@@ -293,9 +286,9 @@ TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer 
 {
   const QueueFixture queue;
   const ActivityLog activity;
-  Process victim = start(queue, {"-s", "--ttl", "3s"}, activity.stubborn_tree("victim"));
+  Process victim = queue.start({"-s", "--ttl", "3s"}, activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  Process writer = start(queue, {"-x", "--ttl", "3s"}, activity.short_job("writer", 60));
+  Process writer = queue.start({"-x", "--ttl", "3s"}, activity.short_job("writer", 60));
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   victim.signal(SIGSTOP);
   CHECK(writer.wait() == well);
@@ -316,7 +309,7 @@ TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last f
     CAPTURE(row.java_writes);
     CAPTURE(row.option);
     REQUIRE_FALSE((row.java_writes ? java.write() : java.read()).has_value());
-    Process waiter = start(queue, {row.option}, {"true"});
+    Process waiter = queue.start({row.option}, {"true"});
     wait_until([&] { return release_subscribers(queue.server) == 1; }, "the first waiter has subscribed to releases");
     const auto from = std::chrono::steady_clock::now();
     CHECK((row.java_writes ? java.end_write() : java.end_read()) == 1);
@@ -331,9 +324,9 @@ TEST_CASE("shared: a waiting writer learns of a foreign reader that came later")
   const QueueFixture queue;
   const Diary diary;
   const ForeignReadWrite java(queue.server, "uuid:1");
-  Process reader = start(queue, {"-s"}, diary.until_told("reader"));
+  Process reader = queue.start({"-s"}, diary.until_told("reader"));
   wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
-  Process writer = start(queue, {"-x"}, {"true"});
+  Process writer = queue.start({"-x"}, {"true"});
   wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
   REQUIRE_FALSE(java.read().has_value());
   diary.tell();
@@ -348,7 +341,7 @@ TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has
   const QueueFixture queue;
   const Diary diary;
   const ForeignReadWrite java(queue.server, "uuid:1");
-  Process reader = start(queue, {"-s", "--lease", "1m"}, diary.until_told("reader"));
+  Process reader = queue.start({"-s", "--lease", "1m"}, diary.until_told("reader"));
   wait_until([&] { return diary.count('+') == 1; }, "one of ours reads");
   REQUIRE_FALSE(java.read(5000).has_value());
   REQUIRE(java.renew_read(5000));

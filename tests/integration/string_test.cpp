@@ -73,10 +73,7 @@ class Poller {
 
 Process start(const QueueFixture& queue, std::vector<std::string> options, const std::vector<std::string>& job)
 {
-  options.insert(options.begin(), {"--format", "string"});
-  options.emplace_back("--");
-  options.insert(options.end(), job.begin(), job.end());
-  return Process(queue.rlock("run", std::move(options)));
+  return queue.start(joined({"--format", "string"}, options), job);
 }
 
 }  // namespace

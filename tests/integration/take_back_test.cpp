@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 // The last arguments of a release without messages.
 const std::string unannounced = "$2\r\n-1\r\n$1\r\n0\r\n$1\r\n0\r\n";
 

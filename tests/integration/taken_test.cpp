@@ -20,8 +20,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 constexpr Exit lost{.code = 121, .signal = 0};
 constexpr Millis soon{8000};  // on a busy machine; renewals and checks come later
 
@@ -34,19 +32,6 @@ bool is_listened_to(const RedisServer& server, const std::string& key)
 void wait_for_listeners(const RedisServer& server, const std::string& key)
 {
   wait_until([&] { return is_listened_to(server, key); }, "the holder listens", 30s);
-}
-
-Words rlock_on(const std::string& url, const std::string& verb, Words words)
-{
-  words.insert(words.begin(), {verb, "-S", url});
-  return words;
-}
-
-Words with_job(Words words, const Words& job)
-{
-  words.push_back("--");
-  words.insert(words.end(), job.begin(), job.end());
-  return words;
 }
 
 struct Pair {
@@ -75,8 +60,7 @@ TEST_CASE(
       CAPTURE(gone.front());
       const RedisServer server({.alone = true});
       const auto run = [&](Words options, const char* lease) {
-        options.insert(options.end(), {"-k", "k", lease, "5m", "-n"});
-        return Process(rlock_argv(rlock_on(server.url(), "run", with_job(options, forever))));
+        return start_run(server.url(), joined(std::move(options), {"-k", "k", lease, "5m", "-n"}), forever);
       };
       Process first = run(pair.first, gone.front() == "DEL" ? "--ttl" : "--lease");
       wait_for_listeners(server, "k");
@@ -92,7 +76,7 @@ TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as wel
 {
   const RedisServer server({.alone = true});
   const auto flock = [&] {
-    return Process(rlock_argv(rlock_on(server.url(), "flock", {"-n", "--ttl", "5m", "f", "sleep", "100"})));
+    return Process(rlock_argv({"flock", "-S", server.url(), "-n", "--ttl", "5m", "f", "sleep", "100"}));
   };
   Process first = flock();
   wait_for_listeners(server, "f");
@@ -103,7 +87,7 @@ TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as wel
 
   const auto once = [&] {
     return Process(
-        rlock_argv(rlock_on(server.url(), "once", with_job({"-k", "o", "--for", "1h", "--ttl", "5m"}, forever))));
+        rlock_argv(with_job({"once", "-S", server.url(), "-k", "o", "--for", "1h", "--ttl", "5m"}, forever)));
   };
   Process earlier = once();
   wait_for_listeners(server, "o");
@@ -121,16 +105,14 @@ TEST_CASE("taken: a keeper tells its process when another owner has taken the lo
   keeper_of(server, holder);
   wait_for_listeners(server, "x");
   server.command({"DEL", "x"});
-  const Process second(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "x", "-n"}, forever))));
+  const Process second = start_run(server.url(), {"-k", "x", "-n"}, forever);
   CHECK(holder.wait(soon) == Exit{.code = 7, .signal = 0});
 }
 
 TEST_CASE("taken: a job that had just begun asks once when its watchdog starts to listen")
 {
   const RedisServer server({.alone = true});
-  const auto run = [&](const char* lease) {
-    return Process(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", lease, "5m"}, forever))));
-  };
+  const auto run = [&](const char* lease) { return start_run(server.url(), {"-k", "k", lease, "5m"}, forever); };
   for (const char* lease : {"--ttl", "--lease"}) {
     CAPTURE(lease);
     Process first = run(lease);
@@ -144,8 +126,7 @@ TEST_CASE("taken: a fixed lease whose lock was deleted is found at the next chec
 {
   const RedisServer server({.alone = true});
   const auto from = std::chrono::steady_clock::now();
-  Process job(
-      rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "12s", "--kill-after", "0"}, forever))));
+  Process job = start_run(server.url(), {"-k", "k", "--lease", "12s", "--kill-after", "0"}, forever);
   wait_for_listeners(server, "k");
   server.command({"DEL", "k"});
   CHECK(job.wait(30s) == lost);
@@ -155,7 +136,7 @@ TEST_CASE("taken: a fixed lease whose lock was deleted is found at the next chec
 TEST_CASE("taken: the check of a fixed lease changes no ttl")
 {
   const RedisServer server({.alone = true});
-  const Process job(rlock_argv(rlock_on(server.url(), "run", with_job({"-k", "k", "--lease", "9s"}, forever))));
+  const Process job = start_run(server.url(), {"-k", "k", "--lease", "9s"}, forever);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
   server.command({"PERSIST", "k"});
   const auto asked = [&] { return calls(server, "evalsha") + calls(server, "eval"); };
@@ -172,12 +153,7 @@ TEST_CASE("taken: on a quorum")
     servers.emplace_back(RedisOptions{.alone = true});
     words.insert(words.end(), {"-S", servers.back().url()});
   }
-  const Words all = with_job(
-      [&] {
-        words.insert(words.end(), {"-k", "k", "--ttl", "5m"});
-        return words;
-      }(),
-      forever);
+  const Words all = with_job(joined(words, {"-k", "k", "--ttl", "5m"}), forever);
   Process first(rlock_argv(all));
   const auto listens = [](const RedisServer& server) { return is_listened_to(server, "k"); };
   wait_until([&] { return std::count_if(servers.begin(), servers.end(), listens) >= 2; }, "the holder listens at two",
@@ -193,9 +169,7 @@ TEST_CASE("taken: on a quorum")
 TEST_CASE("taken: on a cluster")
 {
   const RedisCluster cluster;
-  const auto run = [&] {
-    return Process(rlock_argv(rlock_on(cluster.url(), "run", with_job({"-k", "k", "--ttl", "5m", "-n"}, forever))));
-  };
+  const auto run = [&] { return start_run(cluster.url(), {"-k", "k", "--ttl", "5m", "-n"}, forever); };
   Process first = run();
   wait_for_listeners(cluster.owner("k"), "k");
   cluster.owner("k").command({"DEL", "k"});
@@ -208,7 +182,7 @@ TEST_CASE("taken: a holder whose subscription is cut listens again at once, not 
 {
   constexpr Millis soon{500};  // the pause between two attempts was a second
   const RedisServer server({.alone = true});
-  const Process holder(rlock_argv(with_job(rlock_on(server.url(), "run", {"-k", "k", "--ttl", "5m"}), forever)));
+  const Process holder = start_run(server.url(), {"-k", "k", "--ttl", "5m"}, forever);
   wait_for_listeners(server, "k");
   Millis shortest = Millis::max();
   for (int cut = 0; cut < 5; ++cut) {

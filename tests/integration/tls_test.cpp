@@ -26,14 +26,6 @@ namespace {
 
 constexpr const char* here = "DNS:localhost,IP:127.0.0.1";
 
-using Words = std::vector<std::string>;
-
-Words joined(Words words, const Words& more)
-{
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 struct Secured {
   Authority authority;
   RedisServer server{{.tcp = true, .tls = authority.sign(here)}};

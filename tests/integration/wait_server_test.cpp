@@ -3,6 +3,8 @@
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
+#include "support/server_state.h"
+#include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/terminal.h"
 #include "support/text_file.h"
@@ -13,8 +15,12 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <netdb.h>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -22,19 +28,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
 const Exit success{.code = 0, .signal = 0};
 const Exit unreachable{.code = 69, .signal = 0};
 const Exit is_busy{.code = 75, .signal = 0};
 
 const RedisOptions lasting{.args = {"--appendonly", "yes", "--appendfsync", "always"}, .alone = true};
 
-Process start(const std::string& verb, const std::string& url, const Words& words)
+Process start(const std::string& verb, const std::string& url, const Words& words, const ProcessOptions& options = {})
 {
-  Words all{verb, "-S", url};
-  all.insert(all.end(), words.begin(), words.end());
-  return Process(rlock_argv(all));
+  return Process(rlock_argv(joined({verb, "-S", url}, words)), options);
 }
 
 bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
@@ -46,30 +48,92 @@ void await_failure(const Process& process)
 
 std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-}  // namespace
-
-TEST_CASE("wait-server: each verb that takes or awaits a lock works with a server that is started late")
+// Each verb that takes or awaits a lock. `begin` returns when the server at the URL cannot be used, `end` makes it usable.
+void check_verbs(const std::function<std::string()>& begin, const std::function<void()>& end,
+                 const ProcessOptions& options = {})
 {
+  const Words job{"sh", "-c", "echo ran; exit 7"};
   const std::vector<std::pair<std::string, Words>> verbs{
-      {"run", {"-k", "k", "-n", "--wait-server", "5m", "--", "echo", "ran"}},
-      {"run", {"-k", "a", "-k", "b", "-w", "5m", "--wait-server", "5m", "--", "echo", "ran"}},
-      {"run", {"-k", "k", "--shards", "3", "-n", "--wait-server", "5m", "--", "echo", "ran"}},
-      {"once", {"-k", "k", "--for", "1h", "--wait-server", "5m", "--", "echo", "ran"}},
-      {"flock", {"--verbose", "-n", "--wait-server", "5m", "k", "echo", "ran"}},
+      {"run", with_job({"-k", "k", "-n", "--wait-server", "5m"}, job)},
+      {"run", with_job({"-k", "a", "-k", "b", "-w", "5m", "--wait-server", "5m"}, job)},
+      {"run", with_job({"-k", "k", "--shards", "3", "-n", "--wait-server", "5m"}, job)},
+      {"once", with_job({"-k", "k", "--for", "1h", "--wait-server", "5m"}, job)},
+      {"flock", joined({"--verbose", "-n", "--wait-server", "5m", "k"}, job)},
       {"acquire", {"-k", "k", "-n", "--wait-server", "5m", "--lease", "1m"}},
       {"wait", {"-k", "k", "-n", "--wait-server", "5m"}},
   };
   for (const auto& [verb, words] : verbs) {
     CAPTURE(verb);
-    RedisServer server({.alone = true});
-    server.kill_hard();
-    Process late = start(verb, server.url(), words);
+    Process late = start(verb, begin(), words, options);
     await_failure(late);
-    server.restart();
-    CHECK(late.wait(30s) == success);
-    CHECK((verb == "acquire" || verb == "wait" || late.out() == "ran\n"));
+    end();
+    const bool has_job = verb != "acquire" && verb != "wait";
+    CHECK(late.wait(30s) == Exit{.code = has_job ? 7 : 0, .signal = 0});
+    CHECK((!has_job || late.out() == "ran\n"));
     CHECK(says(late, "the server can be used again after "));
   }
+}
+
+// rlock's lookups of names fail, the first one or all.
+ProcessOptions without_names(const std::string& how_long)
+{
+  return {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_FAIL_CALL},
+                  {"RLOCK_TEST_FAIL", "getaddrinfo 1 " + std::to_string(EAI_AGAIN) + " " + how_long + " runner"},
+                  {"RLOCK_TEST_FAIL_FILE", (make_temp_dir("names") / "failed").string()}}};
+}
+
+}  // namespace
+
+TEST_CASE("wait-server: each verb that takes or awaits a lock works with a server that is started late")
+{
+  std::optional<RedisServer> server;
+  check_verbs(
+      [&] {
+        server.emplace(RedisOptions{.alone = true});
+        server->kill_hard();
+        return server->url();
+      },
+      [&] { server->restart(); });
+}
+
+TEST_CASE("wait-server: the same with a server that is loading its data")
+{
+  const auto states = server_states();
+  const auto loading = std::ranges::find(states, "loading", &ServerState::name);
+  std::optional<ServerStateFixture> fixture;
+  check_verbs(
+      [&] {
+        loading->begin(fixture.emplace(loading->args));
+        return fixture->server.direct_url();
+      },
+      [&] { loading->end(*fixture); });
+}
+
+TEST_CASE("wait-server: a host name that cannot be looked up is looked up again, until the time is over")
+{
+#ifdef __SANITIZE_ADDRESS__
+  skip("a program with the address sanitizer cannot be preloaded");
+#endif
+  const RedisServer server({.tcp = true, .alone = true});
+  const std::string url = "redis://localhost:" + std::to_string(server.port());
+  check_verbs(
+      [&] {
+        server.command({"FLUSHALL"});
+        return url;
+      },
+      [] {}, without_names("once"));
+
+  const Words once{"-k", "k", "--", "true"};
+  const std::string why = "its name cannot be looked up now (is the network up?)";
+  Process at_once = start("run", url, once, without_names("good"));
+  CHECK(at_once.wait(30s) == unreachable);
+  CHECK(at_once.err() == "rlock: cannot reach " + url + ": " + why + "\n");
+  const auto begin = std::chrono::steady_clock::now();
+  Process waited = start("run", url, joined({"--wait-server", "1s"}, once), without_names("good"));
+  CHECK(waited.wait(30s) == unreachable);
+  CHECK(std::chrono::steady_clock::now() - begin >= 1s);
+  CHECK(says(waited, why + "; trying again\n"));
+  CHECK(lines(waited.err()) == 2);
 }
 
 TEST_CASE("wait-server: the time for the server and the time for the lock run at once, and each ends its own wait")

@@ -55,9 +55,7 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
     CAPTURE(row.key);
     const QueueFixture queue;
     put(queue, row);
-    std::vector<std::string> words = row.kind;
-    words.insert(words.end(), {"-n", "--", "true"});
-    Process taking(queue.rlock("run", words));
+    Process taking = queue.start(joined(row.kind, {"-n"}), {"true"});
     CHECK(taking.wait().code == (row.hinders_taking ? 78 : 0));
     CHECK_MESSAGE((!row.hinders_taking || names(taking.err(), row)), taking.err());
   }
@@ -65,9 +63,7 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
     CAPTURE(row.key);
     const QueueFixture queue;
     const auto go = make_temp_dir("wrong-type") / "go";
-    std::vector<std::string> words = row.kind;
-    words.insert(words.end(), {"--", "sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"});
-    Process holder(queue.rlock("run", words));
+    Process holder = queue.start(row.kind, {"sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"});
     wait_until([&] { return as_int(queue.server.command({"EXISTS", "rlock:holder:{k}"})) == 1; }, "it is held");
     put(queue, row);
     std::ofstream(go) << "go";
@@ -83,4 +79,43 @@ TEST_CASE("wrong type: the lock's own key is not offered for deletion")
   Process refused(queue.rlock("run", {"-n", "--", "true"}));
   CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
   CHECK(refused.err().find("DEL") == std::string::npos);
+}
+
+TEST_CASE("wrong type: a run notices it before other runs are stopped or replaced for it")
+{
+  for (const Row& row : std::vector<Row>{{"rlock:events:{k}", {}, "string", "list"},
+                                         {"redisson_lock_token:{k}", {}, "list", "string"},
+                                         {"rlock:holder:{k}", {}, "list", "hash"}}) {
+    CAPTURE(row.key);
+    QueueFixture queue;
+    Process holder = queue.hold("30s");
+    queue.add_waiter("30s", "", {"--latest"});
+    put(queue, row);
+    Process latest(queue.rlock("run", {"--latest", "--cancel-in-progress", "--", "true"}));
+    CHECK(latest.wait() == Exit{78});
+    CHECK(names(latest.err(), row));
+    CHECK(queue.queue_length() == 1);
+    Process cancelling(queue.rlock("run", {"--cancel-in-progress", "-w", "1s", "--", "true"}));
+    const bool hinders_waiting = std::string(row.wanted) == "hash";
+    CHECK(cancelling.wait() == Exit{hinders_waiting ? 78 : 75});
+    CHECK_MESSAGE(cancelling.err().find(row.key) != std::string::npos, cancelling.err());
+    CHECK(holder.running());
+    CHECK(queue.waiters.front().running());
+    CHECK(as_int(queue.server.command({"EXISTS", "rlock:force:{k}"})) == 0);
+  }
+}
+
+TEST_CASE("wrong type: a release passes the lock on whatever stands in the place of the requests to its holder")
+{
+  for (const std::vector<std::string>& kind :
+       std::vector<std::vector<std::string>>{{"-x"}, {"-s"}, {"--permits", "1"}}) {
+    CAPTURE(kind.front());
+    QueueFixture queue;
+    queue.server.command({"RPUSH", "rlock:force:{k}", "x"});
+    std::vector<std::string> words = kind;
+    words.insert(words.end(), {"--", "true"});
+    Process run(queue.rlock("run", words));
+    CHECK(run.wait() == Exit{0});
+    CHECK_MESSAGE(run.err().empty(), run.err());
+  }
 }

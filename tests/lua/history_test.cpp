@@ -114,6 +114,31 @@ TEST_CASE("history: of a nested hold, too, a release that is sent twice says how
   CHECK(second.elements.at(1).integer == first.elements.at(1).integer);
 }
 
+TEST_CASE("history: the release of a lost run tells of it where the log has forgotten it, once")
+{
+  using namespace std::string_literals;
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(kind.shown);
+    const ScriptedLock lock(kind.mode);
+    const auto release = [&](const std::string& info) {
+      return lock.eval(scripts_of(kind.mode).release, "a",
+                       {"a", "0", "0", "0", "\0outcome\0lost\0fence\0007"s, "", info});
+    };
+    CHECK(word(release("")) == "lost");  // of a token that was released long ago
+    CHECK(lock.pttl(events) == -2);
+    for (int sent = 0; sent < 2; ++sent) {
+      CHECK(word(release("history=2592000000\nhost=h\npid=1")) == "lost");
+      const auto log = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
+      REQUIRE(log.size() == 1);
+      const EventLogEntry entry = EventLogEntry::of(log[0]);
+      CHECK(entry.word("lost") == "a");
+      CHECK(entry.word("info").ends_with("pid=1"));
+      CHECK(entry.word("fence") == "7");
+      CHECK(lock.pttl(events) > month * 9 / 10);
+    }
+  }
+}
+
 TEST_CASE("history: the skips of one client in a row are one entry, which counts them")
 {
   const ScriptedLock lock;

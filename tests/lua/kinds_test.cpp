@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kinds of lock have in common, on a real server. Over 300 lines: one table of kinds serves all cases.
-#include "lua/scripted_lock.h"
-#include "support/wait_until.h"
+// What all kinds of lock have in common, on a real server: who has it, who waits, and for how long.
+#include "lua/kinds.h"
 
 #include <doctest/doctest.h>
 
@@ -13,22 +12,6 @@ using namespace rlock::test;
 
 namespace {
 
-struct Kind {
-  const char* what;  // its name in the scripts
-  Mode mode;
-};
-
-const std::vector<Kind> kinds{{"lock", Plain{}},
-                              {"read-write lock", Reader{}},
-                              {"read-write lock", Writer{}},
-                              {"permits", Permits{3}},
-                              {"string", StringLock{}}};
-
-std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
-
-// The exception of contract §2.4: the number of permits, and their expiries.
-Words may_last(const Mode& mode) { return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{}; }
-
 // Different layouts, each held by one owner at a time, or by readers: one waits for the other.
 bool waits_for(const Kind& asked, const Kind& held)
 {
@@ -36,20 +19,6 @@ bool waits_for(const Kind& asked, const Kind& held)
     return std::string(kind.what) == "lock" || std::string(kind.what) == "read-write lock";
   };
   return is_exclusive(asked) && is_exclusive(held);
-}
-
-bool only(const Words& some, const Words& allowed)
-{
-  return std::all_of(some.begin(), some.end(), [&](const std::string& key) {
-    return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
-  });
-}
-
-std::size_t holders(const ScriptedLock& lock) { return lock.inspect().elements.at(5).elements.size() / 4; }
-
-void wait_for_expiry(const ScriptedLock& lock)
-{
-  wait_until([&] { return holders(lock) == 0; }, "no client holds it any more");
 }
 
 std::uint64_t fence(const Reply& granted) { return std::stoull(granted.elements.at(1).text); }
@@ -221,8 +190,11 @@ TEST_CASE("kinds: nested holds go in any order, each once")
       CHECK(word(lock.release("a")) == "still_held");
       CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 2);
     }
-    CHECK(word(lock.release("a", "innermost")) == "still_held");
-    CHECK(word(lock.release("a", "innermost")) == "still_held");
+    for (const char* sent : {"first", "again"}) {
+      CAPTURE(sent);
+      CHECK(word(lock.release("a", "innermost")) == "still_held");
+      CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 1);
+    }
     CHECK(word(lock.release("a", "inner")) == "released");
     CHECK(word(lock.release("a", "inner")) == "released");
     CHECK(holders(lock) == 0);
@@ -246,129 +218,6 @@ TEST_CASE("kinds: taking it away takes the nested holds as well")
     CHECK(renewed.elements.at(4).text == "eve@h");
     CHECK(word(lock.release("a", "inner")) == "lost");
     CHECK(only(lock.lasting(), may_last(kind.mode)));
-  }
-}
-
-TEST_CASE("kinds: no key is without a ttl, whatever was done")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.mode))); };
-    lock.acquire("a"), check();
-    lock.acquire("a", "inner"), check();
-    lock.server.command({"DEL", "rlock:holder:{k}"});
-    lock.acquire("a"), check();  // a resend, which changes nothing
-    lock.renew("a"), check();
-    lock.wait("b"), check();
-    lock.ask("a"), check();
-    lock.release("a"), check();
-    lock.acquire("c"), check();
-    lock.release("c", "c", 5000), check();
-    for (const char* owner : {"a", "b", "c"}) {
-      lock.take_away(owner), check();
-    }
-    lock.acquire("d", "d", 40), wait_for_expiry(lock), check();
-  }
-}
-
-TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
-    const Reply refused = lock.acquire("a");
-    CHECK(refused.is_error());
-    CHECK(refused.text.find("OOM") != std::string::npos);
-    CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
-  }
-}
-
-TEST_CASE("kinds: what is held can be renewed, let go and taken away when memory is full")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    lock.acquire("a", "inner");
-    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
-    CHECK(word(lock.renew("a", 60'000)) == "kept");
-    CHECK(lock.inspect().elements.at(2).integer > 30'000);
-    CHECK(word(lock.release("a", "inner")) == "still_held");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 0);
-    lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
-    lock.acquire("b");
-    lock.acquire("b", "inner");
-    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
-    CHECK(word(lock.ask("b")) == "held");
-    CHECK(word(lock.renew("b")) == "kept");
-    CHECK(word(lock.take_away("b")) == "broken");
-    CHECK(holders(lock) == 0);
-    CHECK(only(lock.lasting(), may_last(kind.mode)));
-  }
-}
-
-TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const Words missing{"-set",         "-get",     "-exists",  "-hset",   "-hget",          "-hlen",
-                        "-hdel",        "-hgetall", "-hkeys",   "-hscan",  "-hexists",       "-hincrby",
-                        "-pexpire",     "-pttl",    "-del",     "-time",   "-type",          "-rpush",
-                        "-publish",     "-zadd",    "-zrem",    "-zscore", "-zcard",         "-zcount",
-                        "-lindex",      "-hmget",   "-zpopmin", "-zrange", "-zrangebyscore", "-zremrangebyscore",
-                        "resetchannels"};
-    const ScriptedLock lock(kind.mode);
-    for (const std::string& right : missing) {
-      CAPTURE(right);
-      REQUIRE_FALSE(lock.server.command({"ACL", "SETUSER", "default", right}).is_error());
-      const Reply answer = lock.acquire("a");
-      const bool granted = !answer.is_error() && word(answer) == "granted";
-      if (granted) {  // a right that acquire does not need, release does not need either
-        CHECK(word(lock.renew("a")) == "kept");
-        CHECK(word(lock.release("a")) == "released");
-      }
-      lock.server.command({"ACL", "SETUSER", "default", "+@all", "allchannels"});
-      CHECK(holders(lock) == 0);
-      CHECK(only(lock.lasting(), may_last(kind.mode)));
-      if (!granted) {
-        CHECK(lock.exists("k") == 0);
-        CHECK(lock.exists("{k}:timeout") == 0);
-        CHECK(lock.exists("{k}:a:rwlock_timeout:1") == 0);
-      }
-      lock.server.command({"FLUSHALL"});
-    }
-  }
-}
-
-TEST_CASE("kinds: a right that is missing on one key leaves nothing of the lock")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const Words needed{"~k", "~{k}:*", "~redisson_lock_token:*", "~redisson_lock_queue:*", "~rlock:*"};
-    for (const std::string& left_out : needed) {
-      CAPTURE(left_out);
-      Words user{"ACL", "SETUSER", "default", "resetkeys"};
-      std::copy_if(needed.begin(), needed.end(), std::back_inserter(user),
-                   [&](const std::string& keys) { return keys != left_out; });
-      REQUIRE_FALSE(lock.server.command(user).is_error());
-      const Reply answer = lock.acquire("a");
-      const bool granted = !answer.is_error() && word(answer) == "granted";
-      if (granted) {
-        CHECK(word(lock.renew("a")) == "kept");
-        CHECK(word(lock.release("a")) == "released");
-      }
-      lock.server.command({"ACL", "SETUSER", "default", "allkeys"});
-      CHECK(holders(lock) == 0);
-      if (!granted) {
-        CHECK(lock.exists("k") == 0);
-        CHECK(lock.exists("{k}:timeout") == 0);
-        CHECK(lock.exists("{k}:a:rwlock_timeout:1") == 0);
-      }
-      lock.server.command({"FLUSHALL"});
-    }
   }
 }
 
@@ -405,18 +254,5 @@ TEST_CASE("kinds: --min-hold leaves just that, and the next comes when it is ove
     const std::int64_t left = lock.inspect().elements.at(2).integer;
     CHECK(left > 3000);
     CHECK(left <= 4000);
-  }
-}
-
-TEST_CASE("kinds: without its bookkeeping a lock is still let go")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    lock.server.command({"DEL", "rlock:holder:{k}"});
-    CHECK(word(lock.renew("a")) == "kept");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 0);
   }
 }

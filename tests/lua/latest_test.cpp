@@ -195,3 +195,38 @@ TEST_CASE("latest script: a clock that is set back does not make a new waiter th
   CHECK(lock.again("b") == "busy 0");
   CHECK(lock.again("a") == "replaced by b");
 }
+
+TEST_CASE("latest script: one that was stopped in line does not run after a newer one that found the lock free")
+{
+  for (const LockKind& kind : lock_kinds) {
+    CAPTURE(kind.shown);
+    LatestFixture lock(kind.mode);
+    CHECK(lock.latest("older", "1000") == "busy 0");  // it came long ago and hears nothing, so it is skipped
+    REQUIRE(word(lock.take_away("holder")) == "broken");
+    CHECK(lock.latest("newer") == "granted");
+    CHECK(lock.again("older") == "replaced by newer");
+  }
+}
+
+TEST_CASE("latest script: one whose grant was not answered, and ran out, does not run after a newer one")
+{
+  LatestFixture lock;
+  REQUIRE(word(lock.take_away("holder")) == "broken");
+  CHECK(lock.latest("older") == "granted");
+  lock.server.command({"DEL", lock.name});
+  CHECK(lock.latest("newer") == "granted");
+  CHECK(lock.latest("older") == "replaced by newer");
+  REQUIRE(word(lock.take_away("newer")) == "broken");
+  CHECK(lock.latest("newest") == "granted");
+}
+
+TEST_CASE("latest script: a first request that comes after its client gave up replaces no one")
+{
+  LatestFixture lock;
+  CHECK(lock.latest("a") == "busy 0");
+  using namespace std::string_literals;
+  const Reply gone = lock.eval(scripts_of(Plain{}).release, "late", {"late", "0", "0", "0", "\0outcome\0unused"s, ""});
+  CHECK(word(gone) == "lost");
+  CHECK(lock.latest("late") == "replaced by a");
+  CHECK(lock.line() == Words{"a"});
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every script of the plain lock, every row of its return table, on a real server: first the dangerous rows. Over 300
-// lines for that reason.
+// Every script of the plain lock, every row of its return table, on a real server: first the dangerous rows. What all
+// kinds have in common is in kinds_test.cpp and kinds_keys_test.cpp.
 #include "lua/scripted_lock.h"
 #include "lua/scripts.h"
 
@@ -111,15 +111,6 @@ TEST_CASE("plain_acquire: the fencing number grows, over a release, an expiry an
   CHECK(last == 9007199254740001);
 }
 
-TEST_CASE("plain_acquire: refused by a full memory, nothing of the lock is written")
-{
-  const Lock lock(Plain{}, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
-  const Reply refused = lock.acquire("a");
-  CHECK(refused.is_error());
-  CHECK(refused.text.find("OOM") != std::string::npos);
-  CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
-}
-
 TEST_CASE("plain_acquire: a missing right leaves no lock, whichever it is")
 {
   for (const std::string missing :
@@ -156,30 +147,6 @@ TEST_CASE("plain_renew: never another owner's lock, never a lock that is gone, n
   CHECK(lock.pttl("k") == -1);
 }
 
-TEST_CASE("plain_renew: pushes back, and never shortens")
-{
-  const Lock lock;
-  lock.acquire("a", "a", 1000);
-  CHECK(word(lock.renew("a", 20'000)) == "kept");
-  CHECK(lock.pttl("k") > 19'000);
-  CHECK(lock.pttl(holder) > 19'000);
-  CHECK(word(lock.renew("a", 500)) == "kept");
-  CHECK(lock.pttl("k") > 19'000);
-}
-
-TEST_CASE("plain_renew and release work when memory is full")
-{
-  const Lock lock;
-  lock.acquire("a");
-  lock.acquire("a", "inner");
-  lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
-  CHECK(word(lock.renew("a", 60'000)) == "kept");
-  CHECK(lock.pttl("k") > 30'000);
-  CHECK(word(lock.release("a", "inner")) == "still_held");
-  CHECK(lock.count("a") == 1);
-  CHECK(word(lock.release("a")) == "released");
-}
-
 TEST_CASE("plain_release: another owner's lock, a lock that is gone, another kind: untouched")
 {
   const Lock lock;
@@ -205,33 +172,6 @@ TEST_CASE("plain_release: sent twice it answers the same, even when others came 
   CHECK(lock.count("b") == 1);
   CHECK(word(lock.release("b")) == "released");
   CHECK(word(lock.release("a")) == "released");
-}
-
-TEST_CASE("plain_release: nested holds go in any order, each once")
-{
-  const Lock lock;
-  lock.acquire("a");
-  lock.acquire("a", "inner");
-  lock.acquire("a", "innermost");
-  CHECK(word(lock.release("a")) == "still_held");
-  CHECK(word(lock.release("a")) == "still_held");
-  CHECK(lock.count("a") == 2);
-  CHECK(word(lock.release("a", "innermost")) == "still_held");
-  CHECK(lock.count("a") == 1);
-  CHECK(word(lock.release("a", "innermost")) == "still_held");
-  CHECK(lock.count("a") == 1);
-  CHECK(word(lock.release("a", "inner")) == "released");
-  CHECK(word(lock.release("a", "inner")) == "released");
-  CHECK(as_int(lock.server.command({"EXISTS", "k", holder})) == 0);
-}
-
-TEST_CASE("plain_release: without its bookkeeping a lock is still let go")
-{
-  const Lock lock;
-  lock.acquire("a");
-  lock.server.command({"DEL", holder});
-  CHECK(word(lock.release("a")) == "released");
-  CHECK(as_int(lock.server.command({"EXISTS", "k"})) == 0);
 }
 
 TEST_CASE("plain_inspect: free, held, something else")

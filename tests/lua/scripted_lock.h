@@ -18,8 +18,6 @@
 
 namespace rlock::test {
 
-using Words = std::vector<std::string>;
-
 class ScriptedLock {
  public:
   explicit ScriptedLock(Mode mode = Plain{}, RedisOptions options = {}) : server(std::move(options)), m_mode(mode) {}

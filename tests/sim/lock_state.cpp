@@ -128,7 +128,9 @@ bool LockState::listens(const std::string& waiter)
 
 std::optional<std::string> LockState::key_without_ttl()
 {
-  const LockKeys& permits = keys_of(Permits{2});
+  // A named mode: for a temporary one GCC 14 warns that the reference dangles, although keys_of refers to its own map.
+  const Mode permit_mode = Permits{2};
+  const LockKeys& permits = keys_of(permit_mode);
   for (const auto& [key, entry] : m_server.redis().keys()) {
     const bool is_permits =
         std::holds_alternative<Permits>(first_mode()) && (key == permits.lock || key == permits.second);

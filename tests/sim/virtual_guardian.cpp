@@ -51,7 +51,7 @@ class Guardian {
       advance(TimePassed{});
     }
     if (m_runner_is_gone && m_spec.release_for_runner) {
-      m_spec.release_for_runner(began);
+      m_spec.release_for_runner(OrphanedJob{.started = began, .late_value = fence->c_str()});
     }
   }
 

@@ -11,8 +11,6 @@
 
 namespace rlock::test {
 
-using Words = std::vector<std::string>;
-
 // What `rlock acl` prints for the user "shop", word by word.
 Words acl_line(const std::string& glob);
 

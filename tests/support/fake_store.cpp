@@ -24,6 +24,12 @@ void FakeServer::ask_for(std::string by)
   m_asked_by = ForceRequest{std::move(by)};
 }
 
+void FakeServer::have_rlock_holders()
+{
+  const std::lock_guard guard(m_mutex);
+  m_is_rlock = true;
+}
+
 void FakeServer::forget_all()
 {
   const std::lock_guard guard(m_mutex);
@@ -155,7 +161,7 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
         m_server->m_holder.reset();
         return ForceBroken{.holder = holder};
       }
-      return ForceHeld{.holder = holder, .lasts = Millis{30'000}};
+      return ForceHeld{.holder = holder, .lasts = Millis{30'000}, .is_rlock = m_server->m_is_rlock};
     });
   }
   void forget() override {}

@@ -24,6 +24,7 @@ class FakeServer {
       const FakeServer& other);      // down, but it fails only after the other was asked; call it before any request
   void refuse(std::string request);  // "raise": it fails, and all other requests do not
   void ask_for(std::string by);      // an operator wants the lock: each renewal says so
+  void have_rlock_holders();         // whose renewals it can refuse; else they are foreign
   void forget_all();                 // as after a restart that lost all data
   void set_fence(std::uint64_t fence);
   void have_a_clock(double pace);  // tells its time with each renewal; pace 1: as this machine's clock
@@ -41,6 +42,7 @@ class FakeServer {
   std::optional<double> m_pace;
   std::string m_refused;
   std::optional<ForceRequest> m_asked_by;
+  bool m_is_rlock = false;
   const FakeServer* m_after = nullptr;  // not guarded
   std::vector<std::string> m_asked;
 };

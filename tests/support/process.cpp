@@ -227,9 +227,9 @@ std::string Process::out() const { return text_of(m_dir / "out"); }
 std::string Process::err() const { return text_of(m_dir / "err"); }
 
 // The URL of a quorum is several.
-std::vector<std::string> rlock_argv(std::vector<std::string> args)
+Words rlock_argv(Words args)
 {
-  std::vector<std::string> argv{RLOCK_BINARY};
+  Words argv{RLOCK_BINARY};
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool are_several = i > 0 && args[i - 1] == "-S" && args[i].find(" unix:") != std::string::npos;
     if (!are_several) {
@@ -248,11 +248,28 @@ std::vector<std::string> rlock_argv(std::vector<std::string> args)
   return argv;
 }
 
-Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options)
+Finished run_rlock(Words args, const ProcessOptions& options)
 {
   Process rlock(rlock_argv(std::move(args)), options);
   const Exit exit = rlock.wait(std::chrono::seconds(60));
   return {.code = exit.code, .signal = exit.signal, .out = rlock.out(), .err = rlock.err()};
+}
+
+Process start_run(const std::string& url, Words options, const Words& job)
+{
+  return Process(rlock_argv(joined({"run", "-S", url}, with_job(std::move(options), job))));
+}
+
+Words joined(Words first, const Words& second)
+{
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Words with_job(Words options, const Words& job)
+{
+  options.emplace_back("--");
+  return joined(std::move(options), job);
 }
 
 std::map<std::string, std::string> clean_environment()

@@ -16,6 +16,8 @@
 
 namespace rlock::test {
 
+using Words = std::vector<std::string>;
+
 struct ProcessOptions {
   // On top of clean_environment; nullopt: unset.
   std::map<std::string, std::optional<std::string>> env;
@@ -77,8 +79,14 @@ struct Finished {
 };
 
 // The built rlock, to its end.
-Finished run_rlock(std::vector<std::string> args, const ProcessOptions& options = {});
-std::vector<std::string> rlock_argv(std::vector<std::string> args);  // for a Process
+Finished run_rlock(Words args, const ProcessOptions& options = {});
+Words rlock_argv(Words args);  // for a Process
+
+// `rlock run OPTIONS -- JOB` with the server at `url`; returns at once.
+Process start_run(const std::string& url, Words options, const Words& job);
+
+Words joined(Words first, const Words& second);
+Words with_job(Words options, const Words& job);  // OPTIONS -- JOB
 
 // The environment of this process without the variables that rlock reads: no RLOCK_*, REDIS_URL, REDISCLI_AUTH;
 // XDG_RUNTIME_DIR, XDG_CONFIG_HOME and RLOCK_LOCAL_NAME are private, the same throughout one test case.

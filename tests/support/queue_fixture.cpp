@@ -41,10 +41,15 @@ std::vector<std::string> QueueFixtureAt<Server>::rlock(const std::string& verb, 
 }
 
 template <typename Server>
+Process QueueFixtureAt<Server>::start(Words options, const Words& job) const
+{
+  return Process(rlock("run", with_job(std::move(options), job)));
+}
+
+template <typename Server>
 Process QueueFixtureAt<Server>::hold(const std::string& ttl, std::vector<std::string> job)
 {
-  job.insert(job.begin(), {"--ttl", ttl, "--"});
-  Process holder(rlock("run", std::move(job)));
+  Process holder = start({"--ttl", ttl}, job);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
   return holder;
 }

@@ -22,6 +22,9 @@ class QueueFixtureAt {
   // Has the lock when this returns; runs `job` under it.
   Process hold(const std::string& ttl, std::vector<std::string> job = {"sleep", "100"});
 
+  // `rlock run OPTIONS -- JOB`; returns at once.
+  [[nodiscard]] Process start(Words options, const Words& job) const;
+
   // Returns when the waiter is in the queue. Its job writes its number and then runs `work`, shell code.
   void add_waiter(const std::string& ttl = "30s", const std::string& work = "", std::vector<std::string> options = {});
   void await_subscriptions(std::size_t besides = 0);  // returns when all waiters and `besides` holders have subscribed

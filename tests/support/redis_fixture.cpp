@@ -290,6 +290,12 @@ std::int64_t calls(const RedisServer& server, const std::string& command)
   return at == std::string::npos ? 0 : std::stoll(stats.substr(at + mark.size()));
 }
 
+Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& options)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return run_rlock(std::move(words), options);
+}
+
 void shut_down(const std::filesystem::path& socket)
 {
   const Endpoint endpoint = endpoint_of(socket, "");

@@ -95,6 +95,9 @@ std::string show(const Reply& reply);
 // How often it has been called, by clients and from scripts, since the server began.
 std::int64_t calls(const RedisServer& server, const std::string& command);
 
+// rlock with this server, to its end. The first of `words` is the verb.
+Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& options = {});
+
 // Ends the server at this socket, which a `local:` test has started through rlock, and waits until
 // it is gone.
 void shut_down(const std::filesystem::path& socket);

@@ -11,8 +11,6 @@
 namespace rlock::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 Connection connection_to(const RedisServer& server)
 {
   Endpoint endpoint;

@@ -34,15 +34,16 @@ LockState free_lock(const std::string& key)
   return {.name = *LockName::parse(key), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
 }
 
-// As promtool's check metrics: each family once, HELP and TYPE before its samples, which stand together; no sample twice.
-void lint(const std::string& text)
+// As promtool's check metrics: each family once, HELP and TYPE before its samples, which stand together; no sample twice. And no
+// family without a sample.
+void lint(const std::string& text, std::size_t expected_families)
 {
   static const std::regex help("# HELP ([a-z_]+) [^\\\\]+\\.");
   static const std::regex type("# TYPE ([a-z_]+) gauge");
   static const std::regex sample(
       R"re(([a-z_]+)\{key="((?:[^"\\\n]|\\\\|\\"|\\n)*)"\} (-?[0-9]+(?:\.[0-9]+)?|\+Inf))re");
   REQUIRE(text.ends_with('\n'));
-  std::set<std::string> families, samples;
+  std::set<std::string> families, sampled, samples;
   std::string helped, typed;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -57,10 +58,12 @@ void lint(const std::string& text)
     } else {
       REQUIRE(std::regex_match(line, match, sample));
       CHECK(match[1] == typed);
+      sampled.insert(typed);
       CHECK(samples.insert(match[1].str() + match[2].str()).second);
     }
   }
-  CHECK(families.size() == 18);
+  CHECK(families == sampled);
+  CHECK(families.size() == expected_families);
 }
 
 }  // namespace
@@ -69,7 +72,7 @@ TEST_CASE("prometheus: a held lock, and a free one")
 {
   const std::vector<LockState> states{held("stock"), free_lock("billing")};
   const std::string text = prometheus_text(states, now);
-  lint(text);
+  lint(text, 6);
   for (const char* line :
        {"rlock_held{key=\"stock\"} 1\n", "rlock_held{key=\"billing\"} 0\n", "rlock_ttl_seconds{key=\"stock\"} 29.500\n",
         "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
@@ -87,7 +90,7 @@ TEST_CASE("prometheus: no name of a lock breaks out of its label")
   eternal.ttl.reset();
   const std::vector<LockState> states{eternal, held("caf\xc3\xa9"), held("bad\xff\xc3"), held("a b=1")};
   const std::string text = prometheus_text(states, now);
-  lint(text);
+  lint(text, 6);
   CHECK(text.find("{key=\"a\\\"b\\\\c\"} +Inf\n") != std::string::npos);
   CHECK(text.find("{key=\"caf\xc3\xa9\"}") != std::string::npos);
   CHECK(text.find("{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}") != std::string::npos);
@@ -95,7 +98,7 @@ TEST_CASE("prometheus: no name of a lock breaks out of its label")
 
 TEST_CASE("prometheus: no locks, and a holder whose clock is ahead")
 {
-  lint(prometheus_text({}, now));
+  CHECK(prometheus_text({}, now).empty());
   const std::vector<LockState> states{held("k")};
   CHECK(prometheus_text(states, now - 60'000).find("rlock_age_seconds{key=\"k\"} 0.000\n") != std::string::npos);
 }
@@ -110,14 +113,17 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
                    .duration = Millis{1500},
                    .exit_code = code,
                    .outcome = outcome,
+                   .fence = outcome == Ending::skipped ? 0U : 7U,
                    .times = times};
   };
   state.runs = {run(9000, Ending::skipped, {}, 5), run(7000, Ending::failed, 3), run(4000, Ending::succeeded, 0),
                 run(1000, Ending::succeeded, 0)};
+  state.runs[1].waited = Millis{250};
   const std::string text = prometheus_text({&state, 1}, now);
-  lint(text);
+  lint(text, 17);
   for (const std::string sample :
-       {"last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",
+       {"recent_acquired{key=\"k\"} 3", "recent_waited_seconds{key=\"k\"} 0.250",
+        "last_run_start_timestamp_seconds{key=\"k\"} 7.000", "last_run_duration_seconds{key=\"k\"} 1.500",
         "last_run_exit_code{key=\"k\"} 3", "last_success_timestamp_seconds{key=\"k\"} 5.500",
         "recent_held_seconds{key=\"k\"} 4.500", "recent_succeeded{key=\"k\"} 2", "recent_failed{key=\"k\"} 1",
         "recent_lost{key=\"k\"} 0", "recent_skipped{key=\"k\"} 5"}) {

@@ -78,6 +78,7 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
                            {.exit_code = 3, .outcome = Ending::failed},
                            {.exit_code = 124, .outcome = Ending::timed_out},
                            {.outcome = Ending::lost},
+                           {.exit_code = 0, .fence = 7},
                            {.unused = true},
                            {}};
   std::string all;
@@ -86,7 +87,7 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
     std::ranges::replace(words, '\0', ' ');
     all += words + ";";
   }
-  CHECK(all == " exit 0; exit 3; exit 124 outcome timed_out; outcome lost; outcome unused;;");
+  CHECK(all == " exit 0; exit 3; exit 124 outcome timed_out; outcome lost; exit 0 fence 7; outcome unused;;");
 }
 
 TEST_CASE("past runs: a line of hand-overs, the last run first, and the present holder is no past run")
@@ -101,7 +102,9 @@ TEST_CASE("past runs: a run that is not released is lost, forced or timed out")
   CHECK(runs({"acquired a info -"}) == "a at 1 lost");
   CHECK(runs({"acquired a info -", "acquired b info -"}, {"b"}) == "a at 1 lost");
   CHECK(runs({"acquired a info -", "lost a what none"}) == "a at 1 for 1 lost");
-  CHECK(runs({"acquired a info -", "acquired b info -", "lost a what held"}, {"b"}) == "a at 1 for 2 lost");
+  CHECK(runs({"acquired a info -", "acquired b info -", "lost a what held"}, {"b"}) == "a at 1 for 1 lost");
+  CHECK(runs({"acquired a info -", "asked a by eve", "acquired b info -", "lost a what held"}, {"b"}) ==
+        "a at 1 for 2 forced");
   CHECK(runs({"acquired a info -", "forced a by eve"}) == "a at 1 for 1 forced");
   CHECK(runs({"acquired a info -", "forced a by eve to b info -"}, {"b"}) == "a at 1 for 1 forced");
   CHECK(runs({"acquired a info -", "asked a by eve", "released a owner a"}) == "a at 1 for 2 forced");
@@ -109,6 +112,58 @@ TEST_CASE("past runs: a run that is not released is lost, forced or timed out")
   CHECK(runs({"acquired a info lease=50\nauto=0"}) == "a at 1 for 50 timed_out");
   CHECK(runs({"acquired a info lease=50\nauto=1"}) == "a at 1 lost");
   CHECK(runs({"acquired a info lease=50\nauto=0", "acquired b info -"}, {"b"}) == "a at 1 lost");  // deleted before
+}
+
+TEST_CASE("past runs: a hand-over that its waiter did not confirm")
+{
+  const std::string to_b = "released a owner a exit 0 to b info lease=50\nauto=1";
+  const std::string a = "acquired a info -";
+  CHECK(runs({a, to_b, "acquired c info -"}, {"c"}) == "b at 2 ?; a at 1 for 1 succeeded 0");
+  CHECK(runs({a, to_b}) == "b at 2 ?; a at 1 for 1 succeeded 0");
+  CHECK(runs({a, to_b, "confirmed b", "acquired c info -"}, {"c"}) == "b at 2 lost; a at 1 for 1 succeeded 0");
+  CHECK(runs({a, "released a owner a to b info lease=50\nauto=0"}) == "b at 2 ?; a at 1 for 1 ?");
+  CHECK(runs({a, "released a owner a to b info lease=50\nauto=0", "confirmed b"}) ==
+        "b at 2 for 50 timed_out; a at 1 for 1 ?");
+  CHECK(runs({a, to_b, "acquired c info -", "lost b what held"}, {"c"}) ==
+        "b at 2 for 1 lost; a at 1 for 1 succeeded 0");  // its rlock says that it had begun
+  CHECK(runs({a, to_b, "acquired c info -", "skipped b info - waited 2"}, {"c"}) ==
+        "b at 2 for 2 skipped; a at 1 for 1 succeeded 0");
+  CHECK(runs({a, to_b, "acquired c info -", "released c owner c exit 0 to b info -", "released b owner b exit 3"}) ==
+        "b at 4 for 1 failed 3; c at 3 for 1 succeeded 0; a at 1 for 1 succeeded 0");  // it was stopped, and goes on
+  CHECK(runs({a, "forced a by eve to b info lease=50", "acquired c info -"}, {"c"}) == "b at 2 ?; a at 1 for 1 forced");
+}
+
+TEST_CASE("past runs: how long a run waited in the queue")
+{
+  std::vector<EventLogEntry> entries{entry(1, "acquired a info -"),
+                                     entry(2, "released a owner a to b info - waited 700")};
+  const auto runs = past_runs(
+      entries, [](const Owner&) { return false; }, 100);
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].waited == Millis{700});
+  CHECK(runs[1].waited == Millis{0});
+}
+
+TEST_CASE("past runs: the end tells of a run that the log has forgotten, and the number that several servers agreed on")
+{
+  const std::vector<EventLogEntry> lost{entry(9, "lost a what none by - holder - info host=h fence 4000")};
+  const auto forgotten = past_runs(
+      lost, [](const Owner&) { return false; }, 100);
+  CHECK(told(forgotten) == "a at 4 for 5 lost");
+  CHECK(forgotten.at(0).info->host == "h");
+  CHECK(forgotten.at(0).fence == 4000);
+  CHECK(runs({"released a owner a exit 3 fence 500"}) == "a at 0 for 1 failed 3");
+  CHECK(runs({"released n owner a exit 3 fence 500 left 1"}).empty());
+  const std::vector<EventLogEntry> agreed{entry(1, "acquired a info -"),
+                                          entry(2, "released a owner a exit 0 fence 1500")};
+  CHECK(past_runs(
+            agreed, [](const Owner&) { return false; }, 100)
+            .at(0)
+            .fence == 1500);
+  const std::vector<EventLogEntry> known{entry(1, "acquired a info -"),
+                                         entry(2, "lost a what none info host=h fence 1500")};
+  CHECK(told(past_runs(
+            known, [](const Owner&) { return false; }, 100)) == "a at 1 for 1 lost");
 }
 
 TEST_CASE("past runs: a nested hold is no run, and the outermost hold tells the exit code")
@@ -135,6 +190,7 @@ TEST_CASE("past runs: a skipped run began when it came, and may stand for severa
   CHECK(runs({"acquired a info -", "renewed_late a left 1", "skipped s info host=h waited 2 times 3"}, {"a"}) ==
         "s at 1 for 2 skipped x3");
   CHECK(runs({"skipped s info - waited 99999999999999999999 times -"}) == "s at 1 for 0 skipped");
+  CHECK(runs({"skipped s info - waited 0 times 2 exit 127"}) == "s at 1 for 0 failed 127 x2");
 }
 
 TEST_CASE("past runs: a log whose beginning is gone, and entries that say nothing")
@@ -145,7 +201,7 @@ TEST_CASE("past runs: a log whose beginning is gone, and entries that say nothin
             .empty());
 }
 
-TEST_CASE("past runs: the last run of a lock is the last that was not skipped")
+TEST_CASE("past runs: the last run of a lock is the last that began")
 {
   LockState state{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .fence = 0, .holders = {}, .waiting = {}};
   CHECK(last_run(state) == nullptr);
@@ -153,5 +209,7 @@ TEST_CASE("past runs: the last run of a lock is the last that was not skipped")
   state.runs = {skipped};
   CHECK(last_run(state)->owner.text() == "s");
   state.runs = {skipped, {.owner = Owner::of("a"), .outcome = Ending::lost}};
+  CHECK(last_run(state)->owner.text() == "a");
+  state.runs = {{.owner = Owner::of("unconfirmed")}, {.owner = Owner::of("a"), .duration = Millis{1}}};
   CHECK(last_run(state)->owner.text() == "a");
 }

@@ -94,7 +94,8 @@ class QuorumStore final : public LockStore,
   Result<bool> forget_success(const LockName& name, const CallLimits& limit) override;
   Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                       const PerAnswer& limits) override;
-  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit) override;
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+                            const CallLimits& limit) override;
 
  private:
   using Locks = std::vector<LockState>;

@@ -206,11 +206,13 @@ Result<std::vector<std::vector<PastRun>>> RedisStore::past_runs(std::span<const 
   return all;
 }
 
-Result<Done> RedisStore::note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit)
+Result<Done> RedisStore::note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+                                      const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).skip;
-  const auto reply =
-      call(script, spec.name, spec.mode, owner, {encode(spec.who), std::to_string(waited.count())}, limit);
+  const std::string exit_code = run.exit_code ? std::to_string(*run.exit_code) : "";
+  const auto reply = call(script, spec.name, spec.mode, owner,
+                          {encode(spec.who), std::to_string(run.waited.count()), exit_code}, limit);
   if (!reply) {
     return reply.error();
   }

@@ -296,7 +296,8 @@ Result<Release> RedisStore::release(const LockSpec& spec, const Hold& hold, cons
       call(scripts_of(spec.mode).release, spec.name, spec.mode, hold.owner,
            {hold.id, std::to_string(options.announced ? m_release_subscriptions->load() : -1), text_of(options.keep),
             text_of(options.succeeded ? spec.once.value_or(Millis{0}) : Millis{0}), encode(result_of(options)),
-            spec.who.history ? text_of(*spec.who.history) : ""},
+            spec.who.history ? text_of(*spec.who.history) : "",
+            options.result.outcome == Ending::lost && hold.id == hold.owner.text() ? encode(spec.who) : ""},
            limit);
   return release_of(reply, spec);
 }

@@ -68,7 +68,8 @@ class RedisStore final : public LockStore,
   Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) override;
   Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                       const PerAnswer& limits) override;
-  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, Millis waited, const CallLimits& limit) override;
+  Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
+                            const CallLimits& limit) override;
 
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);

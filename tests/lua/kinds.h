@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of locks, for cases that hold for all of them.
+#pragma once
+
+#include "lua/scripted_lock.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rlock::test {
+
+struct Kind {
+  const char* what;  // its name in the scripts
+  Mode mode;
+};
+
+inline const std::vector<Kind> kinds{{"lock", Plain{}},
+                                     {"read-write lock", Reader{}},
+                                     {"read-write lock", Writer{}},
+                                     {"permits", Permits{3}},
+                                     {"string", StringLock{}}};
+
+inline std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
+
+// The exception of contract §2.4: the number of permits, and their expiries.
+inline Words may_last(const Mode& mode)
+{
+  return std::holds_alternative<Permits>(mode) ? Words{"k", "{k}:timeout"} : Words{};
+}
+
+inline bool only(const Words& some, const Words& allowed)
+{
+  return std::all_of(some.begin(), some.end(), [&](const std::string& key) {
+    return std::find(allowed.begin(), allowed.end(), key) != allowed.end();
+  });
+}
+
+inline std::size_t holders(const ScriptedLock& lock) { return lock.inspect().elements.at(5).elements.size() / 4; }
+
+inline void wait_for_expiry(const ScriptedLock& lock)
+{
+  wait_until([&] { return holders(lock) == 0; }, "no client holds it any more");
+}
+
+}  // namespace rlock::test

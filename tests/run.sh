@@ -8,6 +8,11 @@ preset=${1:-dev}
 tests=$preset
 [ "$preset ${RLOCK_TEST_PLACES-}" != "dev short" ] || tests=dev-quick-topologies
 
+# show_failures LOG: what each failed test printed stands in the middle of ctest's output, so here once more, at the end.
+show_failures() {
+  awk '/^[0-9]+\/[0-9]+ Testing: / { text = "" } { text = text $0 "\n" } /^Test Failed\.$/ { printf "\n%s", text }' "$1" | tail -n 400
+}
+
 sh packaging/install-deps.sh tests
 cmake --preset "$preset"
 cmake --build --preset "$preset"
@@ -16,4 +21,8 @@ case $preset in
   dev) jobs=$(($(nproc) * 2)) ;;
   *) jobs=$(nproc) ;;
 esac
-ctest --preset "$tests" -j "$jobs"
+ctest --preset "$tests" -j "$jobs" || {
+  code=$?
+  show_failures "build/$preset/Testing/Temporary/LastTest.log"
+  exit "$code"
+}

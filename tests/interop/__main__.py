@@ -20,6 +20,7 @@ from servers import Server
 
 REDISSON = ("4.7.0", "3.16.8")
 HANDOVERS = 100
+LINES_OF_ERRORS = 60  # shown of the drivers, when a scenario has failed
 
 
 class Scene:
@@ -44,7 +45,7 @@ class Scene:
 
 class Bench:
     def __init__(self, options):
-        self.options, self.failed, self.ran, self.figures = options, [], 0, []
+        self.options, self.failed, self.ran, self.figures = options, {}, 0, []
         self.directory = tempfile.mkdtemp(prefix="rlock-interop-")
         self.servers = [Server(os.path.join(self.directory, f"server{i}")) for i in range(3)]
         self.rlock = Rlock(options.rlock, os.path.join(options.out, "job"), self.servers)
@@ -78,8 +79,7 @@ class Bench:
             function(Scene(self, name, driver, new_driver, version), *arguments)
             result = "ok    "
         except Exception:
-            traceback.print_exc()
-            self.failed.append(name)
+            self.failed[name] = traceback.format_exc()
             result = "FAILED"
         print(f"{result} {name} ({time.monotonic() - begin:.1f} s)", flush=True)
         return name not in self.failed
@@ -94,8 +94,17 @@ class Bench:
         if not self.failed:
             shutil.rmtree(self.directory)
             return 0
-        print(f"interop: repeat one with: sh tests/interop/run.sh '{re.escape(self.failed[0])}'; files: {self.directory}")
+        for name, what in self.failed.items():
+            print(f"interop: FAILED {name}\n{what}")
+        self._print_errors_of_drivers()
+        print(f"interop: repeat one with: sh tests/interop/run.sh '{re.escape(next(iter(self.failed)))}'; files: {self.directory}")
         return 1
+
+    def _print_errors_of_drivers(self):
+        with open(os.path.join(self.directory, "stderr")) as file:
+            lines = file.readlines()[-LINES_OF_ERRORS:]
+        print("interop: the standard error of the drivers ends with:\n" + "".join(lines) if lines else
+              "interop: the drivers printed no error")
 
 
 def run_redisson(bench, out, version):

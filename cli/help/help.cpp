@@ -124,6 +124,16 @@ std::string examples_text(const Verb& verb)
   return text;
 }
 
+std::string keys_text(const Verb& verb)
+{
+  constexpr std::size_t column = 16;
+  std::string text = verb.keys.empty() ? "" : "\nKeys:\n";
+  for (const KeyLine& line : verb.keys) {
+    text += entry(line.key, line.meaning, column);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string overview()
@@ -159,7 +169,7 @@ std::string help_of(const Verb& verb)
   if (options.find("DUR") != std::string::npos) {
     text += "\nDUR is 10 (seconds), 1.5s, 200ms, 5m, 1h, 1d, 2w or 1m30s.\n";
   }
-  text += examples_text(verb) + "\nExit codes:\n";
+  text += keys_text(verb) + examples_text(verb) + "\nExit codes:\n";
   for (const ShownExit& exit : exits_of(verb)) {
     text += entry(exit.code, exit.meaning, column);
   }

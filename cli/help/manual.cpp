@@ -101,6 +101,18 @@ std::string literal(std::string_view example)
   return text;
 }
 
+// A list of words with what each means. `parts` of an element: both.
+template <typename Elements, typename Parts>
+std::string described(std::string_view title, const Elements& elements, const Parts& parts)
+{
+  std::string text = ".Pp\n" + std::string(title) + "\n.Bl -tag -width Ds -compact\n";
+  for (const auto& element : elements) {
+    const auto [what, meaning] = parts(element);
+    text += ".It " + word(what) + "\n" + plain(meaning) + "\n";
+  }
+  return text + ".El\n";
+}
+
 }  // namespace
 
 std::string mdoc_of(const Verb& verb)
@@ -113,11 +125,13 @@ std::string mdoc_of(const Verb& verb)
   std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
                      literal(verb.synopsis) + "\n.Ed\n.Pp\n";
   text += plain(sentence(verb.summary));
-  text += options(table) + ".Pp\nExit codes:\n.Bl -tag -width Ds -compact\n";
-  for (const ShownExit& exit : exits_of(verb)) {
-    text += ".It " + word(exit.code) + "\n" + plain(exit.meaning) + "\n";
+  text += options(table);
+  if (!verb.keys.empty()) {
+    text += described("Keys:", verb.keys, [](const KeyLine& line) { return std::pair(line.key, line.meaning); });
   }
-  text += ".El\n.Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
+  text += described("Exit codes:", exits_of(verb),
+                    [](const ShownExit& exit) { return std::pair(exit.code, exit.meaning); });
+  text += ".Pp\nExamples:\n.Bd -literal -offset indent -compact\n";
   for (const std::string_view example : verb.examples) {
     text += literal(example) + "\n";
   }

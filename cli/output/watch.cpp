@@ -143,13 +143,15 @@ std::string heading(const Picture& picture, std::size_t columns)
 std::string shown(const Question& question)
 {
   const std::string key = printable(question.about.name.text());
-  const Holder& holder = question.about.holders.front();
   switch (question.action) {
-    case LockAction::force_unlock:
+    case LockAction::force_unlock: {
+      const Holder& holder = question.about.holders.front();
       return "force-unlock " + key + ", held by " + describe_who(holder.owner, holder.info) +
              "? Its job is stopped first. y/N";
+    }
     case LockAction::freeze:
       return "freeze " + key + " for " + show_roughly(freeze_time) + ", after the jobs that run or wait now? y/N";
+    case LockAction::cancel_freeze: return "give up the freeze of " + key + ", which waits for its turn? y/N";
     case LockAction::thaw: break;
   }
   return "thaw " + key + ", so that jobs run again? y/N";

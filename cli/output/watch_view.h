@@ -14,12 +14,13 @@ namespace rlock::cli {
 inline constexpr Millis freeze_time = std::chrono::hours{2};
 
 // What the user can do to the selected lock.
-enum class LockAction { force_unlock, freeze, thaw };
+// cancel_freeze: of a freeze that waits for its turn.
+enum class LockAction { force_unlock, freeze, cancel_freeze, thaw };
 
 // Whether to do it. `about`: the lock as the user saw it.
 struct Question {
   LockAction action;
-  LockState about;
+  LockState about;  // held, unless it is to be frozen
 };
 
 // The view of the user; keys change it.

@@ -37,6 +37,12 @@ struct ExitLine {
   std::string_view meaning;
 };
 
+// What a key does on the live screen of a verb.
+struct KeyLine {
+  std::string_view key;
+  std::string_view meaning;
+};
+
 // What an action gets of the command line and the process. All must outlive the call.
 struct Call {
   std::vector<std::string> operands;
@@ -55,6 +61,7 @@ struct Verb {
   std::span<const ExitLine> own_exits;     // codes whose meaning is the verb's own; they come first, or by their number
   std::span<const ExitCode> common_exits;  // codes with the meaning of the table in base/exit_code.h
   Operands operands;
+  std::span<const KeyLine> keys = {};  // empty: no live screen
   // Adds the verb's options; the action owns the structure that they are parsed into.
   VerbAction (*add_options)(Options& options);
 };

@@ -38,6 +38,20 @@ constexpr std::array<std::string_view, 3> examples{
     "rlock watch --json --interval 10s >>locks.jsonl",
 };
 
+constexpr std::array keys{
+    KeyLine{"q", "quit"},
+    KeyLine{"up, down", "select a lock; a screen of 20 rows or more shows its details"},
+    KeyLine{"Enter, Esc",
+            "its details and history on the whole screen, also after the lock is free; back to all locks"},
+    KeyLine{"f", "after a question: what force-unlock does, which stops the job first"},
+    KeyLine{"z",
+            "after a question: freeze the lock, which is then held for two hours without a job, after the jobs that "
+            "run or wait now; again: thaw it, or give up a freeze that waits"},
+    KeyLine{"k a t w r", "sort by key, age, ttl, number of waiters, rate; again: in reverse order"},
+    KeyLine{"/", "filter by a part of the key, the holder or the command"},
+    KeyLine{"Ctrl-Z", "suspend"},
+};
+
 constexpr std::array exits{
     ExitLine{"0", "the user pressed q, or the reader of the pipe ended"},
 };
@@ -139,6 +153,7 @@ const Verb watch_verb{
     .own_exits = exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
+    .keys = keys,
     .add_options = bound<RawWatch, add_watch_options, execute>,
 };
 

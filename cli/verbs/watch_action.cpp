@@ -89,6 +89,7 @@ Result<RunEnd> act(const Question& confirmed, const RawServer& server, const Cal
   switch (confirmed.action) {
     case LockAction::force_unlock: return force(confirmed.about, server, call);
     case LockAction::freeze: return freeze(confirmed.about, server, call);
+    case LockAction::cancel_freeze:  // the screen ends the process that waits
     case LockAction::thaw: break;
   }
   return thaw(confirmed.about, server, call);
@@ -114,12 +115,12 @@ bool is_frozen(const LockState& state)
   return state.held() && state.holders.front().info && state.holders.front().info->label.starts_with(frozen_by);
 }
 
-std::string_view obstacle_to(LockAction action, const LockState& state)
+std::string obstacle_to(LockAction action, const LockState& state)
 {
-  const bool is_freeze = action == LockAction::freeze;
-  return is_freeze && std::holds_alternative<Permits>(state.mode)
-             ? "permits cannot be frozen: a freeze is one holder, and there may be more"
-             : "";
+  if (action == LockAction::freeze && std::holds_alternative<Permits>(state.mode)) {
+    return "permits cannot be frozen: a freeze is one holder, and there may be more";
+  }
+  return action == LockAction::force_unlock && !state.held() ? printable(state.name.text()) + " is free" : "";
 }
 
 Result<std::unique_ptr<WatchAction>> WatchAction::start(const Question& confirmed, const RawServer& server,
@@ -147,14 +148,17 @@ WatchAction::~WatchAction()
   ::waitpid(m_pid, nullptr, 0);
 }
 
-bool WatchAction::read()
+WatchAction::Heard WatchAction::read()
 {
   std::array<char, 4096> part{};
+  Heard heard{.spoke = false, .ended = false};
   for (;;) {
     const ssize_t count = ::read(m_output.get(), part.data(), part.size());
     if (count <= 0) {
-      return count < 0 && (errno == EAGAIN || errno == EINTR);
+      heard.ended = count == 0 || (errno != EAGAIN && errno != EINTR);
+      return heard;
     }
+    heard.spoke = true;
     m_text.append(part.data(), static_cast<std::size_t>(count));
   }
 }

@@ -18,7 +18,7 @@ namespace rlock::cli {
 bool is_frozen(const LockState& state);
 
 // Why the action makes no sense for this lock; empty: it does.
-std::string_view obstacle_to(LockAction action, const LockState& state);
+std::string obstacle_to(LockAction action, const LockState& state);
 
 // Used from one thread; the process must have no other one.
 class WatchAction {
@@ -32,8 +32,12 @@ class WatchAction {
 
   [[nodiscard]] int fd() const { return m_output.get(); }  // readable: there is a line, or the process has ended
 
-  // Reads what there is. False: the process has ended.
-  bool read();
+  struct Heard {
+    bool spoke;  // last_line() is new
+    bool ended;
+  };
+  // Reads what there is.
+  Heard read();
   [[nodiscard]] std::string last_line() const;  // of what it has said; empty: nothing yet
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/watch_screen.h"
 
+#include "base/text.h"
 #include "process/signals.h"
 
-#include <array>
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -42,7 +43,7 @@ RunEnd WatchScreen::run()
     switch (wait_for_input()) {
       case Woken::signal: return die_of_signal(m_signals);
       case Woken::key: handle_keys(screen); break;
-      case Woken::action: hear_action(); break;
+      case Woken::action: hear_actions(); break;
       case Woken::neither: break;
     }
     m_locks.refresh_when_due();
@@ -66,13 +67,16 @@ Picture WatchScreen::picture() const
 
 WatchScreen::Woken WatchScreen::wait_for_input()
 {
-  std::array<pollfd, 3> waits{pollfd{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
-                              pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
-                              pollfd{.fd = m_action ? m_action->fd() : -1, .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> waits{{.fd = m_signals.fd(), .events = POLLIN, .revents = 0},
+                            {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}};
+  for (const InProgress& one : m_in_progress) {
+    waits.push_back({.fd = one.process->fd(), .events = POLLIN, .revents = 0});
+  }
   poll_until(waits, m_clock.now(), m_locks.next_refresh());
+  const bool has_spoken = std::any_of(waits.begin() + 2, waits.end(), [](const pollfd& fd) { return fd.revents != 0; });
   return waits[0].revents != 0   ? Woken::signal
          : waits[1].revents != 0 ? Woken::key
-         : waits[2].revents != 0 ? Woken::action
+         : has_spoken            ? Woken::action
                                  : Woken::neither;
 }
 
@@ -109,14 +113,39 @@ void WatchScreen::ask_wanted()
 {
   const auto wanted = std::exchange(m_view.wanted, std::nullopt);
   const LockState* const lock = m_details ? &*m_details : selected_lock(picture(), m_view);
-  if (!wanted || lock == nullptr || !lock->held()) {
+  if (!wanted || lock == nullptr) {
     return;
   }
-  const LockAction action = *wanted == LockAction::freeze && is_frozen(*lock) ? LockAction::thaw : *wanted;
-  m_message = m_action ? "one at a time: " + m_message_of_action : obstacle_to(action, *lock);
+  const LockAction action = action_for(*wanted, *lock);
+  const WatchAction* const same = in_progress(action, lock->name);
+  m_message = same != nullptr ? "in progress: " + same->last_line() : obstacle_to(action, *lock);
   if (m_message.empty()) {
     m_view.question = Question{.action = action, .about = *lock};
   }
+}
+
+// The key of the freeze also ends one.
+LockAction WatchScreen::action_for(LockAction wanted, const LockState& lock)
+{
+  if (wanted != LockAction::freeze) {
+    return wanted;
+  }
+  return is_frozen(lock)                                         ? LockAction::thaw
+         : in_progress(LockAction::freeze, lock.name) != nullptr ? LockAction::cancel_freeze
+                                                                 : LockAction::freeze;
+}
+
+// nullptr: there is none.
+WatchAction* WatchScreen::in_progress(LockAction action, const LockName& name)
+{
+  const auto found = std::find_if(m_in_progress.begin(), m_in_progress.end(),
+                                  [&](const InProgress& one) { return one.action == action && one.name == name; });
+  return found == m_in_progress.end() ? nullptr : found->process.get();
+}
+
+void WatchScreen::cancel(LockAction action, const LockName& name)
+{
+  std::erase_if(m_in_progress, [&](const InProgress& one) { return one.action == action && one.name == name; });
 }
 
 void WatchScreen::do_confirmed()
@@ -125,22 +154,31 @@ void WatchScreen::do_confirmed()
   if (!confirmed) {
     return;
   }
+  const LockName& name = confirmed->about.name;
+  if (confirmed->action == LockAction::cancel_freeze) {
+    cancel(LockAction::freeze, name);
+    m_message = "the freeze of " + printable(name.text()) + " is given up";
+    return;
+  }
   auto started = WatchAction::start(*confirmed, m_raw_server, m_call);
   if (started) {
-    m_action = *std::move(started);
+    m_in_progress.push_back({.action = confirmed->action, .name = name, .process = *std::move(started)});
   } else {
     m_message = started.error().text;
   }
 }
 
-void WatchScreen::hear_action()
+void WatchScreen::hear_actions()
 {
-  const bool goes_on = m_action->read();
-  m_message = m_action->last_line();
-  m_message_of_action = m_message;
-  if (!goes_on) {
-    m_action.reset();
-    m_locks.ask_now();
+  for (auto one = m_in_progress.begin(); one != m_in_progress.end();) {
+    const WatchAction::Heard heard = one->process->read();
+    m_message = heard.spoke ? one->process->last_line() : m_message;
+    if (heard.ended) {
+      one = m_in_progress.erase(one);
+      m_locks.ask_now();
+    } else {
+      ++one;
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rlock::cli {
 
@@ -36,6 +37,11 @@ class WatchScreen {
 
  private:
   enum class Woken { signal, key, action, neither };
+  struct InProgress {
+    LockAction action;
+    LockName name;
+    std::unique_ptr<WatchAction> process;
+  };
 
   [[nodiscard]] Picture picture() const;
   Woken wait_for_input();
@@ -43,7 +49,10 @@ class WatchScreen {
   void read_details();
   void ask_wanted();
   void do_confirmed();
-  void hear_action();
+  void hear_actions();
+  [[nodiscard]] LockAction action_for(LockAction wanted, const LockState& lock);
+  WatchAction* in_progress(LockAction action, const LockName& name);
+  void cancel(LockAction action, const LockName& name);
 
   WatchedLocks& m_locks;
   const Clock& m_clock;
@@ -55,9 +64,8 @@ class WatchScreen {
   View m_view;
   std::optional<LockState> m_details;     // of the lock that has the whole screen
   Instant m_details_after{};              // WatchedLocks::next_refresh() at that time
-  std::unique_ptr<WatchAction> m_action;  // nullptr: none is in progress
+  std::vector<InProgress> m_in_progress;  // at most one of a kind for a lock
   std::string m_message;                  // of the last action, until a key is pressed
-  std::string m_message_of_action;
 };
 
 }  // namespace rlock::cli

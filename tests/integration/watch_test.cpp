@@ -185,6 +185,53 @@ TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
 }
 
+TEST_CASE("watch: a freeze that waits keeps no other action from being done, and z gives it up")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  viewer.sees("the freeze of stock waits");
+  viewer.terminal.type("z");
+  viewer.sees("give up the freeze of stock");
+  viewer.terminal.type("y");
+  viewer.sees("the freeze of stock is given up");
+
+  viewer.terminal.type("z");
+  viewer.sees_again("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  viewer.sees_again("the freeze of stock waits");
+  viewer.terminal.type("f");
+  viewer.sees("force-unlock stock, held by ");
+  viewer.terminal.type("y");
+  CHECK(viewer.holder.wait() == Exit{.code = 121, .signal = 0});
+  viewer.sees("stock is frozen until ");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take it from")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("\r");
+  viewer.sees("Esc back");
+  viewer.holder.signal(SIGTERM);
+  viewer.sees("stock: free");
+  viewer.terminal.type("f");
+  viewer.sees("stock is free");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  viewer.sees("stock is frozen until ");
+  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
 TEST_CASE("watch: a freeze that waits for a job is given up when its user leaves")
 {
   Viewer viewer;

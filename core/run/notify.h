@@ -22,7 +22,7 @@ std::vector<std::string> notify_environment(const std::vector<std::string>& inhe
                                             const std::string& server);
 
 struct RunNews {
-  std::string outcome;           // succeeded failed lost forced timed_out busy unreachable
+  std::string outcome;           // succeeded failed lost forced timed_out busy replaced unreachable
   std::optional<int> exit_code;  // nullopt: unknown; the variable is empty then
   Millis duration{0};
   std::string message;  // empty: made of the rest

@@ -46,11 +46,12 @@ RunReport busy(const RunRequest& request, const RunContext& context, const LockB
                                   .waits_for_itself = is_own,
                                   .exit_code = request.busy_code},
                                  context.log);
+  if (lock.last.replaced) {
+    return {.end = end, .outcome = "replaced", .message = replaced_text(lock.display_name, *lock.last.replaced)};
+  }
   return {.end = end,
           .outcome = "busy",
-          .message = lock.last.replaced
-                         ? ""
-                         : busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder)};
+          .message = busy_text(lock.display_name, request.wait.value_or(Millis{0}), lock.last.holder)};
 }
 
 // One call of run(), which may take several attempts to acquire.

@@ -33,7 +33,7 @@ void write_terminal_line(const std::string& text)
 }
 
 // Who took the place; empty: unknown.
-std::string replaced_text(const Replaced& replaced)
+std::string newer_run(const Replaced& replaced)
 {
   return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";
 }
@@ -150,12 +150,17 @@ std::string busy_text(const std::string& lock, Millis waited, const std::optiona
          (holder ? ", held by " + describe(*holder) : "");
 }
 
+std::string replaced_text(const std::string& lock, const Replaced& replaced)
+{
+  const std::string by = newer_run(replaced);
+  return lock + ": a newer run has taken the place of this one" + (by.empty() ? "" : ": ") + by;
+}
+
 RunEnd report_busy(const BusyReport& report, const Log& log)
 {
   if (report.last.replaced) {
-    const std::string by = replaced_text(*report.last.replaced);
-    log.notice(report.lock + ": a newer run has taken the place of this one" + (by.empty() ? "" : ": ") + by,
-               {.event = "replaced", .holder = by, .exit_code = report.exit_code});
+    log.notice(replaced_text(report.lock, *report.last.replaced),
+               {.event = "replaced", .holder = newer_run(*report.last.replaced), .exit_code = report.exit_code});
     return ExitWith{report.exit_code};
   }
   const std::optional<Holder>& holder = report.last.holder;

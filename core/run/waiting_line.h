@@ -58,6 +58,9 @@ std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t no
 // "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: not at all.
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder);
 
+// "stock: a newer run has taken the place of this one: alice@web2 (pid 9)".
+std::string replaced_text(const std::string& lock, const Replaced& replaced);
+
 struct BusyReport {
   std::string lock;  // its name for messages
   std::optional<Millis> wait;

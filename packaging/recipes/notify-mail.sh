@@ -1,9 +1,9 @@
 #!/bin/sh
-# A mail about each run that did not succeed, but for those that found the lock busy:
+# A mail about each run that did not succeed, but for those that did not get the lock:
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh ops@example.org' -- ./nightly.sh
 case $RLOCK_OUTCOME in
-  succeeded | busy) exit 0 ;;
+  succeeded | busy | replaced) exit 0 ;;
 esac
 mail -s "$RLOCK_KEY on $(uname -n): $RLOCK_OUTCOME" "$1" <<EOT
 $RLOCK_MESSAGE

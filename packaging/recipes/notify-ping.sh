@@ -4,7 +4,7 @@
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-ping.sh https://hc.example.org/ping/UUID' -- ./nightly.sh
 case $RLOCK_OUTCOME in
-  busy) exit 0 ;;
+  busy | replaced) exit 0 ;;
   succeeded) url=$1 ;;
   *) url=$1/fail ;;
 esac

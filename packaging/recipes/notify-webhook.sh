@@ -1,10 +1,10 @@
 #!/bin/sh
-# A line in a chat about each run that did not succeed, but for those that found the lock busy, by a webhook that takes {"text": "..."}. Its URL is a secret, so it stands in a
-# file, and no argument of a process shows it:
+# A line in a chat about each run that did not succeed, but for those that did not get the lock, by a webhook that takes
+# {"text": "..."}. Its URL is a secret, so it stands in a file, and no argument of a process shows it:
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-webhook.sh /etc/chat-webhook' -- ./nightly.sh
 case $RLOCK_OUTCOME in
-  succeeded | busy) exit 0 ;;
+  succeeded | busy | replaced) exit 0 ;;
 esac
 text=$(printf '%s' "$(uname -n): $RLOCK_KEY $RLOCK_OUTCOME: $RLOCK_MESSAGE" | sed 's/[\"]/\\&/g')
 printf 'url = "%s"\n' "$(cat "$1")" |

@@ -77,12 +77,13 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   const LatestFixture lock;
   Process holder = lock.hold();
   Process first = lock.wait_in_line("first");
-  Process second = lock.wait_in_line("second", {"-E", "9"});
+  Process second = lock.wait_in_line("second", {"-E", "9", "--notify", R"(echo "$RLOCK_OUTCOME: $RLOCK_MESSAGE")"});
   CHECK(first.wait(30s) == is_busy);
   CHECK(says(first, "rlock: k: a newer run has taken the place of this one: "));
   CHECK(says(first, "running echo second [second]\n"));
   Process third = lock.wait_in_line("third");
   CHECK(second.wait(30s) == Exit{.code = 9, .signal = 0});
+  CHECK(says(second, "replaced: k: a newer run has taken the place of this one: "));
   LatestFixture::end(holder);
   CHECK(third.wait(30s) == success);
   CHECK(first.out() + second.out() + third.out() == "third\n");

@@ -131,6 +131,18 @@ TEST_CASE("recipes: cron mails the output of a job that fails, and nothing else"
   CHECK(run("echo output") == "0 ");
 }
 
+TEST_CASE("recipes: the quiet job of cron is stopped with its script")
+{
+  RecipeFixture fixture;
+  fixture.stub("nightly", "echo output; exec sleep 1000");
+  Process cron = fixture.start({"./cron-quietly.sh", "nightly", "./nightly"}, {{"TMPDIR", fixture.dir.string()}});
+  await_lines(fixture, 1);
+  cron.signal(SIGTERM);
+  CHECK(cron.wait(30s) == Exit{.code = 143, .signal = 0});
+  CHECK(fixture.is_free("nightly"));
+  CHECK(cron.out() == "output\nnightly ended with exit code 143\n");
+}
+
 TEST_CASE("recipes: of several containers one works, and TERM stops it")
 {
   RecipeFixture fixture;

@@ -89,8 +89,15 @@ Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end)
 void print_revoked(const LockName& name, const ForceHeld& held)
 {
   const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it never ends by itself";
+  const std::string key = printable(name.text());
+  if (has_no_process(held)) {
+    Log(Verbosity::normal)
+        .notice(key + " is revoked: it is a lease without a process, which can no longer be renewed; " + end +
+                ", unless its owner releases it before (--now takes it away at once)");
+    return;
+  }
   Log(Verbosity::normal)
-      .notice(printable(name.text()) + " is revoked, its holder does not answer: " + end +
+      .notice(key + " is revoked, its holder does not answer: " + end +
               ", unless the holder releases it before (--now takes it away at once; its job may still be running)");
 }
 

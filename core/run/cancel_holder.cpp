@@ -97,8 +97,10 @@ void CancelHolder::ask(const Holder& holder, const Mode& mode)
                                                  held.lasts ? "is no longer renewed and ends with its ttl, in " +
                                                                   show_roughly(*held.lasts)
                                                             : "has no ttl, so only rlock force-unlock --now ends it";
-                                             m_log.notice(m_lock + ": the holder does not answer; its lock " + end,
-                                                          {.event = "cancelling"});
+                                             const std::string why = has_no_process(held)
+                                                                         ? ": it is a lease without a process; it "
+                                                                         : ": the holder does not answer; its lock ";
+                                             m_log.notice(m_lock + why + end, {.event = "cancelling"});
                                            },
                                        .joins = true},
                     m_clock);

@@ -15,6 +15,11 @@ constexpr Millis remembered_after_grace{30'000};  // a holder that comes back la
 
 }  // namespace
 
+bool has_no_process(const ForceHeld& held)
+{
+  return held.listening == 0 && held.holder.info && !held.holder.info->automatic;
+}
+
 ForcedRelease::ForcedRelease(LockStore& store, ForceUnlockRequest request, const Clock& clock)
     : m_store(store), m_request(std::move(request)), m_clock(clock), m_due(clock.now()), m_pause(first_pause)
 {
@@ -46,9 +51,7 @@ ForcedRelease::Step ForcedRelease::begin(StopToken stop)
   note_holder(*held);
   m_silent_since = m_sent_at;
   m_silence_limit = m_request.grace;
-  // A fixed lease without a listener, such as that of `acquire --lease`, has no process that could answer.
-  const bool none_answers = held->listening == 0 && held->holder.info && !held->holder.info->automatic;
-  return none_answers ? go_on(Next::revoke) : pause(Next::look);
+  return has_no_process(*held) ? go_on(Next::revoke) : pause(Next::look);
 }
 
 // Until the holder has released, or has been silent for too long.

@@ -17,6 +17,9 @@
 
 namespace rlock {
 
+// Whether it is a fixed lease without a listener, such as that of `acquire --lease`: there is no process that could answer.
+bool has_no_process(const ForceHeld& held);
+
 struct ForceUnlockRequest {
   LockName name;
   Mode mode;

@@ -196,7 +196,7 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
       "it is revoked again");
   CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(forcing.out()).at("how") == "expired");
-  CHECK(forcing.err().find("k is revoked") != std::string::npos);
+  CHECK(forcing.err().find("k is revoked: it is a lease without a process, ") != std::string::npos);
   CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
 }
 

@@ -73,23 +73,13 @@ local function log_confirmation()
   end
 end
 
--- The lease in ms that OWNER counts on, by the event log; nil: the log does not name it.
-local function lease_by_event_log()
-  local events = redis.pcall('LRANGE', EVENTS, 0, -1)
-  for i = #events, 1, -1 do
-    if entry_has(events[i], 'acquired', OWNER) or entry_has(events[i], 'to', OWNER) then
-      return tonumber(string.match(events[i], '\nlease=(%d+)'))
-    end
-  end
-end
-
--- Whether OWNER still has the lock by the event log; nil: the log does not name it.
+-- Whether OWNER still has the lock by the event log, and the lease in ms that it counts on; nil: the log does not name it.
 local function holds_by_event_log()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do
     local entry = events[i]
     if entry_has(entry, 'acquired', OWNER) or entry_has(entry, 'to', OWNER) then
-      return true
+      return true, tonumber(string.match(entry, '\nlease=(%d+)'))
     elseif entry_has(entry, 'lost', OWNER) or entry_has(entry, 'forced', OWNER)
         or entry_has(entry, 'owner', OWNER) and not string.find(entry, '\0left\0', 1, true) then
       return false

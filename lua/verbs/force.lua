@@ -69,7 +69,7 @@ end
 -- A hold without a ttl would never end, so it gets the lease that its owner counts on. The record of a dead owner may have
 -- ended before its hold.
 local function revoke()
-  local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or lease_by_event_log() or 0
+  local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or select(2, holds_by_event_log()) or 0
   if lease > 0 and (remaining_ms(OWNER) < 0 or next_expiry_ms() < 0) then
     set_ttl(OWNER, lease)
   end

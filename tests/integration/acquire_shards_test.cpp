@@ -14,10 +14,6 @@ using namespace rlock;
 using namespace rlock::test;
 using nlohmann::json;
 
-namespace {
-
-}  // namespace
-
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("acquire: --shards takes each lock once, and says which")

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// packaging/install.sh, with files that look like a release.
+#include "support/release_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Nothing listens there.
+std::string address_without_server()
+{
+  Endpoint endpoint;
+  const Fd socket = listening_socket(Endpoint::Kind::tcp, endpoint);
+  return "http://127.0.0.1:" + std::to_string(endpoint.port);
+}
+
+}  // namespace
+
+TEST_CASE("install.sh: installs the program of this machine, also over an old one")
+{
+  const ReleaseFixture release;
+  for (int i = 0; i < 2; ++i) {
+    rlock::test::Process installer =
+        release.sh("sh " + (packaging / "install.sh").string() + " --from files --to installed");
+    CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+    CHECK(installer.out() == "rlock-0.1.0-linux-" + std::string(this_machine) + " is now installed/rlock\n" +
+                                 "installed is not in PATH\n");
+  }
+  CHECK(release.sh("installed/rflock --version && cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) ==
+        Exit{.code = 0, .signal = 0});
+  CHECK(std::distance(fs::directory_iterator(release.dir / "installed"), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("install.sh: takes the directory that it lies in when none is given")
+{
+  const ReleaseFixture release;
+  fs::copy_file(packaging / "install.sh", release.dir / "files" / "install.sh");
+  CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(fs::exists(release.dir / "installed" / "rlock"));
+}
+
+TEST_CASE("install.sh: refuses a program with another checksum")
+{
+  const ReleaseFixture release;
+  std::ofstream(release.program(this_machine), std::ios::app) << "more";
+  CHECK(release.refusal().find("has the checksum") != std::string::npos);
+}
+
+TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
+{
+  const ReleaseFixture release;
+  release.pretend(other_machine);
+  fs::rename(release.program(this_machine), release.program(other_machine));
+  release.note_sums();
+  CHECK(release.refusal().find("is not a program for " + std::string(other_machine)) != std::string::npos);
+}
+
+TEST_CASE("install.sh: says when there is no program for this machine")
+{
+  const ReleaseFixture release;
+  SUBCASE("never")
+  {
+    release.pretend("riscv64");
+    CHECK(release.refusal().find("no program is made for riscv64") != std::string::npos);
+  }
+  SUBCASE("in this release")
+  {
+    release.pretend(other_machine);
+    CHECK(release.refusal().find("names no program for " + std::string(other_machine)) != std::string::npos);
+  }
+  SUBCASE("because the files are not there")
+  {
+    fs::remove(release.dir / "files" / "SHA256SUMS");
+    CHECK(release.refusal().find("cannot get SHA256SUMS from files") != std::string::npos);
+  }
+}
+
+TEST_CASE("install.sh: gets the files over the network with curl or wget")
+{
+  const ReleaseFixture release;
+  const ReleaseServer server(release, "/v1/");
+  SUBCASE("curl") { release.only_with({"curl", "cmp"}); }
+  SUBCASE("wget") { release.only_with({"wget", "cmp"}); }
+  SUBCASE("wget of busybox")
+  {
+    release.only_with({"cmp"});
+    release.provide("busybox", "wget");
+  }
+  rlock::test::Process installer = release.install(server.address() + "/v1");
+  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+  CHECK(installer.err().empty());
+  CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
+{
+  const ReleaseFixture release;
+  const ReleaseServer server(release);
+  std::vector<std::string> programs;
+  SUBCASE("curl") { programs = {"curl"}; }
+  SUBCASE("wget") { programs = {"wget"}; }
+  SUBCASE("wget of busybox") { release.provide("busybox", "wget"); }
+  release.only_with(programs);
+  const bool is_silent = !programs.empty() && programs.front() == "wget";  // with -q, also about errors
+  const std::string away = address_without_server();
+  const std::string reason = release.refusal(away);
+  CHECK(reason.find("cannot get SHA256SUMS from " + away + ": ") != std::string::npos);
+  CHECK((reason.find(": wget ended with 4\n") != std::string::npos) == is_silent);
+  CHECK(release.refusal(server.address() + "/v2").find("cannot get SHA256SUMS from ") != std::string::npos);
+  std::ofstream(release.program(this_machine), std::ios::app) << "more";
+  CHECK(release.refusal(server.address()).find("has the checksum") != std::string::npos);
+  fs::remove(release.program(this_machine));
+  CHECK(release.refusal(server.address()).find("cannot get rlock-0.1.0-linux-") != std::string::npos);
+}
+
+TEST_CASE("install.sh: says that it needs curl or wget")
+{
+  const ReleaseFixture release;
+  release.only_with({});
+  CHECK(release.refusal("http://127.0.0.1:1").find("needs curl or wget") != std::string::npos);
+}
+
+TEST_CASE("install.sh: needs --from when it comes through a pipe")
+{
+  const ReleaseFixture release;
+  rlock::test::Process installer =
+      release.sh("cat " + (packaging / "install.sh").string() + " | sh -s -- --to installed");
+  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.err() == "install.sh: --from must name the directory or the address of the files\n");
+  CHECK(!fs::exists(release.dir / "installed"));
+}
+
+TEST_CASE("install.sh: says which option has no value")
+{
+  const ReleaseFixture release;
+  rlock::test::Process installer = release.sh("exec sh " + (packaging / "install.sh").string() + " --to");
+  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.err() == "install.sh: --to needs a value\n");
+}
+
+TEST_CASE("install.sh: refuses a program that does not run, and says why")
+{
+  const ReleaseFixture release;
+  std::string bytes = text_of("/bin/true").substr(0, 64);  // of an ELF file only the header
+  std::ofstream(release.program(this_machine), std::ios::binary | std::ios::trunc) << bytes;
+  release.note_sums();
+  CHECK(release.refusal().find("does not run here: ") != std::string::npos);
+}
+
+TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is told where it may not write")
+{
+  const ReleaseFixture release;
+  const std::string script = "install.sh --from " + (release.dir / "files").string();
+  std::string as_user;
+  if (::geteuid() == 0) {
+    as_user = "setpriv --reuid 65534 --regid 65534 --clear-groups ";
+    // The directories of the test belong to root, and another user cannot look into them.
+    fs::permissions(release.dir, fs::perms(0755));
+    fs::permissions(release.program(this_machine), fs::perms(0755));
+    CHECK(release.sh("d=$PWD; while [ $d != / ] && [ -O $d ]; do chmod go+x $d || exit; d=${d%/*}; d=${d:-/}; done")
+              .wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(release.sh("mkdir home && chown 65534 home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
+          Exit{.code = 0, .signal = 0});
+  } else {
+    CHECK(release.sh("mkdir home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
+          Exit{.code = 0, .signal = 0});
+  }
+  const std::string home = (release.dir / "home").string();
+  rlock::test::Process installer = release.sh(as_user + "sh ./" + script, {{"HOME", home}});
+  CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
+  CHECK(installer.out().find(" is now " + home + "/.local/bin/rlock\n") != std::string::npos);
+  CHECK(release.sh(as_user + home + "/.local/bin/rflock --version").wait(30s) == Exit{.code = 0, .signal = 0});
+
+  fs::create_directory(release.dir / "closed");
+  fs::permissions(release.dir / "closed", fs::perms(0555));
+  for (const char* place : {"closed", "closed/below"}) {
+    rlock::test::Process refused = release.sh(as_user + "sh ./" + script + " --to " + place);
+    CHECK(refused.wait(30s) == Exit{.code = 1, .signal = 0});
+    CHECK(refused.err() == "install.sh: cannot write to " + std::string(place) + "; --to names another directory\n");
+  }
+  CHECK(fs::is_empty(release.dir / "closed"));
+}

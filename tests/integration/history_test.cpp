@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rlock history`, and the last run in `status`: what became of the runs of a lock.
+// `rlock history`, and the last run in `status`: which runs of a lock they know.
 #include "support/acl_fixture.h"
+#include "support/history_reader.h"
 #include "support/queue_fixture.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,69 +15,17 @@ using namespace rlock::test;
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-namespace {
-
-Finished on(const RedisServer& server, Words words)
-{
-  words.insert(words.begin() + 1, {"-S", server.url()});
-  return run_rlock(words);
-}
-
-std::vector<json> objects(const std::string& text)
-{
-  std::vector<json> all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(json::parse(line));
-  }
-  return all;
-}
-
-std::vector<json> history(const RedisServer& server, const std::string& key = "k")
-{
-  const Finished told = on(server, {"history", "--json", key});
-  REQUIRE_MESSAGE(told.code <= 1, told.err);
-  CHECK((told.code == 1) == told.out.empty());
-  return objects(told.out);
-}
-
-// "failed 3, succeeded 0": the last run first
-std::string told(const std::vector<json>& runs)
-{
-  std::string text;
-  for (const json& run : runs) {
-    text += (text.empty() ? "" : ", ") + (run.at("outcome").is_null() ? "?" : run.at("outcome").get<std::string>()) +
-            (run.at("exit_code").is_null() ? "" : " " + run.at("exit_code").dump());
-  }
-  return text;
-}
-
-json status(const RedisServer& server) { return json::parse(on(server, {"status", "--json", "k"}).out); }
-
-Process hold(const RedisServer& server, Words options = {}, Words command = {"sleep", "60"})
-{
-  Words words{"run", "-S", server.url(), "-k", "k"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.emplace_back("--");
-  words.insert(words.end(), command.begin(), command.end());
-  Process holder(rlock_argv(words));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
-  return holder;
-}
-
-}  // namespace
-
 TEST_SUITE_BEGIN("topology-quick");
 
 TEST_CASE("history: a free lock shows its last run")
 {
   const RedisServer server;
-  CHECK(history(server).empty());
-  CHECK(status(server).at("last_run").is_null());
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  REQUIRE(on(server, {"run", "-k", "k", "--label", "nightly", "--", "sh", "-c", "exit 3"}).code == 3);
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "failed 3, succeeded 0");
+  CHECK(history_of(server).empty());
+  CHECK(status_of(server).at("last_run").is_null());
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--label", "nightly", "--", "sh", "-c", "exit 3"}).code == 3);
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "failed 3, succeeded 0");
   CHECK(runs[0].at("key") == "k");
   CHECK(runs[0].at("command") == "sh -c exit 3");
   CHECK(runs[0].at("label") == "nightly");
@@ -87,13 +34,13 @@ TEST_CASE("history: a free lock shows its last run")
   CHECK(runs[0].at("duration_ms") >= 0);
   CHECK(runs[0].at("start").get<std::string>().ends_with("Z"));
   CHECK(runs[0].at("fence") > runs[1].at("fence"));
-  CHECK(status(server).at("last_run") == runs[0]);
+  CHECK(status_of(server).at("last_run") == runs[0]);
 
-  const Finished text = on(server, {"status", "k"});
+  const Finished text = rlock_on(server, {"status", "k"});
   CHECK(text.out.starts_with("k: free\n  last run "));
   CHECK(text.out.find(", failed (exit 3), by ") != std::string::npos);
   CHECK(text.out.find(", running sh -c exit 3 [nightly]\n") != std::string::npos);
-  const std::string table = on(server, {"history", "-k", "k"}).out;
+  const std::string table = rlock_on(server, {"history", "-k", "k"}).out;
   CHECK(table.starts_with("START "));
   CHECK(table.find("  failed     3     ") != std::string::npos);
 }
@@ -101,22 +48,22 @@ TEST_CASE("history: a free lock shows its last run")
 TEST_CASE("history: a run that was busy is told with the one that held the lock")
 {
   const RedisServer server;
-  Process holder = hold(server);
-  CHECK(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-  CHECK(on(server, {"run", "-k", "k", "-w", "100ms", "--label", "later", "--", "true"}).code == 75);
-  CHECK(told(history(server)) == "skipped, skipped");
-  const json held = status(server);
+  Process holder = held_run(server);
+  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  CHECK(rlock_on(server, {"run", "-k", "k", "-w", "100ms", "--label", "later", "--", "true"}).code == 75);
+  CHECK(outcomes(history_of(server)) == "skipped, skipped");
+  const json held = status_of(server);
   CHECK(held.at("held") == true);
   CHECK(held.at("last_run").at("outcome") == "skipped");
   holder.signal(SIGTERM);
   holder.wait();
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "skipped, skipped, failed 143");
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "skipped, skipped, failed 143");
   CHECK(runs[0].at("label") == "later");
   CHECK(runs[0].at("duration_ms") >= 100);
   CHECK(runs[0].at("fence").is_null());
-  CHECK(status(server).at("last_run").at("exit_code") == 143);
-  CHECK(on(server, {"status", "k"}).out.find("\n  skipped  ") != std::string::npos);
+  CHECK(status_of(server).at("last_run").at("exit_code") == 143);
+  CHECK(rlock_on(server, {"status", "k"}).out.find("\n  skipped  ") != std::string::npos);
 }
 
 TEST_SUITE_END();
@@ -124,31 +71,31 @@ TEST_SUITE_END();
 TEST_CASE("history: a crontab that finds the lock busy each minute pushes no run out")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  Process holder = hold(server);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  Process holder = held_run(server);
   for (int i = 0; i < 10; ++i) {
-    CHECK(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+    CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   }
-  CHECK(on(server, {"flock", "-n", "k", "false"}).code == 1);
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "skipped, skipped, succeeded 0");
+  CHECK(rlock_on(server, {"flock", "-n", "k", "false"}).code == 1);
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "skipped, skipped, succeeded 0");
   CHECK(runs[0].at("times") == 1);
   CHECK(runs[1].at("times") == 10);
-  CHECK(on(server, {"history", "k"}).out.find("skipped 10 times") != std::string::npos);
+  CHECK(rlock_on(server, {"history", "k"}).out.find("skipped 10 times") != std::string::npos);
 }
 
 TEST_CASE("history: followers of events see each skip once")
 {
   const RedisServer server;
-  Process holder = hold(server);
-  REQUIRE(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  Process holder = held_run(server);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   Process follower(rlock_argv({"events", "-S", server.url(), "--json", "--follow", "-k", "k"}));
-  wait_until([&] { return objects(follower.out()).size() == 2; }, "what was is told");
+  wait_until([&] { return json_lines(follower.out()).size() == 2; }, "what was is told");
   for (std::size_t more = 1; more < 4; ++more) {
-    REQUIRE(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-    wait_until([&] { return objects(follower.out()).size() == 2 + more; }, "the next skip is told");
+    REQUIRE(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+    wait_until([&] { return json_lines(follower.out()).size() == 2 + more; }, "the next skip is told");
   }
-  const auto events = objects(follower.out());
+  const auto events = json_lines(follower.out());
   CHECK(events[0].at("event") == "acquired");
   for (std::size_t i = 1; i < events.size(); ++i) {
     CHECK(events[i].at("event") == "skipped");
@@ -157,135 +104,34 @@ TEST_CASE("history: followers of events see each skip once")
   }
 }
 
-TEST_CASE("history: stopped runs")
-{
-  const RedisServer server;
-  CHECK(on(server, {"run", "-k", "k", "--max-runtime", "50ms", "--", "sleep", "60"}).code == 124);
-  CHECK(told(history(server)) == "timed_out 124");
-  CHECK(on(server, {"run", "-k", "k", "--lease", "1s", "--", "sleep", "60"}).code == 124);
-  CHECK(told(history(server)) == "timed_out 124, timed_out 124");
-
-  Process forced = hold(server);
-  CHECK(on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
-  CHECK(forced.wait() == Exit{121});
-  CHECK(history(server)[0].at("outcome") == "forced");
-  CHECK(history(server)[0].at("exit_code") == 121);
-
-  Process taken = hold(server);
-  CHECK(on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
-  CHECK(taken.wait() == Exit{121});
-  CHECK(history(server)[0].at("outcome") == "forced");
-  CHECK(history(server).size() == 4);
-}
-
-TEST_CASE("history: a lost lock")
-{
-  const RedisServer server;
-  Process holder = hold(server, {"--ttl", "3s"});
-  server.command({"DEL", "k"});
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
-  CHECK(holder.wait() == Exit{121});
-  CHECK(told(history(server)) == "succeeded 0, lost");
-}
-
-TEST_CASE("history: a run that was lost with all data of the server")
-{
-  const RedisServer server;
-  Process holder = hold(server, {"--ttl", "300ms", "--label", "x"});
-  const json begun = status(server);
-  server.command({"FLUSHALL"});
-  CHECK(holder.wait() == Exit{121});
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "lost");
-  CHECK(runs[0].at("label") == "x");
-  CHECK(runs[0].at("fence") == begun.at("fence"));
-  CHECK(runs[0].at("duration_ms").is_number());
-  const Finished events = on(server, {"events", "--json", "k"});
-  CHECK_MESSAGE(events.out.find("\"event\":\"lost\"") != std::string::npos, events.out);
-
-  // A job that is over before its lock is asked for again.
-  CHECK(on(server, {"run", "-k", "k", "--", "redis-cli", "-s", server.socket_path().string(), "FLUSHALL"}).code == 121);
-  CHECK(told(history(server)) == "lost");
-}
-
-TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
-{
-  QueueFixture fixture;
-  Process holder = fixture.hold("30s");
-  fixture.add_waiter();
-  fixture.await_subscriptions();
-  Process& waiter = fixture.waiters.front();
-  waiter.signal(SIGSTOP);
-  holder.signal(SIGTERM);
-  holder.wait();
-  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "k"})) == 0; }, "its claim is over");
-  CHECK(told(history(fixture.server)) == "?, failed 143");
-  REQUIRE(on(fixture.server, {"run", "-k", "k", "--", "true"}).code == 0);
-  CHECK(told(history(fixture.server)) == "succeeded 0, ?, failed 143");
-  CHECK(on(fixture.server, {"history", "k"}).out.find("  unconfirmed  -  ") != std::string::npos);
-  waiter.signal(SIGCONT);
-  CHECK(waiter.wait() == Exit{0});
-  CHECK(told(history(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
-}
-
-TEST_CASE("history: a command that cannot be executed")
-{
-  const RedisServer server;
-  const Words missing{"run", "-k", "k", "--", "/nonexistent/job"};
-  CHECK(on(server, missing).code == 127);
-  CHECK(on(server, missing).code == 127);
-  CHECK(on(server, {"run", "-k", "k", "--", "/"}).code == 126);
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "failed 126, failed 127");
-  CHECK(runs[1].at("times") == 2);
-  CHECK(on(server, {"history", "k"}).out.find("  failed 2 times  127  ") != std::string::npos);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
-}
-
 TEST_CASE("history: a skip names the foreign holder")
 {
   const RedisServer server;
   server.command({"HSET", "k", "jvm:1", "1"});
   server.command({"PEXPIRE", "k", "30000"});
-  CHECK(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-  const auto events = objects(on(server, {"events", "--json", "k"}).out);
+  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   REQUIRE(events.size() == 1);
   CHECK(events[0].at("by").get<std::string>().find("jvm:1") != std::string::npos);
-}
-
-TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
-{
-  const RedisServer server;
-  const std::string begin = "redis-cli -s " + server.socket_path().string() + " SET began 1; exec sleep 60";
-  Process holder = hold(server, {"--ttl", "30s"}, {"sh", "-c", begin});
-  wait_until([&] { return as_int(server.command({"EXISTS", "began"})) == 1; }, "its job has begun");
-  holder.signal(SIGKILL);
-  wait_until([&] { return !status(server).at("held").get<bool>(); }, "the guardian has released the lock");
-  CHECK(told(history(server)) == "lost");
-  CHECK(history(server)[0].at("duration_ms").is_number());
-
-  REQUIRE(on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "its lease is over");
-  CHECK(told(history(server)) == "timed_out, lost");
 }
 
 TEST_CASE("history: what takes a lock without a job, and gives it back")
 {
   const RedisServer server;
-  const Finished token = on(server, {"acquire", "-k", "k", "--lease", "1m"});
-  CHECK(history(server).empty());
-  REQUIRE(on(server, {"release", "-k", "k", "--token", token.out.substr(0, token.out.find('\n'))}).code == 0);
-  CHECK(told(history(server)) == "?");
-  CHECK(on(server, {"history", "k"}).out.find("  released  -  ") != std::string::npos);
+  const Finished token = rlock_on(server, {"acquire", "-k", "k", "--lease", "1m"});
+  CHECK(history_of(server).empty());
+  REQUIRE(rlock_on(server, {"release", "-k", "k", "--token", token.out.substr(0, token.out.find('\n'))}).code == 0);
+  CHECK(outcomes(history_of(server)) == "?");
+  CHECK(rlock_on(server, {"history", "k"}).out.find("  released  -  ") != std::string::npos);
 }
 
 TEST_CASE("history: a run of several locks that does not get all of them is no run of the others")
 {
   const RedisServer server;
-  Process holder = hold(server);
-  CHECK(on(server, {"run", "-k", "a", "-k", "k", "-n", "--", "true"}).code == 75);
-  CHECK(history(server, "a").empty());
-  CHECK(told(history(server)) == "skipped");
+  Process holder = held_run(server);
+  CHECK(rlock_on(server, {"run", "-k", "a", "-k", "k", "-n", "--", "true"}).code == 75);
+  CHECK(history_of(server, "a").empty());
+  CHECK(outcomes(history_of(server)) == "skipped");
 }
 
 TEST_CASE("history: of a nested run the outer one is told")
@@ -294,18 +140,18 @@ TEST_CASE("history: of a nested run the outer one is told")
   Words words{"run", "-k", "k", "--", "sh", "-c", "\"$@\"; exit 5", "sh"};
   const Words nested = rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "false"});
   words.insert(words.end(), nested.begin(), nested.end());
-  CHECK(on(server, words).code == 5);
-  CHECK(told(history(server)) == "failed 5");
+  CHECK(rlock_on(server, words).code == 5);
+  CHECK(outcomes(history_of(server)) == "failed 5");
 }
 
 TEST_CASE("history: of once, those that ran")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"once", "-k", "k", "--for", "1h", "--", "false"}).code == 1);
+  REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1h", "--", "false"}).code == 1);
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(on(server, {"once", "-k", "k", "--for", "1h", "--", "true"}).code == 0);
+    REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1h", "--", "true"}).code == 0);
   }
-  CHECK(told(history(server)) == "succeeded 0, failed 1");
+  CHECK(outcomes(history_of(server)) == "succeeded 0, failed 1");
 }
 
 TEST_CASE("history: waiters of once that share a success are no runs")
@@ -319,7 +165,7 @@ TEST_CASE("history: waiters of once that share a success are no runs")
   for (Process& each : all) {
     CHECK(each.wait() == Exit{0});
   }
-  CHECK(told(history(server)) == "succeeded 0");
+  CHECK(outcomes(history_of(server)) == "succeeded 0");
 }
 
 TEST_CASE("history: readers, permits and strings")
@@ -330,18 +176,18 @@ TEST_CASE("history: readers, permits and strings")
     Words words{"run", "-k", "k", "-n"};
     words.insert(words.end(), kind.begin(), kind.end());
     words.insert(words.end(), {"--", "sh", "-c", "exit 6"});
-    REQUIRE(on(server, words).code == 6);
+    REQUIRE(rlock_on(server, words).code == 6);
     Words held{"run", "-S", server.url(), "-k", "k"};
     held.insert(held.end(), kind.begin(), kind.end());
     held.insert(held.end(), {"--", "sleep", "60"});
     Process holder(rlock_argv(held));
-    wait_until([&] { return status(server).at("held").get<bool>(); }, "it is held");
+    wait_until([&] { return status_of(server).at("held").get<bool>(); }, "it is held");
     const bool is_shared = kind.front() == "-s" || kind.front() == "--permits";
-    CHECK(on(server, words).code == (is_shared ? 6 : 75));
-    CHECK(told(history(server)) == (is_shared ? "failed 6, failed 6" : "skipped, failed 6"));
+    CHECK(rlock_on(server, words).code == (is_shared ? 6 : 75));
+    CHECK(outcomes(history_of(server)) == (is_shared ? "failed 6, failed 6" : "skipped, failed 6"));
     holder.signal(SIGKILL);
-    wait_until([&] { return !status(server).at("held").get<bool>(); }, "its guardian has released it");
-    CHECK(told(history(server)) == (is_shared ? "failed 6, lost, failed 6" : "skipped, lost, failed 6"));
+    wait_until([&] { return !status_of(server).at("held").get<bool>(); }, "its guardian has released it");
+    CHECK(outcomes(history_of(server)) == (is_shared ? "failed 6, lost, failed 6" : "skipped, lost, failed 6"));
   }
 }
 
@@ -350,19 +196,19 @@ TEST_CASE("history: --history keeps the log, and one without it does not shorten
   const RedisServer server;
   const auto left = [&] { return as_int(server.command({"PTTL", "rlock:events:{k}"})); };
   constexpr std::int64_t day = 86'400'000;
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   CHECK(left() <= day / 24);
-  REQUIRE(on(server, {"run", "-k", "k", "--history", "1s", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--history", "1s", "--", "true"}).code == 0);
   CHECK(left() > day / 25);
-  REQUIRE(on(server, {"run", "-k", "k", "--history", "30d", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--history", "30d", "--", "true"}).code == 0);
   CHECK(left() > 28 * day);
-  REQUIRE(on(server, {"flock", "--history", "10d", "k", "true"}).code == 0);
-  REQUIRE(on(server, {"once", "-k", "k", "--for", "1s", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"flock", "--history", "10d", "k", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"once", "-k", "k", "--for", "1s", "--", "true"}).code == 0);
   CHECK(left() > 28 * day);
-  CHECK(on(server, {"run", "-k", "k", "--history", "-1", "--", "true"}).code == 64);
-  REQUIRE(on(server, {"acquire", "-k", "a", "--lease", "3s", "--history", "2d"}).code == 0);
+  CHECK(rlock_on(server, {"run", "-k", "k", "--history", "-1", "--", "true"}).code == 64);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "a", "--lease", "3s", "--history", "2d"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "rlock:events:{a}"})) > day);
-  REQUIRE(on(server, {"once", "-k", "o", "--for", "1s", "--history", "2d", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"once", "-k", "o", "--for", "1s", "--history", "2d", "--", "true"}).code == 0);
   CHECK(as_int(server.command({"PTTL", "rlock:events:{o}"})) > day);
 }
 
@@ -374,8 +220,8 @@ TEST_CASE("history: entries of an earlier version")
       "host=web1\npid=7\nuser=bob\ncommand=./job.sh\nlabel=\nsince=1790000000000\nlease=30000\nauto=1";
   server.command({"RPUSH", "rlock:events:{k}", "1790000000000000\0acquired\0old:1\0info\0"s + info,
                   "1790000005.500000\0released\0old:1\0owner\0old:1"s});
-  const auto runs = history(server);
-  REQUIRE(told(runs) == "?");
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "?");
   CHECK(runs[0].at("host") == "web1");
   CHECK(runs[0].at("duration_ms") == 5500);
 }
@@ -383,14 +229,14 @@ TEST_CASE("history: entries of an earlier version")
 TEST_CASE("history: a lock that other programs take in between")
 {
   const RedisServer server;
-  REQUIRE(on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
   server.command({"HSET", "k", "11111111-2222-3333-4444-555555555555:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});
-  CHECK(told(history(server)) == "succeeded 0");
-  CHECK(on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  CHECK(outcomes(history_of(server)) == "succeeded 0");
+  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   server.command({"DEL", "k"});
-  REQUIRE(on(server, {"run", "-k", "k", "--", "false"}).code == 1);
-  CHECK(told(history(server)) == "failed 1, skipped, succeeded 0");
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "false"}).code == 1);
+  CHECK(outcomes(history_of(server)) == "failed 1, skipped, succeeded 0");
 }
 
 TEST_CASE("history: a user with no more rights than rlock acl gives it has a history")
@@ -402,5 +248,5 @@ TEST_CASE("history: a user with no more rights than rlock acl gives it has a his
   wait_until([&] { return fixture.exists("app:k") == 1; }, "it is held");
   CHECK(fixture.run({"run", "-k", "app:k", "-n", "--", "true"}).code == 75);
   CHECK(fixture.run({"run", "-k", "app:k", "-n", "--", "true"}).code == 75);
-  CHECK(told(objects(fixture.run({"history", "--json", "app:k"}).out)) == "skipped, succeeded 0");
+  CHECK(outcomes(json_lines(fixture.run({"history", "--json", "app:k"}).out)) == "skipped, succeeded 0");
 }

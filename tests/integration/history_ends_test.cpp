@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rlock history`: how runs ended, also those that were killed or lost their lock.
+#include "support/history_reader.h"
+#include "support/queue_fixture.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <string>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+TEST_CASE("history: stopped runs")
+{
+  const RedisServer server;
+  CHECK(rlock_on(server, {"run", "-k", "k", "--max-runtime", "50ms", "--", "sleep", "60"}).code == 124);
+  CHECK(outcomes(history_of(server)) == "timed_out 124");
+  CHECK(rlock_on(server, {"run", "-k", "k", "--lease", "1s", "--", "sleep", "60"}).code == 124);
+  CHECK(outcomes(history_of(server)) == "timed_out 124, timed_out 124");
+
+  Process forced = held_run(server);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
+  CHECK(forced.wait() == Exit{121});
+  CHECK(history_of(server)[0].at("outcome") == "forced");
+  CHECK(history_of(server)[0].at("exit_code") == 121);
+
+  Process taken = held_run(server);
+  CHECK(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
+  CHECK(taken.wait() == Exit{121});
+  CHECK(history_of(server)[0].at("outcome") == "forced");
+  CHECK(history_of(server).size() == 4);
+}
+
+TEST_CASE("history: a lost lock")
+{
+  const RedisServer server;
+  Process holder = held_run(server, {"--ttl", "3s"});
+  server.command({"DEL", "k"});
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  CHECK(holder.wait() == Exit{121});
+  CHECK(outcomes(history_of(server)) == "succeeded 0, lost");
+}
+
+TEST_CASE("history: a run that was lost with all data of the server")
+{
+  const RedisServer server;
+  Process holder = held_run(server, {"--ttl", "300ms", "--label", "x"});
+  const json begun = status_of(server);
+  server.command({"FLUSHALL"});
+  CHECK(holder.wait() == Exit{121});
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "lost");
+  CHECK(runs[0].at("label") == "x");
+  CHECK(runs[0].at("fence") == begun.at("fence"));
+  CHECK(runs[0].at("duration_ms").is_number());
+  const Finished events = rlock_on(server, {"events", "--json", "k"});
+  CHECK_MESSAGE(events.out.find("\"event\":\"lost\"") != std::string::npos, events.out);
+
+  // A job that is over before its lock is asked for again.
+  CHECK(rlock_on(server, {"run", "-k", "k", "--", "redis-cli", "-s", server.socket_path().string(), "FLUSHALL"}).code ==
+        121);
+  CHECK(outcomes(history_of(server)) == "lost");
+}
+
+TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
+{
+  QueueFixture fixture;
+  Process holder = fixture.hold("30s");
+  fixture.add_waiter();
+  fixture.await_subscriptions();
+  Process& waiter = fixture.waiters.front();
+  waiter.signal(SIGSTOP);
+  holder.signal(SIGTERM);
+  holder.wait();
+  wait_until([&] { return as_int(fixture.server.command({"EXISTS", "k"})) == 0; }, "its claim is over");
+  CHECK(outcomes(history_of(fixture.server)) == "?, failed 143");
+  REQUIRE(rlock_on(fixture.server, {"run", "-k", "k", "--", "true"}).code == 0);
+  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, ?, failed 143");
+  CHECK(rlock_on(fixture.server, {"history", "k"}).out.find("  unconfirmed  -  ") != std::string::npos);
+  waiter.signal(SIGCONT);
+  CHECK(waiter.wait() == Exit{0});
+  CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
+}
+
+TEST_CASE("history: a command that cannot be executed")
+{
+  const RedisServer server;
+  const Words missing{"run", "-k", "k", "--", "/nonexistent/job"};
+  CHECK(rlock_on(server, missing).code == 127);
+  CHECK(rlock_on(server, missing).code == 127);
+  CHECK(rlock_on(server, {"run", "-k", "k", "--", "/"}).code == 126);
+  const auto runs = history_of(server);
+  REQUIRE(outcomes(runs) == "failed 126, failed 127");
+  CHECK(runs[1].at("times") == 2);
+  CHECK(rlock_on(server, {"history", "k"}).out.find("  failed 2 times  127  ") != std::string::npos);
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+}
+
+TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
+{
+  const RedisServer server;
+  const std::string begin = "redis-cli -s " + server.socket_path().string() + " SET began 1; exec sleep 60";
+  Process holder = held_run(server, {"--ttl", "30s"}, {"sh", "-c", begin});
+  wait_until([&] { return as_int(server.command({"EXISTS", "began"})) == 1; }, "its job has begun");
+  holder.signal(SIGKILL);
+  wait_until([&] { return !status_of(server).at("held").get<bool>(); }, "the guardian has released the lock");
+  CHECK(outcomes(history_of(server)) == "lost");
+  CHECK(history_of(server)[0].at("duration_ms").is_number());
+
+  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "100ms"}).code == 0);
+  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "its lease is over");
+  CHECK(outcomes(history_of(server)) == "timed_out, lost");
+}

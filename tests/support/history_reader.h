@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `rlock history` and `rlock status` tell about the lock "k" of a server.
+#pragma once
+
+#include "support/redis_fixture.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace rlock::test {
+
+std::vector<nlohmann::json> json_lines(const std::string& text);
+std::vector<nlohmann::json> history_of(const RedisServer& server, const std::string& key = "k");  // the last run first
+nlohmann::json status_of(const RedisServer& server);
+
+// "failed 3, succeeded 0"
+std::string outcomes(const std::vector<nlohmann::json>& runs);
+
+// `rlock run -k k OPTIONS -- JOB`, which has the lock.
+Process held_run(const RedisServer& server, const Words& options = {}, const Words& job = {"sleep", "60"});
+
+}  // namespace rlock::test

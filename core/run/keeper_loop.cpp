@@ -182,6 +182,7 @@ class KeeperLoop {
           return;
         }
         signal_watched_if_asked();
+        note_loss();
         return report_loss(Ending::lost);
       case Reason::unconfirmed:
         signal_watched_if_asked();
@@ -238,10 +239,20 @@ class KeeperLoop {
   bool was_released()
   {
     m_watchdog.stop();
-    const auto released =
-        m_task.store.release(m_task.spec, m_task.hold, {},
-                             {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
+    const auto released = release_lost({});
     return released && !std::holds_alternative<NotHeld>(*released);
+  }
+
+  // For the history, because the server may have lost the event log together with the lock.
+  void note_loss()
+  {
+    [[maybe_unused]] const auto lost = release_lost({.outcome = Ending::lost, .fence = m_task.taken.grant.fence});
+  }
+
+  Result<Release> release_lost(const EndOfRun& result)
+  {
+    return m_task.store.release(m_task.spec, m_task.hold, {.result = result},
+                                {.deadline = m_task.clock.now() + time_to_check_release, .stop = StopToken::never()});
   }
 
   // Tries until the lease ends, because the lock ends by itself then.

@@ -66,6 +66,19 @@ TEST_CASE("history: a run that was lost with all data of the server")
   CHECK(outcomes(history_of(server)) == "lost");
 }
 
+TEST_CASE("history: a lock for a process that was lost with all data of the server")
+{
+  const RedisServer server;
+  Process watched({"sleep", "1000"});
+  const std::string pid = std::to_string(watched.pid());
+  const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--pid", pid, "--ttl", "300ms", "--json"});
+  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  server.command({"FLUSHALL"});
+  CHECK(watched.wait() == Exit{.code = -1, .signal = SIGTERM});
+  wait_until([&] { return outcomes(history_of(server)) == "lost"; }, "the keeper has noted it");
+  CHECK(history_of(server)[0].at("fence") == json::parse(taken.out).at("fence"));
+}
+
 TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
 {
   QueueFixture fixture;

@@ -193,7 +193,11 @@ TEST_CASE("cancel: a lease without a process is not renewed any more, and ends b
   const Finished acquired = run_rlock({"acquire", "-S", lock.server.url(), "-k", "k", "--lease", "4s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = lock.cancel({}, {"true"});
-  wait_until([&] { return says(next, "k: it is a lease without a process; it is no longer renewed and ends with its ttl, in "); }, "the lease is revoked");
+  wait_until(
+      [&] {
+        return says(next, "k: it is a lease without a process; it is no longer renewed and ends with its ttl, in ");
+      },
+      "the lease is revoked");
   CHECK(run_rlock({"renew", "-S", lock.server.url(), "-k", "k", "--token", token, "--lease", "1m"}).code == 1);
   CHECK(next.wait(60s) == success);
 }

@@ -75,6 +75,12 @@ def renewal(at, kind):
     finish(holder)
 
 
+def most(found):
+    """Of the servers. A quorum gives the others 50 ms only, so on a busy machine one of them may miss a lock."""
+    found = list(found)
+    return 2 * sum(found) > len(found)
+
+
 def values(at, kind):
     """Neither side extends or releases a lock that the other has taken meanwhile."""
     servers = at.servers[:3 if kind == "quorum" else 1]
@@ -85,14 +91,16 @@ def values(at, kind):
     wait_until("the job has begun", lambda: at.traces.times("+"))
     for verb in (("extend", LEASE_MS), ("unlock",)):
         at.library.expect("error", "main", verb[0], kind, "k", *verb[1:])
-    assert all(0 < server.ask("PTTL", "k") <= SHORT_MS for server in servers), "the library has changed the lock of rlock"
+    ttls = [server.ask("PTTL", "k") for server in servers]
+    assert max(ttls) <= SHORT_MS and most(ttl > 0 for ttl in ttls), f"the library has changed the lock of rlock: {ttls}"
 
     for server in servers:
         server.ask("DEL", "k")
     at.library.expect("held", "main", "lock", kind, "k", 0, LEASE_MS)
     wait_until("rlock has ended", lambda: holder.poll() is not None)
     finish(holder, 121)
-    assert all(server.ask("PTTL", "k") > SHORT_MS for server in servers), "rlock has changed the lock of the library"
+    ttls = [server.ask("PTTL", "k") for server in servers]
+    assert most(ttl > SHORT_MS for ttl in ttls), f"rlock has changed the lock of the library: {ttls}"
     at.library.expect("released", "main", "unlock", kind, "k")
 
 

@@ -63,6 +63,11 @@ struct Quorum {
     }
     return count;
   }
+  // A server that answers after the others may get the release when rlock has ended.
+  void wait_until_free(const std::vector<std::size_t>& living) const
+  {
+    wait_until([&] { return held(living) == 0; }, "the lock is released everywhere", std::chrono::seconds{10});
+  }
 };
 
 const std::vector<std::size_t> everybody{0, 1, 2, 3, 4};
@@ -103,7 +108,7 @@ TEST_CASE("quorum: a job runs under a lock that is on all five, and is told so")
     urls += (urls.empty() ? "" : " ") + server.url();
   }
   CHECK(run.out.starts_with(urls + "\n17"));  // and release accepts it
-  CHECK(quorum.held(everybody) == 0);
+  quorum.wait_until_free(everybody);
   const Finished again =
       run_rlock({"run", "--no-restart-guard", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", urls}}});
   CHECK(again.code == 0);
@@ -148,7 +153,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
     CHECK(run.code == 69);
     CHECK(run.err.find("3 of 5 servers failed, and it takes 3") != std::string::npos);
     CHECK(took < 3s);  // 500 ms, and the delay of a busy machine
-    CHECK(quorum.held({2, 4}) == 0);
+    quorum.wait_until_free({2, 4});
     for (const std::size_t i : {0, 1, 3}) {
       trouble.end(quorum.servers[i]);
     }
@@ -243,7 +248,7 @@ TEST_CASE("quorum: two clients that race: one winner each round, and always one 
   CHECK(other.wait(100s) == Exit{.code = 0, .signal = 0});
   CHECK(one.err() == "");
   CHECK(text_of(dir / "count") == "200\n");
-  CHECK(quorum.held({0, 1, 2}) == 0);
+  quorum.wait_until_free({0, 1, 2});
 }
 
 TEST_CASE("quorum: of two permits on three servers a third is refused, though a majority had room")
@@ -310,7 +315,7 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   Quorum quorum;
   quorum.servers[2].kill_hard();
   Process job = quorum.start({"-k", "k", "--label", "mine", "--server-timeout", "5s", "--", "sleep", "20"});
-  wait_until([&] { return quorum.held({0, 1, 3, 4}) == 4; }, "the lock is taken");
+  wait_until([&] { return quorum.held({0, 1, 3, 4}) >= 3; }, "the lock is taken");
   const Finished status = quorum.rlock("status", {"k"});
   CHECK(status.code == 0);
   CHECK(status.out.find("mine") != std::string::npos);
@@ -323,7 +328,7 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   CHECK(forced.out.find("released by") != std::string::npos);
   CHECK(job.wait() == Exit{.code = 121, .signal = 0});
   CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
-  CHECK(quorum.held({0, 1, 3, 4}) == 0);
+  quorum.wait_until_free({0, 1, 3, 4});
   CHECK(quorum.rlock("status", {"k"}).code == 1);
 
   quorum.servers[0].command({"HSET", "k", "dead:1", "1"});
@@ -343,7 +348,7 @@ TEST_CASE("quorum: an inner rlock on the same servers re-enters, and a keeper go
   const Finished nested = quorum.rlock("run", outer);
   CHECK(nested.code == 0);
   CHECK(nested.err == "");
-  CHECK(quorum.held({0, 1, 2}) == 0);
+  quorum.wait_until_free({0, 1, 2});
 
   Process watched({"sleep", "60"});
   const Finished acquired = quorum.rlock(

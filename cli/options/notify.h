@@ -10,8 +10,8 @@ namespace rlock::cli {
 
 inline constexpr const char* notify_help =
     "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, lost, "
-    "forced, "
-    "timed_out, busy, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS and RLOCK_MESSAGE; it has 30s and changes no "
+    "forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS and RLOCK_MESSAGE; it has 30s "
+    "and changes no "
     "exit code";
 
 void add_notify_option(Options& options, Text& raw, const char* help);

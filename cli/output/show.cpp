@@ -87,7 +87,6 @@ std::string show_once(const LockState& state)
                           " ago), remembered for " + show_roughly(once.remembered_for) + " from then");
 }
 
-// "2026-11-23 03:15:00 UTC (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
 std::string outcome_of(const PastRun& run)
 {
   const std::string_view of_no_job = run.duration ? "released" : "unconfirmed";
@@ -95,6 +94,7 @@ std::string outcome_of(const PastRun& run)
          (run.times > 1 ? " " + std::to_string(run.times) + " times" : "");
 }
 
+// "2026-11-23 03:15:00 UTC (4h 45m ago), 12m 4s, failed (exit 3), by alice@web1 (pid 71), running ./job.sh"
 std::string show_run_line(const PastRun& run, std::int64_t now_ms)
 {
   const std::string duration = run.duration ? ", " + show_roughly(*run.duration) : "";
@@ -162,7 +162,7 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
 
 const char* relation_of(const LockEvent& event)
 {
-  const bool is_taken = event.what == LockEvent::What::lost && event.now != "none";
+  const bool is_taken = event.what == LockEvent::What::lost && event.now == "held";
   return is_taken ? ", now held by " : event.what == LockEvent::What::skipped ? ", held by " : ", wanted by ";
 }
 

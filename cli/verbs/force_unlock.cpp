@@ -86,19 +86,14 @@ Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end)
   return ended(exit_code_of_force(end));
 }
 
-void print_revoked(const LockName& name, const ForceHeld& held)
+void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
 {
+  const std::string who =
+      listens ? "its holder does not answer" : "no process answers for it, as for a lease of rlock acquire";
   const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it never ends by itself";
-  const std::string key = printable(name.text());
-  if (has_no_process(held)) {
-    Log(Verbosity::normal)
-        .notice(key + " is revoked: it is a lease without a process, which can no longer be renewed; " + end +
-                ", unless its owner releases it before (--now takes it away at once)");
-    return;
-  }
   Log(Verbosity::normal)
-      .notice(key + " is revoked, its holder does not answer: " + end +
-              ", unless the holder releases it before (--now takes it away at once; its job may still be running)");
+      .notice(printable(name.text()) + " is revoked, " + who + ": " + end +
+              ", unless it is released before (--now takes it away at once; its job may still be running)");
 }
 
 // `seen` held the lock a moment ago. Without --token the lock is taken from `seen` only: the operator has not seen a holder
@@ -112,7 +107,7 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOption
       .by = own_identity(),
       .grace = options.grace,
       .server_timeout = opened.timeout,
-      .revoked = [&options](const ForceHeld& held) { print_revoked(options.name, held); },
+      .revoked = [&options](const ForceHeld& held, bool listens) { print_revoked(options.name, held, listens); },
   };
   const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, StopToken::never());
   if (!end) {

@@ -143,9 +143,14 @@ WatchAction* WatchScreen::in_progress(LockAction action, const LockName& name)
   return found == m_in_progress.end() ? nullptr : found->process.get();
 }
 
-void WatchScreen::cancel(LockAction action, const LockName& name)
+// A freeze that has got its turn since the question was asked stays.
+void WatchScreen::cancel_freeze(const LockName& name)
 {
-  std::erase_if(m_in_progress, [&](const InProgress& one) { return one.action == action && one.name == name; });
+  hear_actions();
+  const auto ended = std::erase_if(
+      m_in_progress, [&](const InProgress& one) { return one.action == LockAction::freeze && one.name == name; });
+  m_message = printable(name.text()) + (ended > 0 ? ": its freeze is given up" : ": its freeze waits no longer");
+  m_locks.ask_now();
 }
 
 void WatchScreen::do_confirmed()
@@ -156,9 +161,7 @@ void WatchScreen::do_confirmed()
   }
   const LockName& name = confirmed->about.name;
   if (confirmed->action == LockAction::cancel_freeze) {
-    cancel(LockAction::freeze, name);
-    m_message = "the freeze of " + printable(name.text()) + " is given up";
-    return;
+    return cancel_freeze(name);
   }
   auto started = WatchAction::start(*confirmed, m_raw_server, m_call);
   if (started) {

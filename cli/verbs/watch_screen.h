@@ -52,7 +52,7 @@ class WatchScreen {
   void hear_actions();
   [[nodiscard]] LockAction action_for(LockAction wanted, const LockState& lock);
   WatchAction* in_progress(LockAction action, const LockName& name);
-  void cancel(LockAction action, const LockName& name);
+  void cancel_freeze(const LockName& name);
 
   WatchedLocks& m_locks;
   const Clock& m_clock;

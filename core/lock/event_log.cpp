@@ -87,7 +87,7 @@ void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>&
     m_known[owner].wanted_by = entry.word("by");
   } else if (first == "renewed_late" || first == "lost") {
     events.push_back(event(first == "lost" ? lost : renewed_late, entry.time_ms, owner));
-    const bool is_taken = first == "lost" && (entry.word("what") == "held" || entry.word("by").empty());
+    const bool is_taken = first == "lost" && entry.word("what") == "held";
     events.back().by = is_taken ? next_holder(entry) : entry.word("by");
     events.back().now = entry.word("what");
     events.back().left = Millis(number(entry.word("left")));

@@ -63,6 +63,8 @@ class Runs {
       wanted(entry.subject());
     } else if (first == "confirmed") {
       confirm(entry.subject());
+    } else if (first == "unused") {
+      forget_lost(entry.subject());
     } else if (first == "skipped") {
       skip(entry);
     } else if (first == "released") {
@@ -147,6 +149,10 @@ class Runs {
   void take_away(const EventLogEntry& entry)
   {
     const Ending outcome = entry.first() == "forced" ? Ending::forced : Ending::lost;
+    if (result_in(entry).unused) {
+      drop(entry.subject());
+      return forget_lost(entry.subject());
+    }
     if (Run* const run = find(entry.subject())) {
       run->past.outcome = run->wanted ? Ending::forced : outcome;
       return end(entry.subject(), entry.time_ms);
@@ -183,6 +189,12 @@ class Runs {
   }
 
   static bool is_expired(const PastRun& past) { return !past.duration; }
+
+  // Of an owner that lost its lock before its job began.
+  void forget_lost(const std::string& owner)
+  {
+    std::erase_if(m_over, [&](const PastRun& past) { return past.owner.text() == owner; });
+  }
 
   // Of a waiter that did not notice a hand-over, because it was stopped: no job began under that.
   void forget_expired(const std::string& owner)

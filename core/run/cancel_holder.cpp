@@ -84,26 +84,26 @@ void CancelHolder::ask(const Holder& holder, const Mode& mode)
 {
   m_log.notice(m_lock + " is held by " + describe(holder) + ": asking it to stop", {.event = "cancelling"});
   const Holder self{.owner = Owner::of(""), .count = 1, .info = m_spec.who};
-  m_release.emplace(m_store,
-                    ForceUnlockRequest{.name = m_spec.name,
-                                       .mode = mode,
-                                       .owner = holder.owner,
-                                       .by = describe(self),
-                                       .grace = default_force_grace,
-                                       .server_timeout = m_server_timeout,
-                                       .revoked =
-                                           [this](const ForceHeld& held) {
-                                             const std::string end =
-                                                 held.lasts ? "is no longer renewed and ends with its ttl, in " +
-                                                                  show_roughly(*held.lasts)
-                                                            : "has no ttl, so only rlock force-unlock --now ends it";
-                                             const std::string why = has_no_process(held)
-                                                                         ? ": it is a lease without a process; it "
-                                                                         : ": the holder does not answer; its lock ";
-                                             m_log.notice(m_lock + why + end, {.event = "cancelling"});
-                                           },
-                                       .joins = true},
-                    m_clock);
+  m_release.emplace(
+      m_store,
+      ForceUnlockRequest{.name = m_spec.name,
+                         .mode = mode,
+                         .owner = holder.owner,
+                         .by = describe(self),
+                         .grace = default_force_grace,
+                         .server_timeout = m_server_timeout,
+                         .revoked = [this](const ForceHeld& held, bool listens) { tell_revoked(held, listens); },
+                         .joins = true},
+      m_clock);
+}
+
+void CancelHolder::tell_revoked(const ForceHeld& held, bool listens) const
+{
+  const std::string who =
+      listens ? "the holder does not answer" : "no process answers for it, as for a lease of rlock acquire";
+  const std::string end = held.lasts ? "it is no longer renewed and ends with its ttl, in " + show_roughly(*held.lasts)
+                                     : "it has no ttl, so only rlock force-unlock --now ends it";
+  m_log.notice(m_lock + ": " + who + "; " + end, {.event = "cancelling"});
 }
 
 void CancelHolder::tell(const ForceEnd& end) const

@@ -27,6 +27,7 @@ class CancelHolder final : public HolderStopper {
  private:
   bool begin(StopToken stop);
   void ask(const Holder& holder, const Mode& mode);
+  void tell_revoked(const ForceHeld& held, bool listens) const;
   void tell(const ForceEnd& end) const;
   void failed(const Error& error);
   void give_up(const Error& error);

@@ -15,11 +15,6 @@ constexpr Millis remembered_after_grace{30'000};  // a holder that comes back la
 
 }  // namespace
 
-bool has_no_process(const ForceHeld& held)
-{
-  return held.listening == 0 && held.holder.info && !held.holder.info->automatic;
-}
-
 ForcedRelease::ForcedRelease(LockStore& store, ForceUnlockRequest request, const Clock& clock)
     : m_store(store), m_request(std::move(request)), m_clock(clock), m_due(clock.now()), m_pause(first_pause)
 {
@@ -51,7 +46,9 @@ ForcedRelease::Step ForcedRelease::begin(StopToken stop)
   note_holder(*held);
   m_silent_since = m_sent_at;
   m_silence_limit = m_request.grace;
-  return has_no_process(*held) ? go_on(Next::revoke) : pause(Next::look);
+  // A fixed lease without a listener, such as that of `acquire --lease`, has no process that could answer.
+  m_listens = held->listening > 0 || !held->holder.info || held->holder.info->automatic;
+  return !m_listens ? go_on(Next::revoke) : pause(Next::look);
 }
 
 // Until the holder has released, or has been silent for too long.
@@ -84,7 +81,7 @@ ForcedRelease::Step ForcedRelease::revoke(StopToken stop)
     return revoked.error();
   }
   if (m_request.revoked) {
-    m_request.revoked(revoked ? std::get<ForceHeld>(*revoked) : *m_last_held);
+    m_request.revoked(revoked ? std::get<ForceHeld>(*revoked) : *m_last_held, m_listens);
   }
   return pause(Next::repeat_revoke);
 }

@@ -17,9 +17,6 @@
 
 namespace rlock {
 
-// Whether it is a fixed lease without a listener, such as that of `acquire --lease`: there is no process that could answer.
-bool has_no_process(const ForceHeld& held);
-
 struct ForceUnlockRequest {
   LockName name;
   Mode mode;
@@ -27,7 +24,8 @@ struct ForceUnlockRequest {
   std::string by;  // the operator, for the holder and the event log: "alice@web1 (pid 71)"
   Millis grace;    // how long the holder may be silent; zero: the lock is removed at once
   Millis server_timeout;
-  std::function<void(const ForceHeld&)> revoked;  // called once, when renewals are refused; may be empty
+  // Called once, when renewals are refused; may be empty. `listens`: a process has got the request, or renews the lock.
+  std::function<void(const ForceHeld&, bool listens)> revoked;
   bool joins = false;  // a request of another client that the holder has got already stands for this one
 };
 
@@ -88,6 +86,7 @@ class ForcedRelease {
   Instant m_silent_since{};        // since when the holder has not said that it stops its job
   Millis m_silence_limit{0};
   std::optional<ForceHeld> m_last_held;
+  bool m_listens = true;
   ForceAnswer m_last = ForceFree{};
 };
 

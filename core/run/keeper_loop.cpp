@@ -183,7 +183,7 @@ class KeeperLoop {
         }
         signal_watched_if_asked();
         note_loss();
-        return report_loss(Ending::lost);
+        return report_loss(is_forced() ? Ending::forced : Ending::lost);
       case Reason::unconfirmed:
         signal_watched_if_asked();
         release_if_ended_in_time();
@@ -241,6 +241,13 @@ class KeeperLoop {
     m_watchdog.stop();
     const auto released = release_lost({});
     return released && !std::holds_alternative<NotHeld>(*released);
+  }
+
+  [[nodiscard]] bool is_forced()
+  {
+    const auto event = m_watchdog.event();
+    const auto* lost = event ? std::get_if<Lost>(&*event) : nullptr;
+    return lost != nullptr && lost->forced;
   }
 
   // For the history, because the server may have lost the event log together with the lock.

@@ -119,6 +119,7 @@ bool LockSession::was_released(const CallLimits& limit)
 void LockSession::note_skipped(const SkippedRun& run)
 {
   const Millis timeout = std::min(time_to_note_skip, m_request.server.timeout);
+  const CallLimits limit{.deadline = m_context.clock.now() + timeout, .stop = m_context.signals.stop()};
   if (!m_store) {  // the command was not found, so no server was asked
     if (!ancestors().empty()) {
       return;  // a nested run is none
@@ -131,8 +132,7 @@ void LockSession::note_skipped(const SkippedRun& run)
     }
     m_store = *std::move(opened);
   }
-  rlock::note_skipped(*m_store, spec(), m_hold.owner, run,
-                      {.deadline = m_context.clock.now() + timeout, .stop = m_context.signals.stop()});
+  rlock::note_skipped(*m_store, spec(), m_hold.owner, run, limit);
 }
 
 Result<Release> LockSession::release(const ReleaseOptions& options, const CallLimits& limit)

@@ -61,7 +61,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.forget_connection(); });
-  if (released && std::holds_alternative<NotHeld>(*released)) {
+  if (released && std::holds_alternative<NotHeld>(*released) && !options.result.unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Ending::lost};
     return release_lost(context, session, lost).value_or(*std::move(released));

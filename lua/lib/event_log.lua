@@ -2,6 +2,8 @@
 local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 local EVENT_COUNT = 128          -- entries, about
 
+local UNUSED = '\0outcome\0unused'  -- of a hold under which no run began
+
 local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
 local pending_memory   -- ms that this event is kept
 
@@ -63,7 +65,7 @@ end
 
 -- Logs once that OWNER, to which the lock was handed over lately, has taken it.
 local function log_confirmation()
-  local events = redis.pcall('LRANGE', EVENTS, -8, -1)
+  local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do
     if entry_has(events[i], 'confirmed', OWNER) then
       return

@@ -320,7 +320,7 @@ local function lost_reply(info, result)
   local by = redis.call('HGET', FORCE, OWNER)
   local known = holds_by_event_log()
   if known or known == nil and info then
-    local about = info and '\0info\0' .. info .. result or ''
+    local about = info and '\0info\0' .. info .. result or result == UNUSED and UNUSED or ''
     log_trouble('lost\0' .. OWNER .. '\0what\0' .. field .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or '')
         .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
   end

@@ -18,7 +18,6 @@
 -- entry in the event log, or remembers the departure from the queue; the second request finds that. The first write is
 -- DEL or HDEL, which a full memory allows, and after one write it allows the others too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local UNUSED = '\0outcome\0unused'
 local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
 
 -- The most frequent cases: the last hold of an exclusive lock, and the record of its owner names it. First: no client waits
@@ -104,8 +103,11 @@ if not held then
     return {'left'}
   end
   local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- not an attempt of a quorum that is taken back
-  if gave_up and holds_by_event_log() == nil and not has_left_queue(UNSEEN) then
+  local known = holds_by_event_log()
+  if gave_up and known == nil and not has_left_queue(UNSEEN) then
     pcall(remember_leaver, UNSEEN .. OWNER)  -- its first request may still come, and must not take the place of others
+  elseif gave_up and known == false then
+    log_trouble('unused\0' .. OWNER)  -- the loss is logged already
   end
   local reply = lost_reply(INFO ~= '' and INFO, RESULT)
   if OWN_SUBSCRIBERS >= 0 then

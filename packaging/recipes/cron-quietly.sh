@@ -6,9 +6,11 @@ key=$1
 shift
 log=$(mktemp) || exit
 trap 'rm -f "$log"' EXIT
-rlock run -k "$key" -n -E 187 -q --wait-server 30m -- "$@" >"$log" 2>&1 &  # 187: busy, and no usual code of a job
+run=''
+trap '[ -z "$run" ] || kill "$run"' HUP INT TERM  # rlock stops the job
+rlock run -k "$key" -n -E 187 -q --wait-server 30m -- "$@" <&0 >"$log" 2>&1 &  # 187: busy, and no usual code of a job
 run=$!
-trap 'kill "$run"' HUP INT TERM  # rlock stops the job
+# In the background, so that a signal reaches the trap at once. The job ignores INT and QUIT, as each job in the background does.
 until wait "$run"; code=$?; ! kill -0 "$run" 2>/dev/null; do :; done  # a signal ends wait, not rlock
 case $code in
   0 | 187) exit 0 ;;

@@ -116,6 +116,22 @@ TEST_CASE("force-unlock: the next job does not overlap with a fixed lease whose 
   no_overlap_after({"--lease", "3s"}, [](Process& holder) { holder.signal(SIGSTOP); }, {"expired"});
 }
 
+TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one without a process")
+{
+  const RedisServer server;
+  Process holder = start_run(server.url(), {"-k", "k", "--lease", "5s"}, {"sleep", "60"});
+  wait_until([&] { return as_int(server.command({"HLEN", "rlock:holder:{k}"})) > 0; }, "it is held");
+  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  holder.signal(SIGSTOP);
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms"});
+  CHECK(forced.code == 0);
+  CHECK_MESSAGE(forced.err.find("k is revoked, its holder does not answer: it ends in ") != std::string::npos,
+                forced.err);
+  CHECK(forced.err.find("its job may still be running") != std::string::npos);
+  holder.signal(SIGCONT);
+  holder.wait();
+}
+
 TEST_CASE("force-unlock: the next job does not overlap when the holder is cut off from the server")
 {
   const RedisServer server;
@@ -196,7 +212,8 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
       "it is revoked again");
   CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
   CHECK(json::parse(forcing.out()).at("how") == "expired");
-  CHECK(forcing.err().find("k is revoked: it is a lease without a process, ") != std::string::npos);
+  CHECK(forcing.err().find("k is revoked, no process answers for it, as for a lease of rlock acquire: it ends in ") !=
+        std::string::npos);
   CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
 }
 

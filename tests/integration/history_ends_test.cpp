@@ -6,8 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
+#include <vector>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -97,6 +99,24 @@ TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
   waiter.signal(SIGCONT);
   CHECK(waiter.wait() == Exit{0});
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
+}
+
+TEST_CASE("history: the first of many readers that get the lock at once confirms it")
+{
+  const RedisServer server;
+  Process writer = held_run(server, {"-x"});
+  std::vector<Process> readers;
+  for (int i = 0; i < 12; ++i) {
+    readers.push_back(start_run(server.url(), {"-k", "k", "-s"}, {"sleep", "60"}));
+  }
+  wait_until([&] { return status_of(server).at("waiting").size() == 12; }, "all wait");
+  writer.signal(SIGTERM);
+  writer.wait();
+  const auto confirmed = [&] {
+    return std::ranges::any_of(as_texts(server.command({"LRANGE", "rlock:events:{k}", "0", "-1"})),
+                               [](const std::string& entry) { return entry.find("confirmed") != std::string::npos; });
+  };
+  wait_until(confirmed, "the log says so");
 }
 
 TEST_CASE("history: a command that cannot be executed")

@@ -134,6 +134,21 @@ TEST_CASE("history: a run of several locks that does not get all of them is no r
   CHECK(outcomes(history_of(server)) == "skipped");
 }
 
+TEST_CASE("history: a lock that was lost while the run waited for another one had no run")
+{
+  for (const Words& gone : {Words{"a"}, Words{"a", "rlock:events:{a}", "rlock:holder:{a}"}}) {
+    CAPTURE(gone.size());
+    const RedisServer server;
+    Process holder = held_run(server);
+    Process waiter = start_run(server.url(), {"-k", "a", "-k", "k", "-w", "1s"}, {"true"});
+    wait_until([&] { return as_int(server.command({"EXISTS", "a"})) == 1; }, "it has the first");
+    server.command(joined({"DEL"}, gone));
+    CHECK(waiter.wait() == Exit{75});
+    CHECK(outcomes(history_of(server, "a")) == "");
+    CHECK(outcomes(history_of(server)) == "skipped");
+  }
+}
+
 TEST_CASE("history: of a nested run the outer one is told")
 {
   const RedisServer server;

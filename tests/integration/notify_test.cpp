@@ -146,6 +146,17 @@ TEST_CASE("notify: stopped, forced and lost")
   CHECK_MESSAGE(fixture.told().starts_with("k lost 121 [the lock k was lost: "), fixture.told());
 }
 
+TEST_CASE("notify: a keeper whose lock is taken by an operator tells forced, as a run does")
+{
+  const NotifyFixture fixture;
+  Process watched({"sleep", "60"});
+  const Finished taken = run_rlock({"acquire", "-S", fixture.server.url(), "-k", "k", "--pid",
+                                    std::to_string(watched.pid()), "--notify", fixture.tell});
+  REQUIRE_MESSAGE(taken.code == 0, taken.err);
+  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "k", "--yes", "--now"}).code == 0);
+  CHECK(fixture.await().starts_with("k forced "));
+}
+
 TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, with its fencing number")
 {
   const NotifyFixture fixture;

@@ -197,7 +197,7 @@ TEST_CASE("watch: a freeze that waits keeps no other action from being done, and
   viewer.terminal.type("z");
   viewer.sees("give up the freeze of stock");
   viewer.terminal.type("y");
-  viewer.sees("the freeze of stock is given up");
+  viewer.sees("stock: its freeze is given up");
 
   viewer.terminal.type("z");
   viewer.sees_again("freeze stock for 2h, ");
@@ -208,6 +208,30 @@ TEST_CASE("watch: a freeze that waits keeps no other action from being done, and
   viewer.terminal.type("y");
   CHECK(viewer.holder.wait() == Exit{.code = 121, .signal = 0});
   viewer.sees("stock is frozen until ");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: a freeze that gets its turn while the user is asked whether to give it up stays")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  viewer.sees("the freeze of stock waits");
+  viewer.terminal.type("z");
+  viewer.sees("give up the freeze of stock");
+  viewer.holder.signal(SIGTERM);
+  viewer.holder.wait();
+  wait_until([&] { return as_int(viewer.server.command({"PTTL", "stock"})) > 7'000'000; }, "it is frozen");
+  viewer.terminal.type("y");
+  viewer.sees("stock: its freeze waits no longer");
+  viewer.terminal.type("z");
+  viewer.sees("thaw stock");
+  viewer.terminal.type("y");
+  viewer.sees("stock is thawed");
   viewer.terminal.type("q");
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
 }

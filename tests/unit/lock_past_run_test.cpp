@@ -72,6 +72,13 @@ TEST_CASE("past runs: what a release says of the run")
   }
 }
 
+TEST_CASE("past runs: a hold that was lost before its job began is no run")
+{
+  CHECK(runs({"acquired a info -", "lost a what none outcome unused"}) == "");
+  CHECK(runs({"acquired a info -", "acquired b info -", "lost a what held outcome unused"}, {"b"}) == "");
+  CHECK(runs({"acquired a info -", "lost a what none", "unused a"}) == "");
+}
+
 TEST_CASE("past runs: the words that a result becomes say the same again")
 {
   const EndOfRun results[]{{.exit_code = 0},

@@ -73,6 +73,9 @@ TEST_CASE("merged runs: the end is told by the server that knows most of it")
   CHECK(end_of_both(ended(a, Ending::lost, Millis{2}), unconfirmed) == "lost for 2");
   CHECK(end_of_both(ended(a, std::nullopt, Millis{2}), over) == "? for 2");
   CHECK(end_of_both(over, unconfirmed) == "?");
+  const PastRun expired_where_away = ended(a, Ending::timed_out, Millis{4});
+  CHECK(end_of_both(ended(a, std::nullopt, Millis{2}), expired_where_away) == "? for 2");
+  CHECK(end_of_both(ended(a, Ending::timed_out, Millis{3}, 124), expired_where_away) == "timed_out for 3 124");
 }
 
 TEST_CASE("merged runs: a run ends when the server says that knows most of its end, whichever granted it first")

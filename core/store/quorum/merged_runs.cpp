@@ -16,7 +16,8 @@ namespace {
 // not confirm there.
 int knowledge_of_end(const PastRun& run)
 {
-  const bool is_told = run.outcome && run.outcome != Ending::lost;
+  const bool is_inferred = !run.exit_code && (run.outcome == Ending::lost || run.outcome == Ending::timed_out);
+  const bool is_told = run.outcome && !is_inferred;
   return (run.exit_code ? 8 : 0) + (is_told ? 4 : 0) + (run.duration ? 2 : 0) + (run.outcome ? 0 : 1);
 }
 

@@ -8,7 +8,7 @@ namespace rlock::cli {
 void add_label_option(Options& options, Text& raw)
 {
   options.text("--label", raw, "TEXT", [] {
-    return "text that status, list and watch show, at most " + std::to_string(longest_label) + " bytes";
+    return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes";
   });
 }
 

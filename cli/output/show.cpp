@@ -52,14 +52,14 @@ std::string show_holder(const Holder& holder, std::int64_t now_ms)
          line("token", printable(holder.owner.text()));
 }
 
-// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh"
+// "bob@web2 (pid 72), since 2026-11-21 12:00:00 UTC (8s ago), running ./job.sh [nightly]"
 std::string show_waiter(const Waiter& waiter, std::int64_t now_ms)
 {
   const HolderInfo info = waiter.info.value_or(HolderInfo{});
-  const std::string command = printable(info.command);
+  const std::string job = describe_job(info);
   const std::string since = since_and_age(info.since_ms, now_ms);
   return describe_who(waiter.owner, waiter.info) + (since.empty() ? "" : ", since " + since) +
-         (command.empty() ? "" : ", running " + command);
+         (job.empty() ? "" : ", " + job);
 }
 
 std::string show_queue(const std::vector<Waiter>& waiting, std::int64_t now_ms)

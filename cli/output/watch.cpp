@@ -17,7 +17,7 @@ namespace {
 const Colours attributes(true);  // inverse and bold are no colours
 constexpr std::size_t rows_for_details =
     20;  // a screen with fewer rows has no room for the details of the selected lock
-constexpr std::size_t bar_width = 10;
+constexpr std::size_t bar_width = 8;
 
 struct Row {
   const LockState* state;
@@ -146,15 +146,17 @@ std::string shown(const Question& question)
   switch (question.action) {
     case LockAction::force_unlock: {
       const Holder& holder = question.about.holders.front();
-      return "force-unlock " + key + ", held by " + describe_who(holder.owner, holder.info) +
-             "? Its job is stopped first. y/N";
+      const std::string of =
+          question.about.count > 1 ? "one of " + std::to_string(question.about.count) + " holders, " : "";
+      return "y/N: force-unlock " + key + ", held by " + of + describe_who(holder.owner, holder.info) +
+             "? Its job is stopped first";
     }
     case LockAction::freeze:
-      return "freeze " + key + " for " + show_roughly(freeze_time) + ", after the jobs that run or wait now? y/N";
-    case LockAction::cancel_freeze: return "give up the freeze of " + key + ", which waits for its turn? y/N";
+      return "y/N: freeze " + key + " for " + show_roughly(freeze_time) + ", after the jobs that run or wait now?";
+    case LockAction::cancel_freeze: return "y/N: give up the freeze of " + key + ", which waits for its turn?";
     case LockAction::thaw: break;
   }
-  return "thaw " + key + ", so that jobs run again? y/N";
+  return "y/N: thaw " + key + ", so that jobs run again?";
 }
 
 std::string footing(const Picture& picture, const View& view, std::size_t columns)

@@ -9,7 +9,6 @@
 #include "cli/output/show.h"
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
-#include "run/identity.h"
 
 #include <array>
 
@@ -104,7 +103,7 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOption
       .name = options.name,
       .mode = mode,
       .owner = options.owner.value_or(seen.owner),
-      .by = own_identity(),
+      .by = options.by,
       .grace = options.grace,
       .server_timeout = opened.timeout,
       .revoked = [&options](const ForceHeld& held, bool listens) { print_revoked(options.name, held, listens); },
@@ -165,7 +164,7 @@ void add_force_options(Options& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
   options.text("--token", raw.token, "T", "take the lock only from this holder (status shows its token)");
-  options.flag("--yes", raw.yes, "take the lock from any holder, if the key is provably a lock");
+  options.flag("--yes", raw.yes, "take the lock from all its holders, if the key is provably a lock");
   options.text("--grace", raw.grace, "DUR",
                {"how long the holder may be silent before its renewals are refused", default_force_grace});
   options.flag("--now", raw.now, "delete the lock at once; the job of the holder may still be running");

@@ -6,6 +6,7 @@
 #include "cli/options/keys.h"
 #include "cli/options/server.h"
 #include "run/force.h"
+#include "run/identity.h"
 #include "run/run_end.h"
 
 namespace rlock::cli {
@@ -24,10 +25,11 @@ void add_force_options(Options& options, RawForce& raw);
 
 struct ForceOptions {
   LockName name;
-  std::optional<Owner> owner;  // missing: any holder
+  std::optional<Owner> owner;  // missing: all holders
   bool confirmed;              // false: the holder is only printed
   Millis grace;
   bool json;
+  std::string by = own_identity();  // the operator
 };
 Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::string> operands);
 

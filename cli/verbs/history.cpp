@@ -52,7 +52,9 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   }
   const std::vector<PastRun>& runs = all->front();
   if (!raw.json && runs.empty()) {
-    Log(Verbosity::normal).notice("no run of " + printable(lock->name.text()) + " is known");
+    Log(Verbosity::normal)
+        .notice("no run of " + printable(lock->name.text()) +
+                " is known; the server keeps runs for an hour, or as long as --history of the run says");
   }
   if (!raw.json) {
     print(show_history(runs, *colours));

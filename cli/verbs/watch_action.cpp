@@ -24,9 +24,9 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view frozen_by = "frozen by ";
+constexpr std::string_view freeze_label = "freeze";  // how the label of a freeze begins
 
-Result<RunEnd> force(const LockState& about, const RawServer& server, const Call& call)
+Result<RunEnd> force(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
   const Result<OpenedStore> opened = open_server(server, call.environment);
   if (!opened) {
@@ -36,12 +36,13 @@ Result<RunEnd> force(const LockState& about, const RawServer& server, const Call
                        .owner = about.holders.front().owner,
                        .confirmed = true,
                        .grace = default_force_grace,
-                       .json = false},
+                       .json = false,
+                       .by = user},
                       *opened);
 }
 
 // The lock under which no job runs, for a time that no process renews: `rlock acquire --lease`.
-Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Call& call)
+Result<RunEnd> freeze(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
   Result<ServerSpec> spec = resolve_server(server, call.environment);
   if (!spec) {
@@ -53,7 +54,7 @@ Result<RunEnd> freeze(const LockState& about, const RawServer& server, const Cal
       .mode = kind_of(about.mode).inspect_as,
       .ttl = freeze_time,
       .wait = std::nullopt,
-      .label = std::string(frozen_by) + own_identity(),
+      .label = std::string(freeze_label) + " by " + user,
       .watched = std::nullopt,
       .environment = {},
   };
@@ -84,23 +85,25 @@ Result<RunEnd> thaw(const LockState& about, const RawServer& server, const Call&
   return end;
 }
 
-Result<RunEnd> act(const Question& confirmed, const RawServer& server, const Call& call)
+// `user`: of `rlock watch`.
+Result<RunEnd> act(const Question& confirmed, const std::string& user, const RawServer& server, const Call& call)
 {
   switch (confirmed.action) {
-    case LockAction::force_unlock: return force(confirmed.about, server, call);
-    case LockAction::freeze: return freeze(confirmed.about, server, call);
+    case LockAction::force_unlock: return force(confirmed.about, user, server, call);
+    case LockAction::freeze: return freeze(confirmed.about, user, server, call);
     case LockAction::cancel_freeze:  // the screen ends the process that waits
     case LockAction::thaw: break;
   }
   return thaw(confirmed.about, server, call);
 }
 
-[[noreturn]] void act_in_child(const Question& confirmed, const RawServer& server, const Call& call, int output)
+[[noreturn]] void act_in_child(const Question& confirmed, const std::string& user, const RawServer& server,
+                               const Call& call, int output)
 {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  const Result<RunEnd> end = act(confirmed, server, call);
+  const Result<RunEnd> end = act(confirmed, user, server, call);
   if (!end) {
     print(end.error().text + "\n");
   }
@@ -112,7 +115,7 @@ Result<RunEnd> act(const Question& confirmed, const RawServer& server, const Cal
 
 bool is_frozen(const LockState& state)
 {
-  return state.held() && state.holders.front().info && state.holders.front().info->label.starts_with(frozen_by);
+  return state.held() && state.holders.front().info && state.holders.front().info->label.starts_with(freeze_label);
 }
 
 std::string obstacle_to(LockAction action, const LockState& state)
@@ -120,7 +123,11 @@ std::string obstacle_to(LockAction action, const LockState& state)
   if (action == LockAction::freeze && std::holds_alternative<Permits>(state.mode)) {
     return "permits cannot be frozen: a freeze is one holder, and there may be more";
   }
-  return action == LockAction::force_unlock && !state.held() ? printable(state.name.text()) + " is free" : "";
+  const std::string key = printable(state.name.text());
+  if (action == LockAction::force_unlock && is_frozen(state)) {
+    return key + " is frozen, and no job runs under it; z thaws it";
+  }
+  return action == LockAction::force_unlock && !state.held() ? key + " is free" : "";
 }
 
 Result<std::unique_ptr<WatchAction>> WatchAction::start(const Question& confirmed, const RawServer& server,
@@ -132,9 +139,10 @@ Result<std::unique_ptr<WatchAction>> WatchAction::start(const Question& confirme
   }
   Fd read_end(ends[0]);
   const Fd write_end(ends[1]);
+  const std::string user = own_identity();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    act_in_child(confirmed, server, call, write_end.get());
+    act_in_child(confirmed, user, server, call, write_end.get());
   }
   if (pid < 0) {
     return Error{ErrorCode::os, "no process: " + std::generic_category().message(errno)};

@@ -9,5 +9,5 @@ mail -s "$RLOCK_KEY on $(uname -n): $RLOCK_OUTCOME" "$1" <<EOT
 $RLOCK_MESSAGE
 
 exit code ${RLOCK_EXIT_CODE:-unknown}, after $((RLOCK_DURATION_MS / 1000)) s
-What became of the runs before: rlock history -k '$RLOCK_KEY'
+What became of the runs before: rlock history -S '$RLOCK_SERVER' -k '$RLOCK_KEY'
 EOT

@@ -72,7 +72,8 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
       {{"list", "app:*"}, "rlock: no lock that matches app:* is held\n"},
       {{"list", "--prefix", "app:", "[1-9]"}, "rlock: no lock that matches app:[1-9] is held\n"},
       {{"status", "app:*"}, "rlock: no lock that matches app:* is held\n"},
-      {{"history", "app"}, "rlock: no run of app is known\n"},
+      {{"history", "app"},
+       "rlock: no run of app is known; the server keeps runs for an hour, or as long as --history of the run says\n"},
   };
   for (const auto& [words, line] : rows) {
     CAPTURE(line);

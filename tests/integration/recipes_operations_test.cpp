@@ -99,11 +99,15 @@ TEST_CASE("recipes: no job runs during a maintenance freeze")
 {
   RecipeFixture fixture;
   const std::string key = "deploy:production";
-  const auto freeze = [&](std::vector<std::string> words) {
+  const auto freeze = [&](std::vector<std::string> words, std::map<std::string, std::optional<std::string>> env = {}) {
     words.insert(words.begin(), "./freeze.sh");
-    return fixture.start(std::move(words), {{"FREEZE_DIR", fixture.dir.string()}}).wait(30s);
+    env["FREEZE_DIR"] = fixture.dir.string();
+    return fixture.start(std::move(words), env).wait(30s);
   };
   CHECK(freeze({"begin", key, "database upgrade"}) == success);
+  CHECK(freeze({"begin", key, "twice"}) == Exit{.code = 1, .signal = 0});
+  const std::string nowhere = "unix://" + (fixture.dir / "nothing").string();
+  CHECK(freeze({"end", key}, {{"RLOCK_SERVER", nowhere}}) == Exit{.code = 69, .signal = 0});  // its token is kept
   CHECK(fixture.start({"bin/rlock", "run", "-k", key, "-n", "--", "true"}).wait(30s) == Exit{.code = 75, .signal = 0});
   Process status = fixture.start({"bin/rlock", "status", key});
   CHECK(status.wait(30s) == success);

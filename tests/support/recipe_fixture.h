@@ -45,7 +45,7 @@ class RecipeFixture {
     ProcessOptions options;
     options.cwd = dir;
     options.env = std::move(env);
-    options.env["RLOCK_SERVER"] = server.url();
+    options.env.try_emplace("RLOCK_SERVER", server.url());
     options.env["PATH"] = (dir / "bin").string() + ":/usr/local/bin:/usr/bin:/bin";
     return Process(std::move(argv), options);
   }

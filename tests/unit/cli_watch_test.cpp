@@ -82,7 +82,7 @@ TEST_CASE("watch: the ttl of another client may be zero for a moment")
   LockState state = lock("a", 0ms, 0);
   state.holders.front().info.reset();
   View view;
-  CHECK(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]).find("[----------] 0s") != std::string::npos);
+  CHECK(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]).find("[--------] 0s") != std::string::npos);
 }
 
 TEST_CASE("watch: shows each holder, and the time left")
@@ -91,7 +91,7 @@ TEST_CASE("watch: shows each holder, and the time left")
   const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
   CHECK(bare(lines.front()).find("3 held, 8 waiting") != std::string::npos);
   CHECK(bare(lines.front()).find("12:00:00 UTC") != std::string::npos);
-  CHECK(bare(lines[2]).starts_with("a                alice@web1     1s      [#######---] 20s  7     -      ./a.sh  "));
+  CHECK(bare(lines[2]).starts_with("a                alice@web1     1s      [#####---] 20s    7     -      ./a.sh  "));
   CHECK(width(bare(lines[2])) == 80);
   CHECK(std::count(lines.begin(), lines.end(), "a: held") == 1);  // the selected one's details
 }
@@ -184,7 +184,7 @@ TEST_CASE("watch: a question waits for y, and any other key takes it back and me
   CHECK_FALSE(view.quits);
   view.question = Question{LockAction::freeze, three[0]};
   const auto lines = drawn(three, view, {.rows = 10, .columns = 80});
-  CHECK(bare(lines.back()).starts_with("freeze b for 2h, "));
+  CHECK(bare(lines.back()).starts_with("y/N: freeze b for 2h, "));
   press(view, "y");
   CHECK_FALSE(view.question);
   REQUIRE(view.confirmed);

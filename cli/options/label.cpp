@@ -7,9 +7,8 @@ namespace rlock::cli {
 
 void add_label_option(Options& options, Text& raw)
 {
-  options.text("--label", raw, "TEXT", [] {
-    return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes";
-  });
+  options.text("--label", raw, "TEXT",
+               [] { return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes"; });
 }
 
 Result<std::string> resolve_label(const Text& raw)

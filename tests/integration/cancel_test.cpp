@@ -195,7 +195,9 @@ TEST_CASE("cancel: a lease without a process is not renewed any more, and ends b
   Process next = lock.cancel({}, {"true"});
   wait_until(
       [&] {
-        return says(next, "k: no process answers for it, as for a lease of rlock acquire; it is no longer renewed and ends with its ttl, in ");
+        return says(next,
+                    "k: no process answers for it, as for a lease of rlock acquire; it is no longer renewed and ends "
+                    "with its ttl, in ");
       },
       "the lease is revoked");
   CHECK(run_rlock({"renew", "-S", lock.server.url(), "-k", "k", "--token", token, "--lease", "1m"}).code == 1);

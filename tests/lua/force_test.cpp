@@ -61,17 +61,24 @@ TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
   }
 }
 
-TEST_CASE("revoke: a lock that has lost its ttl gets the lease that its owner counts on")
+TEST_CASE(
+    "revoke: a lock that has lost its ttl gets the lease that its owner counts on, also when its record has ended")
 {
-  const ScriptedLock lock(Plain{});
-  REQUIRE(word(lock.eval(scripts_of(Plain{}).acquire, "a",
-                         {"a", "20000", "host=h\npid=1\nlease=20000\nauto=1", "try", "0", "0"})) == "granted");
-  lock.server.command({"PERSIST", "k"});
-  CHECK(word(lock.force("look", "a")) == "held");
-  CHECK(lock.pttl("k") == -1);
-  CHECK(word(lock.force("revoke", "a")) == "held");
-  CHECK(lock.pttl("k") > 10'000);
-  CHECK(lock.pttl("k") <= 20'000);
+  for (const bool has_record : {true, false}) {
+    CAPTURE(has_record);
+    const ScriptedLock lock(Plain{});
+    REQUIRE(word(lock.eval(scripts_of(Plain{}).acquire, "a",
+                           {"a", "20000", "host=h\npid=1\nlease=20000\nauto=1", "try", "0", "0"})) == "granted");
+    lock.server.command({"PERSIST", "k"});
+    if (!has_record) {
+      lock.server.command({"DEL", "rlock:holder:{k}"});
+    }
+    CHECK(word(lock.force("look", "a")) == "held");
+    CHECK(lock.pttl("k") == -1);
+    CHECK(word(lock.force("revoke", "a")) == "held");
+    CHECK(lock.pttl("k") > 10'000);
+    CHECK(lock.pttl("k") <= 20'000);
+  }
 }
 
 TEST_CASE("force: an owner that stops its job says so with its renewals")

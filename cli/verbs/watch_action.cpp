@@ -24,7 +24,8 @@
 namespace rlock::cli {
 namespace {
 
-constexpr std::string_view freeze_label = "freeze";  // how the label of a freeze begins
+constexpr std::string_view freeze_label = "freeze by ";  // of a freeze by `rlock watch`
+constexpr std::string_view reason_label = "freeze: ";    // of one by `rlock acquire`, as in the manual
 
 Result<RunEnd> force(const LockState& about, const std::string& user, const RawServer& server, const Call& call)
 {
@@ -54,7 +55,7 @@ Result<RunEnd> freeze(const LockState& about, const std::string& user, const Raw
       .mode = kind_of(about.mode).inspect_as,
       .ttl = freeze_time,
       .wait = std::nullopt,
-      .label = std::string(freeze_label) + " by " + user,
+      .label = std::string(freeze_label) + user,
       .watched = std::nullopt,
       .environment = {},
   };
@@ -115,7 +116,9 @@ Result<RunEnd> act(const Question& confirmed, const std::string& user, const Raw
 
 bool is_frozen(const LockState& state)
 {
-  return state.held() && state.holders.front().info && state.holders.front().info->label.starts_with(freeze_label);
+  const auto info = state.held() ? state.holders.front().info : std::nullopt;
+  const bool is_renewed = info && info->automatic;  // then a job runs, whatever its label
+  return info && !is_renewed && (info->label.starts_with(freeze_label) || info->label.starts_with(reason_label));
 }
 
 std::string obstacle_to(LockAction action, const LockState& state)

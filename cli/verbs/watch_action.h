@@ -14,7 +14,7 @@
 
 namespace rlock::cli {
 
-// Whether the lock is held by a lease whose label begins with "freeze", as that of a freeze by `rlock watch`.
+// Whether the lock is held by a lease that no process renews and whose label is that of a freeze. To release it stops no job.
 bool is_frozen(const LockState& state);
 
 // Why the action makes no sense for this lock; empty: it does.

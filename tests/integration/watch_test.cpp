@@ -212,6 +212,25 @@ TEST_CASE("watch: a freeze that waits keeps no other action from being done, and
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
 }
 
+TEST_CASE("watch: a job is no freeze, whatever its label: z does not release its lock")
+{
+  Viewer viewer;
+  Process job(
+      rlock_argv({"run", "-S", viewer.server.url(), "-k", "a", "--label", "freeze: dryer", "--", "sleep", "1000"}));
+  Process watch = viewer.watch();
+  viewer.sees("freeze: dryer");
+  viewer.terminal.type("z");
+  viewer.sees("freeze a for 2h, ");
+  viewer.terminal.type("n");
+  viewer.sees_again("Enter details");
+  viewer.terminal.type("f");
+  viewer.sees("force-unlock a, held by ");
+  viewer.terminal.type("n");
+  viewer.terminal.type("q");
+  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(as_int(viewer.server.command({"EXISTS", "a"})) == 1);
+}
+
 TEST_CASE("watch: a freeze that gets its turn while the user is asked whether to give it up stays")
 {
   Viewer viewer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/export.h"
 
+#include "base/text.h"
 #include "lock/held_locks.h"
 #include "store/open.h"
 
@@ -53,6 +54,20 @@ std::string shell_quoted(std::string_view text)
     quoted += c == '\'' ? "'\\''" : std::string(1, c);
   }
   return quoted + "'";
+}
+
+std::string copied_word(std::string_view text)
+{
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (without_controls(text) == text) {
+    const bool is_plain = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
+    return is_plain ? std::string(text) : shell_quoted(text);
+  }
+  std::string word = "$'";
+  for (const char c : printable(text)) {
+    word += c == '\'' ? "\\'" : std::string(1, c);
+  }
+  return word + "'";
 }
 
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)

@@ -41,8 +41,12 @@ std::string show_ttl(const LockState& state)
   return left + (info->automatic ? ", renewed while the job runs" : ", not renewed");
 }
 
-std::string show_holder(const Holder& holder, std::int64_t now_ms)
+// `proven`: LockState::proven.
+std::string show_holder(const Holder& holder, bool proven, std::int64_t now_ms)
 {
+  if (!proven && !holder.info) {
+    return line("value", printable(holder.owner.text()));
+  }
   if (!holder.info) {
     return line("holder", describe_who(holder.owner, {}) + " (another client, of which rlock knows no more)");
   }
@@ -204,9 +208,12 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Colou
     return key + colours.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
            show_partial(state) + show_queue(state.waiting, now_ms);
   }
-  std::string text = key + colours.paint(Style::yellow, "held") + label_of(state) + "\n";
+  std::string text = key +
+                     (state.proven ? colours.paint(Style::yellow, "held") + label_of(state)
+                                   : std::string("data of another program, or its lock")) +
+                     "\n";
   for (const Holder& holder : state.holders) {
-    text += show_holder(holder, now_ms);
+    text += show_holder(holder, state.proven, now_ms);
     text += holder.count > 1 ? line("count", std::to_string(holder.count)) : "";
   }
   text += line("ttl", show_ttl(state));

@@ -4,6 +4,7 @@
 #include "base/defaults.h"
 #include "base/duration.h"
 #include "base/log.h"
+#include "cli/output/export.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
@@ -45,24 +46,39 @@ struct OutcomeText {
   }
 };
 
-Error unconfirmed(const Holder& holder)
-{
-  return usage("add --token " + printable(holder.owner.text()) +
-               " to take the lock from this holder, or --yes to take it from any holder");
-}
+std::string value_of(const Holder& data) { return copied_word(data.owner.text()); }
+
+// Of a key that may hold the data of another program.
+struct DataOutcomeText {
+  std::string operator()(const ReleasedByHolder& end) const
+  {
+    return "gone, and not by this request; it held " + value_of(end.holder);
+  }
+  std::string operator()(const ForceExpired& end) const { return "expired; it held " + value_of(end.holder); }
+  std::string operator()(const Broken& end) const
+  {
+    return "deleted; it held " + value_of(end.holder) + "; if that was a lock, its job may still be running";
+  }
+  std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
+  std::string operator()(const ForceChanged& end) const
+  {
+    return "holds another value, " + value_of(end.holder) + "; nothing was done";
+  }
+};
 
 // `state` is held.
 Result<Done> check_confirmed(const LockState& state, const ForceOptions& options)
 {
   const Holder& holder = state.holders.front();
-  if (!options.confirmed && state.proven) {
-    return unconfirmed(holder);
-  }
-  if (!options.owner && !state.proven) {
+  if (!state.proven && !options.owner) {
     return Error{ErrorCode::config,
-                 "nothing proves that " + printable(options.name.text()) +
-                     " is a lock, its value may be data of another program: it is deleted only with --token " +
-                     printable(holder.owner.text())};
+                 printable(options.name.text()) +
+                     " holds data of another program, or a lock that nothing proves: it is deleted only with --token " +
+                     value_of(holder)};
+  }
+  if (!options.confirmed) {
+    return usage("add --token " + copied_word(holder.owner.text()) +
+                 " to take the lock from this holder, or --yes to take it from any holder");
   }
   return Done{};
 }
@@ -79,9 +95,9 @@ Result<Millis> resolve_grace(const RawForce& raw)
   return Millis{0};
 }
 
-Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end)
+Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end, bool proven = true)
 {
-  print(options.json ? force_json(options.name, end) : show_force(options.name, end));
+  print(options.json ? force_json(options.name, end) : show_force(options.name, end, proven));
   return ended(exit_code_of_force(end));
 }
 
@@ -97,11 +113,12 @@ void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
 
 // `seen` held the lock a moment ago. Without --token the lock is taken from `seen` only: the operator has not seen a holder
 // that comes later.
-Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOptions& options, const OpenedStore& opened)
+Result<RunEnd> take_from(const Holder& seen, const LockState& state, const ForceOptions& options,
+                         const OpenedStore& opened)
 {
   const ForceUnlockRequest order{
       .name = options.name,
-      .mode = mode,
+      .mode = state.mode,
       .owner = options.owner.value_or(seen.owner),
       .by = options.by,
       .grace = options.grace,
@@ -112,18 +129,18 @@ Result<RunEnd> take_from(const Holder& seen, const Mode& mode, const ForceOption
   if (!end) {
     return end.error();
   }
-  return print_outcome(options, *end);
+  return print_outcome(options, *end, state.proven);
 }
 
 // From the holder that --token names, or from each holder.
 Result<RunEnd> take(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
   if (options.owner) {
-    return take_from(state.holders.front(), state.mode, options, opened);
+    return take_from(state.holders.front(), state, options, opened);
   }
   int worst = 0;
   for (const Holder& holder : state.holders) {
-    Result<RunEnd> end = take_from(holder, state.mode, options, opened);
+    Result<RunEnd> end = take_from(holder, state, options, opened);
     if (!end) {
       return end;
     }
@@ -138,7 +155,7 @@ Result<RunEnd> take_shown(const LockState& state, const ForceOptions& options, c
   if (!state.held()) {
     return print_outcome(options, ForceFree{});
   }
-  for (const Holder& holder : state.holders) {
+  for (const Holder& holder : state.proven ? state.holders : std::vector<Holder>{}) {
     Log(Verbosity::normal).notice(printable(options.name.text()) + " is held by " + describe(holder));
   }
   const Result<Done> may_take = check_confirmed(state, options);
@@ -212,9 +229,10 @@ Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& open
   }
 }
 
-std::string show_force(const LockName& name, const ForceEnd& end)
+std::string show_force(const LockName& name, const ForceEnd& end, bool proven)
 {
-  return printable(name.text()) + ": " + std::visit(OutcomeText{}, end) + "\n";
+  const std::string text = proven ? std::visit(OutcomeText{}, end) : std::visit(DataOutcomeText{}, end);
+  return printable(name.text()) + ": " + text + "\n";
 }
 
 ExitCode exit_code_of_force(const ForceEnd& end)

@@ -36,7 +36,8 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
 // Prints who holds the lock, takes it, and prints how that ended.
 Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& opened);
 
-std::string show_force(const LockName& name, const ForceEnd& end);  // one line
+// One line. `proven`: LockState::proven; false: the key may hold the data of another program.
+std::string show_force(const LockName& name, const ForceEnd& end, bool proven = true);
 ExitCode exit_code_of_force(const ForceEnd& end);
 
 }  // namespace rlock::cli

@@ -75,6 +75,58 @@ TEST_CASE("force-unlock: data of another program is not deleted by --yes, and no
   }
 }
 
+TEST_CASE("force-unlock: data of another program is called that, in one line whose --token a shell can read")
+{
+  struct Row {
+    Words written;
+    std::string shown;   // as status prints it
+    std::string quoted;  // as a shell reads it
+  };
+  const std::string far_away = "4000000000000";
+  const std::vector<Row> rows{
+      {{"SET", "cart", R"({"user":7})"}, R"({"user":7})", R"('{"user":7}')"},
+      {{"SET", "cart", "it's 5 o'clock"}, "it's 5 o'clock", R"('it'\''s 5 o'\''clock')"},
+      {{"SET", "cart", R"(C:\new)"}, R"(C:\\new)", R"('C:\new')"},
+      {{"SET", "cart", "two\nlines's"}, R"(two\nlines's)", R"($'two\nlines\'s')"},
+      {{"SET", "cart", "17"}, "17", "17"},
+      {{"SET", "cart", "token-1", "PX", "60000"}, "token-1", "token-1"},
+      {{"HSET", "cart", "prod", "5"}, "prod", "prod"},
+      {{"ZADD", "{cart}:timeout", far_away, "not a permit"}, "not a permit", "'not a permit'"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.quoted);
+    const RedisServer server;
+    server.command(row.written);
+    for (const Words& how : {Words{}, Words{"--yes"}, Words{"--yes", "--now"}}) {
+      const Finished refused = rlock_on(server, joined({"force-unlock", "-k", "cart"}, how));
+      CHECK(refused.code == 78);
+      CHECK(refused.out.empty());
+      CHECK(refused.err ==
+            "rlock: cart holds data of another program, or a lock that nothing proves: it is deleted only with "
+            "--token " +
+                row.quoted + "\n");
+    }
+    const Finished status = rlock_on(server, {"status", "cart"});
+    CHECK(status.out.find("cart: data of another program, or its lock") == 0);
+    CHECK(status.out.find("\n  value    " + row.shown + "\n") != std::string::npos);
+    CHECK(status.out.find("held") == std::string::npos);
+    CHECK(status.out.find("holder") == std::string::npos);
+
+    const Finished other = rlock_on(server, {"force-unlock", "-k", "cart", "--token", "another", "--now"});
+    CHECK(other.code == 1);
+    CHECK(other.out == "cart: holds another value, " + row.quoted + "; nothing was done\n");
+    CHECK(other.err.empty());
+
+    const Words forces = rlock_argv({"force-unlock", "-S", server.url(), "-k", "cart", "--now"});
+    Process forced(joined({"bash", "-c", "\"$@\" --token " + row.quoted, "bash"}, forces));
+    CHECK(forced.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(forced.out() ==
+          "cart: deleted; it held " + row.quoted + "; if that was a lock, its job may still be running\n");
+    CHECK(forced.err().empty());
+    CHECK(rlock_on(server, {"status", "cart"}).out.find(row.shown) == std::string::npos);
+  }
+}
+
 TEST_CASE("force-unlock: a lock that another client keeps as a string goes with exactly the token shown")
 {
   const RedisServer server;

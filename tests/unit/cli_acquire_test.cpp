@@ -138,6 +138,16 @@ TEST_CASE("export: quoted for every shell")
   CHECK(shell_quoted("it's") == R"('it'\''s')");
 }
 
+TEST_CASE("export: a word to be copied is quoted only where that is needed, and has no control characters")
+{
+  CHECK(copied_word("8743c9c0-0795:1") == "8743c9c0-0795:1");
+  CHECK(copied_word("") == "''");
+  CHECK(copied_word("a b") == "'a b'");
+  CHECK(copied_word("it's") == R"('it'\''s')");
+  CHECK(copied_word(R"(\n)") == R"('\n')");
+  CHECK(copied_word("a\n\x1b'\xff\\") == R"($'a\n\x1b\'\xff\\')");
+}
+
 TEST_CASE("export: the names of a job's environment, and the key's earlier tokens are forgotten")
 {
   const LockName name = *LockName::parse("it's");

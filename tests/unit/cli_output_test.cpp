@@ -131,6 +131,21 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
   }
 }
 
+TEST_CASE("force-unlock: how it ended for a key that may hold the data of another program")
+{
+  const Holder data{.owner = Owner::of("it's"), .count = 1, .info = std::nullopt};
+  const std::pair<ForceEnd, const char*> rows[] = {
+      {ReleasedByHolder{data}, R"(stock: gone, and not by this request; it held 'it'\''s')"},
+      {ForceExpired{data}, R"(stock: expired; it held 'it'\''s')"},
+      {Broken{data}, R"(stock: deleted; it held 'it'\''s'; if that was a lock, its job may still be running)"},
+      {ForceChanged{data}, R"(stock: holds another value, 'it'\''s'; nothing was done)"},
+      {ForceFree{}, "stock: free; nothing was done"},
+  };
+  for (const auto& [end, text] : rows) {
+    CHECK(show_force(name("stock"), end, false) == text + std::string("\n"));
+  }
+}
+
 TEST_CASE("status: in words")
 {
   CHECK(show_status(held(), noon + 303'000) ==

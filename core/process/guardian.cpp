@@ -58,7 +58,7 @@ bool is_gone(int socket)
 // Opens when the runner, which must still live, sends StartJob while the lease is still valid.
 class StartGate final : public Gate {
  public:
-  StartGate(const GuardianTask& task, const LastResort& last_resort) : m_task(task), m_last_resort(last_resort) {}
+  StartGate(const GuardianTask& task, LastResort& last_resort) : m_task(task), m_last_resort(last_resort) {}
 
   std::optional<LateValue> pass() override
   {
@@ -85,7 +85,7 @@ class StartGate final : public Gate {
 
  private:
   const GuardianTask& m_task;
-  const LastResort& m_last_resort;
+  LastResort& m_last_resort;
   BootClock m_clock;
   // Written by the process at the gate, which shares the memory.
   bool m_runner_is_gone = false;
@@ -131,6 +131,17 @@ Instant first_due(const GuardianTask& task)
   return due > BootClock().now() ? due : task.spec.earliest_last_resort;
 }
 
+// To the runner. A job that no deadline stops needs no timer.
+void report_refused(const GuardianTask& task, LastResortRefused refused)
+{
+  if (task.shared_deadline.times().last_resort == far_future) {
+    refused.timer = 0;
+  }
+  if (refused.timer != 0 || refused.pipe != 0) {
+    send(task, refused);
+  }
+}
+
 // From the start of the job to its end. Closes `inherited`, the descriptors that only the job needs.
 void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
@@ -153,6 +164,7 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
     return send(task, GateKilled{});
   }
   const Instant started = BootClock().now();
+  report_refused(task, last_resort.refused());
   GuardianLoop loop(task, sources, last_resort, std::get<Launched>(launched).pid);
   loop.run();
   if (loop.runner_is_gone()) {

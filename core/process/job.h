@@ -79,6 +79,12 @@ struct LeftBehind {
 struct NotSignalled {
   pid_t pid;
 };
+// The system refused a part of the kernel's last resort (last_resort.h), and the job runs without it. Each is an errno; 0: nothing
+// was refused.
+struct LastResortRefused {
+  int timer = 0;  // it kills the job when runner and guardian are both stopped
+  int pipe = 0;   // it kills the job when both are killed
+};
 // With Leftovers::until_pipe_closes: the main process has ended, and other processes of the job are left.
 struct PipeHoldersLeft {
   int wait_status;
@@ -94,8 +100,8 @@ struct Ended {
 struct GuardianGone {
   int wait_status;
 };
-using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, PipeHoldersLeft,
-                              Ended, GuardianGone>;
+using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LastResortRefused,
+                              PipeHoldersLeft, Ended, GuardianGone>;
 
 // Used from the main thread only, because the guardian takes the death of the thread that forked it for the runner's.
 class Job {

@@ -4,6 +4,7 @@
 #include "base/alarm.h"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 
 #include <fcntl.h>
@@ -15,32 +16,46 @@ namespace {
 // Numbers that scripts do not use for their own files. A low limit on descriptors allows only the second.
 constexpr std::array lowest_numbers{100, 20};
 
-std::optional<timer_t> make_timer()
-{
-  sigevent kill{};
-  kill.sigev_notify = SIGEV_SIGNAL;
-  kill.sigev_signo = SIGKILL;
-  timer_t timer{};
-  return ::timer_create(CLOCK_BOOTTIME, &kill, &timer) == 0 ? std::optional{timer} : std::nullopt;
-}
-
-void inherit(int fd)
+// Returns 0, or why the job does not get the descriptor.
+int inherit(int fd)
 {
   for (const int lowest : lowest_numbers) {
     if (::fcntl(fd, F_DUPFD, lowest) >= 0) {
-      return;
+      return 0;
     }
   }
+  return errno == EINVAL ? EMFILE : errno;  // EINVAL: the limit allows no number of that size
 }
 
 }  // namespace
 
-LastResort::LastResort() : m_timer(make_timer())
+LastResort::LastResort()
+{
+  make_pipe();
+  make_timer();
+}
+
+void LastResort::make_pipe()
 {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
     m_inherited = Fd(ends[0]);
     m_held = Fd(ends[1]);
+  } else {
+    m_refused.pipe = errno;
+  }
+}
+
+void LastResort::make_timer()
+{
+  sigevent kill{};
+  kill.sigev_notify = SIGEV_SIGNAL;
+  kill.sigev_signo = SIGKILL;
+  timer_t timer{};
+  if (::timer_create(CLOCK_BOOTTIME, &kill, &timer) == 0) {
+    m_timer = timer;
+  } else {
+    m_refused.timer = errno;
   }
 }
 
@@ -51,14 +66,16 @@ LastResort::~LastResort()
   }
 }
 
-void LastResort::cover_this_process(Grouping grouping) const
+void LastResort::cover_this_process(Grouping grouping)
 {
   const int fd = m_inherited.get();
-  const f_owner_ex owner{.type = grouping == Grouping::own ? F_OWNER_PGRP : F_OWNER_PID, .pid = ::getpid()};
-  if (fd >= 0 && ::fcntl(fd, F_SETSIG, SIGKILL) == 0 && ::fcntl(fd, F_SETOWN_EX, &owner) == 0) {
-    ::fcntl(fd, F_SETFL, O_ASYNC);
-    inherit(fd);
+  if (fd < 0) {
+    return;
   }
+  const f_owner_ex owner{.type = grouping == Grouping::own ? F_OWNER_PGRP : F_OWNER_PID, .pid = ::getpid()};
+  const bool is_armed = ::fcntl(fd, F_SETSIG, SIGKILL) == 0 && ::fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+                        ::fcntl(fd, F_SETFL, O_ASYNC) == 0;
+  m_refused.pipe = is_armed ? inherit(fd) : errno;
 }
 
 void LastResort::set_due(Instant due)
@@ -71,7 +88,9 @@ void LastResort::set_due(Instant due)
   if (due != far_future) {
     once.it_value = to_timespec(due);
   }
-  ::timer_settime(*m_timer, TIMER_ABSTIME, &once, nullptr);
+  if (::timer_settime(*m_timer, TIMER_ABSTIME, &once, nullptr) != 0) {
+    m_refused.timer = errno;
+  }
 }
 
 void LastResort::disarm()

@@ -4,12 +4,13 @@
 // The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL
 // as its signal and the job's process group as its owner, so the kernel kills the group when the write end closes: see
 // F_SETSIG in fcntl(2). A POSIX timer kills the guardian itself at a given instant, also when it is stopped: see
-// timer_create(2). A job that closes the descriptor loses only this protection, and so does a job for which there is no
-// descriptor, timer or signal. No function here fails.
+// timer_create(2). A job that closes the descriptor loses only this protection, and so does a job for which the system refuses
+// a descriptor, timer or signal; refused() has the reason. No function here fails.
 #pragma once
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "process/job.h"
 #include "process/launch.h"
 
 #include <optional>
@@ -28,19 +29,26 @@ class LastResort {
 
   // In the process that becomes the job, once it is in its group. Async-signal-safe. With Grouping::shared only that
   // process is covered, because the caller is in its group.
-  void cover_this_process(Grouping grouping) const;
+  void cover_this_process(Grouping grouping);
 
   // When the kernel kills the guardian; far_future: never.
   void set_due(Instant due);
+
+  // What the system refused until now. The part of cover_this_process() is known once the job has started.
+  [[nodiscard]] const LastResortRefused& refused() const { return m_refused; }
 
   // From now on the kernel kills no process of the job.
   void disarm();
 
  private:
+  void make_pipe();
+  void make_timer();
+
   Fd m_inherited;  // the read end
   Fd m_held;       // the write end, which no other process has
   std::optional<timer_t> m_timer;
   Instant m_due = far_future;
+  LastResortRefused m_refused;
 };
 
 }  // namespace rlock

@@ -106,6 +106,25 @@ void report_not_signalled(const RunContext& context, pid_t pid)
   context.log.error(not_signalled_text(pid), {.event = "not_signalled"});
 }
 
+void report_no_last_resort(const RunContext& context, const LastResortRefused& refused)
+{
+  std::string when;
+  std::string what;
+  if (refused.timer != 0) {
+    when = "stopped";
+    what = "no timer: " + std::generic_category().message(refused.timer) +
+           (refused.timer == EAGAIN ? ", see ulimit -i" : "");
+  }
+  if (refused.pipe != 0) {
+    when += when.empty() ? "killed" : " or killed";
+    what += (what.empty() ? "no pipe: " : "; no pipe: ") + std::generic_category().message(refused.pipe) +
+            (refused.pipe == EMFILE ? ", see ulimit -n" : "");
+  }
+  context.log.notice(
+      "the kernel will not kill the job when rlock and its guardian process are both " + when + ": " + what,
+      {.event = "no_last_resort"});
+}
+
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
   const bool is_loss = outcome.event == "lost" || outcome.event == "forced";

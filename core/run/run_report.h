@@ -16,6 +16,7 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
 
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
 void report_not_signalled(const RunContext& context, pid_t pid);
+void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
 
 // The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);

@@ -240,6 +240,7 @@ class Supervision {
   }
   void on(Job&, const LeftBehind& left) { report_left_behind(m_request, m_context, left); }
   void on(Job&, const NotSignalled& refused) { report_not_signalled(m_context, refused.pid); }
+  void on(Job&, const LastResortRefused& refused) { report_no_last_resort(m_context, refused); }
   void on(Job& job, const PipeHoldersLeft& command)
   {
     m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};

@@ -168,6 +168,41 @@ TEST_CASE("last resort: the job is dead before its lock expires, whichever of ru
   }
 }
 
+TEST_CASE("last resort: what the system refuses of it is told when the job starts")
+{
+  const RedisServer server{{.alone = true}};  // several servers need more descriptors
+  const std::string begin = "rlock: the kernel will not kill the job when rlock and its guardian process are both ";
+  const std::string no_timer = "no timer: Resource temporarily unavailable, see ulimit -i";
+  const std::string no_pipe = "no pipe: Too many open files, see ulimit -n";
+  const auto told = [&](const Words& limits, const Words& rlock, const Words& job) {
+    const Words all = joined(joined({"prlimit"}, limits), joined(rlock_argv(rlock), job));
+    Process process(all);
+    CHECK(process.wait() == Exit{.code = 3, .signal = 0});
+    return process.err();
+  };
+  const Words job{"sh", "-c", "exit 3"};
+  for (const Invocation& invocation : invocations()) {
+    CAPTURE(invocation.key);
+    if (invocation.words.front() == "flock") {
+      continue;  // as silent as flock(1)
+    }
+    const Words words = joined(invocation.words, {"-S", server.url(), "--"});
+    CHECK(told({"--sigpending=0"}, words, job) == begin + "stopped: " + no_timer + "\n");
+    CHECK(told({"--nofile=20"}, words, job) == begin + "killed: " + no_pipe + "\n");
+    CHECK(told({"--sigpending=0", "--nofile=20"}, words, job) ==
+          begin + "stopped or killed: " + no_timer + "; " + no_pipe + "\n");
+    CHECK(told({"--nofile=24"}, words, job).empty());
+  }
+  const Words run{"run", "-S", server.url(), "-k", "stock"};
+  CHECK(told({"--sigpending=0"}, joined(run, {"-q", "--"}), job).empty());
+  CHECK(told({"--sigpending=0"}, joined(run, {"--on-lost", "warn", "--"}), job).empty());  // no lease stops this job
+  CHECK(told({"--sigpending=0"}, {"flock", "--verbose", "-S", server.url(), "stock"}, job).find(no_timer) !=
+        std::string::npos);
+  CHECK(
+      told({"--sigpending=0"}, joined(run, {"--log-format", "json", "--"}), job).find("\"event\":\"no_last_resort\"") !=
+      std::string::npos);
+}
+
 TEST_CASE("last resort: what --leftovers leave leaves lives on when rlock has ended")
 {
   const RedisServer server;

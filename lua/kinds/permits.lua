@@ -10,7 +10,8 @@
 -- holder leaves its member, which counts for nothing after its expiry and is removed by the next request.
 --
 -- The number is written with SET alone, which a holder needs anyway: where the rights cannot be checked (Redis 6) no
--- operation stops half way.
+-- operation stops half way. What another program has put in its place is no number of permits: the holders have lost
+-- their permits then, and it stays.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'permits', true, false
 local MAX_LISTED = 64
 
@@ -47,8 +48,14 @@ local function expiry_of(owner)
   return score and score > now_ms() and score or nil
 end
 
+-- Whether the key has a number, or none because it was deleted: permits without their number stay with their holders.
+local function is_number_or_missing()
+  local number = redis.pcall('GET', LOCK)
+  return not number or type(number) == 'string' and string.find(number, '^%-?%d+$')
+end
+
 local function holds(owner)
-  return expiry_of(owner) and hold_count(owner)
+  return expiry_of(owner) and is_number_or_missing() and hold_count(owner)
 end
 
 -- An owner with a record is listed by its name, another one by its permit.
@@ -67,12 +74,12 @@ local function live_permits()
   return redis.call('ZCOUNT', SECOND, '(' .. now_ms(), '+inf')
 end
 
--- Permits without their number, because it was deleted, stay with their holders.
 local function free_permits(limit)
   return tonumber(redis.call('GET', LOCK)) or limit - redis.call('ZCARD', SECOND)
 end
 
 local function set_free_permits(number)
+  redis.call('SET', OWN_NUMBER, number, 'PX', FENCE_MEMORY)
   redis.call('SET', LOCK, number, 'KEEPTTL')
 end
 
@@ -98,16 +105,17 @@ local function purge_expired()
   freed = true
 end
 
--- The reply to a request that gives another number of permits. If no permit is held, and the number at the key is known
--- to be one of permits, the request sets the number instead. An unknown number may belong to another program.
+-- The reply to a request that gives another number of permits. If no permit is held, and the number at the key is the one that
+-- rlock wrote, the request sets the number instead. Another number may belong to another program.
 local function mismatch(requested)
   local limit = requested_limit(requested)
   local permits = free_permits(limit) + redis.call('ZCARD', SECOND)
   if limit == 0 or limit == permits then
     return nil
   end
-  if live_permits() > 0 or redis.call('EXISTS', FENCE, SECOND) == 0 then
-    return {'differs', permits, limit}
+  local are_held = live_permits() > 0
+  if are_held or redis.call('GET', OWN_NUMBER) ~= redis.call('GET', LOCK) then
+    return {'differs', permits, limit, are_held and 1 or 0}
   end
   set_free_permits(limit)
   redis.call('DEL', SECOND)
@@ -129,13 +137,13 @@ local function set_ttl(owner, ttl)
   redis.call('ZADD', SECOND, now_ms() + tonumber(ttl), permit_of(owner))
 end
 
--- The number is first written unchanged: a write that the server refuses fails before a permit is given away.
+-- The number is first noted: a write that the server refuses fails before a permit is given away.
 local function add_holder(owner, ttl, requested)
-  local before = free_permits(requested_limit(requested))
-  set_free_permits(before)
+  local number = free_permits(requested_limit(requested)) - 1
+  redis.call('SET', OWN_NUMBER, number, 'PX', FENCE_MEMORY)
   redis.call('HSET', HOLDER, permit_field(permit_of(owner)), owner)
   set_ttl(owner, ttl)
-  set_free_permits(before - 1)
+  redis.call('SET', LOCK, number, 'KEEPTTL')
 end
 
 local function add_hold(owner)
@@ -192,7 +200,7 @@ local function announce_free()
 end
 
 local function kind_denial(no)
-  return no('set', LOCK, '1', 'keepttl') or no('exists', SECOND) or no('zscore', SECOND, 'm')
+  return no('set', LOCK, '1', 'keepttl') or no('set', OWN_NUMBER, '1') or no('exists', SECOND) or no('zscore', SECOND, 'm')
       or no('zadd', SECOND, '1', 'm') or no('zrem', SECOND, 'm') or no('zcard', SECOND)
       or no('zcount', SECOND, '0', '1') or no('zrangebyscore', SECOND, '0', '1') or no('zremrangebyscore', SECOND, '0', '1')
 end

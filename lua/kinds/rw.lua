@@ -8,14 +8,9 @@
 -- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
 -- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'read-write lock', true, true
-local TIMEOUTS = string.sub(SECOND, 1, -string.len('timeout') - 1)
 local MAX_LISTED = 64
 
 local announcement  -- message for foreign clients
-
-local function timeout_of(owner, hold)
-  return TIMEOUTS .. owner .. ':rwlock_timeout:' .. hold
-end
 
 local function read_holds(owner)
   local held = tonumber(redis.pcall('HGET', LOCK, owner))
@@ -63,7 +58,8 @@ local function capacity(found)
 end
 
 local function admits(requested)
-  return requested == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' or redis.call('EXISTS', LOCK) == 0
+  return requested == 'read' and redis.pcall('HGET', LOCK, 'mode') == 'read' and is_read_write_lock('read')
+      or redis.call('EXISTS', LOCK) == 0
 end
 
 local function has_no_holder()

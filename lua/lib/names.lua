@@ -97,9 +97,12 @@ local function now_us()
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
+-- The number of free permits that rlock last wrote: string. It is not in KEYS, because one kind alone writes it.
+local OWN_NUMBER = 'rlock:permits:' .. string.sub(HOLDER, #'rlock:holder:' + 1)
+
 -- The kind of lock in a string. A bare number without a ttl may be permits of which none is held, a lock taken by
--- SETNX, or anything else. It counts as permits for a request for permits, and for other requests only if rlock has a
--- fencing number.
+-- SETNX, or anything else. It counts as permits for a request for permits, and for other requests only if rlock has
+-- written such a number.
 local function kind_of_string(asked)
   if not string.find(redis.call('GET', LOCK), '^%-?%d+$') then
     return 'string'
@@ -110,7 +113,48 @@ local function kind_of_string(asked)
   elseif asked == 'permits' then
     return asked
   end
-  return redis.call('EXISTS', FENCE) == 1 and 'permits' or 'string'
+  return redis.pcall('EXISTS', OWN_NUMBER) == 1 and 'permits' or 'string'
+end
+
+local TIMEOUTS = string.sub(SECOND, 1, -#'timeout' - 1)
+
+-- The key that ends when this hold of a reader does.
+local function timeout_of(reader, hold)
+  return TIMEOUTS .. reader .. ':rwlock_timeout:' .. hold
+end
+
+-- As Redisson and rlock name an owner: UUID:THREAD, UUID:PID.
+local function is_usual_owner(name)
+  return string.find(name, ':%-?%d') == 37 and string.find(name, '^[%x-]+:')
+end
+
+-- Whether a hold of a read-write lock in that mode is among these fields. A reader has a timeout, or is dead: then it is known
+-- by its name, where the hash has a ttl.
+local function has_hold(fields, mode)
+  local has_dead_reader
+  for i = 1, #fields, 2 do
+    local name, held = fields[i], string.find(fields[i + 1], '^[1-9]%d*$') and fields[i + 1]
+    if not held then
+      -- no hold
+    elseif mode == 'write' and string.find(name, ':write$')
+        or mode == 'read' and redis.pcall('EXISTS', timeout_of(name, held)) == 1 then
+      return true
+    else
+      has_dead_reader = has_dead_reader or mode == 'read' and is_usual_owner(name)
+    end
+  end
+  return has_dead_reader and redis.call('PTTL', LOCK) >= 0
+end
+
+-- Whether the hash is a read-write lock in that mode: a field `mode` is no proof, because another program may have one. Of a
+-- large hash a part is looked at, and a larger one if that proves nothing.
+local function is_read_write_lock(mode)
+  for _, count in ipairs({16, 1000}) do
+    if has_hold(redis.call('HSCAN', LOCK, '0', 'COUNT', count)[2], mode) then
+      return true
+    end
+  end
+  return false
 end
 
 -- What is at the key: the NAME of a kind, or a word for people.
@@ -123,7 +167,7 @@ local function kind_at_key(asked)
     return kind
   end
   local mode = redis.call('HGET', LOCK, 'mode')
-  if mode == 'read' or mode == 'write' then
+  if (mode == 'read' or mode == 'write') and is_read_write_lock(mode) then
     return 'read-write lock'
   end
   return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'

@@ -20,7 +20,8 @@
 --                                   caller's place; nothing was changed
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
---            {'differs', number of permits}  as those who hold some see it; nothing was changed
+--            {'differs', number of permits, the requested number, 1 if some are held}   nothing was changed; where none is held,
+--                                   rlock did not write the number
 --            {'lost', 'revoked', …}          the owner may not renew any more; to 'again' alone
 --            {'lost', …}                     as lost_reply() in lib/queue.lua; to 'again' alone; nothing was changed
 --

@@ -94,6 +94,7 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                                 "rlock:reserved:{app:*}",
                                                 "redisson_lock_queue:{app:*}",
                                                 "{app:*}:timeout",
+                                                "rlock:permits:{app:*}",
                                                 "rlock:done:{app:*}",
                                                 "{app:*}:*:rwlock_timeout:*",
                                                 "rlock:queue:{app:*}",
@@ -110,6 +111,7 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                                 "rlock:events:tagged:app:*",
                                                 "rlock:reserved:tagged:app:*",
                                                 "redisson_lock_queue:app:*",
+                                                "rlock:permits:tagged:app:*",
                                                 "rlock:done:tagged:app:*",
                                                 "rlock:queue:tagged:app:*",
                                                 "rlock:waiters:tagged:app:*",
@@ -128,9 +130,9 @@ TEST_CASE("acl rules: keys and channels are named after the glob as they are aft
                                  "rlock:owner:tagged:app:*:*", "rlock:done:tagged:app:*"});
   const std::vector<std::string> tagged{"{app}:*"};
   CHECK(acl_rules_for(tagged)->keys[1] == "redisson_lock_token:{app}:*");
-  CHECK(acl_rules_for(tagged)->keys.size() == 19);
+  CHECK(acl_rules_for(tagged)->keys.size() == 20);
   const std::vector<std::string> exact{"stock"};
-  CHECK(acl_rules_for(exact)->keys.size() == 19);
+  CHECK(acl_rules_for(exact)->keys.size() == 20);
 }
 
 TEST_CASE("acl rules: all keys are one rule, which Redis lets no other follow")

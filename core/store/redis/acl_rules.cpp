@@ -67,7 +67,7 @@ void add_lock(AclRules& rules, const LockName& glob)
 {
   const LockKeys keys(glob);
   for (const std::string* key : {&keys.lock, &keys.fence, &keys.holder, &keys.force, &keys.events, &keys.reserved,
-                                 &keys.fair_queue, &keys.second, &keys.done}) {
+                                 &keys.fair_queue, &keys.second, &keys.own_number, &keys.done}) {
     rules.keys.push_back(*key);
   }
   rules.keys.push_back(keys.reads + "*:rwlock_timeout:*");

@@ -49,6 +49,7 @@ LockKeys::LockKeys(const LockName& name, const Mode& mode)
       fair_queue(tagged("redisson_lock_queue", lock)),
       second(suffixed(lock, "timeout")),
       reads(suffixed(lock, "")),
+      own_number(own("permits", lock)),
       done(own("done", lock)),
       channel(release_channel(lock, mode)),
       taken_channel(own("taken", lock)),

@@ -29,6 +29,7 @@ struct LockKeys {
   std::string fair_queue;     // list: the waiters of Redisson's fair lock
   std::string second;         // of some kinds: the expiry of each holder
   std::string reads;          // prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
+  std::string own_number;     // string: the number of free permits that rlock last wrote
   std::string done;           // string: the success that `rlock once` remembers; and the channel that announces it
   std::string channel;        // announces that the lock becomes free; empty: no client announces it
   std::string taken_channel;  // announces each grant that found no holder and no release

@@ -14,6 +14,20 @@ std::string advice_for_key(const std::string& word)
   return std::string(kind != nullptr ? kind->advice : "use another --key");
 }
 
+// The number at the key is not the requested number of permits.
+std::string other_number(const LockName& name, std::int64_t there, std::int64_t requested, bool are_held)
+{
+  const std::string number = std::to_string(there);
+  if (are_held) {
+    return "the permits of " + printable(name.text()) + " are " + number + ", not " + std::to_string(requested) +
+           " (give --permits " + number + "; their number may change while none is held)";
+  }
+  const std::string if_meant =
+      there > 0 ? "give --permits " + number + " if that many permits are meant, else " : "give ";
+  return "the key " + printable(name.text()) + " holds the number " + number + ", of which rlock has no record (" +
+         if_meant + "another --key)";
+}
+
 }  // namespace
 
 std::string content_of_key(const std::string& word)
@@ -29,15 +43,7 @@ Error ScriptReply::unexpected(const Script& script, const LockName& name) const
                                    ", not a lock of this kind (" + advice_for_key(text(1)) + ")"};
   }
   if (is("differs")) {
-    const std::string there = std::to_string(integer(1));
-    if (there == "0") {
-      return {ErrorCode::config, "the permits of " + printable(name.text()) +
-                                     " are 0, because the record of their holders was " +
-                                     "deleted (delete the key on the server)"};
-    }
-    return {ErrorCode::config, "the permits of " + printable(name.text()) + " are " + there + ", not " +
-                                   std::to_string(integer(2)) + " (give --permits " + there +
-                                   "; their number may change while none is held)"};
+    return {ErrorCode::config, other_number(name, integer(1), integer(2), integer(3) == 1)};
   }
   if (is("denied")) {
     return {ErrorCode::refused, "the server's ACL refuses " + printable(text(1)) + " on " + printable(text(2)) +

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// rlock runs no job under data of another program, and leaves that data alone.
+#include "support/queue_fixture.h"
+#include "support/temp_dir.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+std::string content(const RedisServer& server) { return as_text(server.command({"DUMP", "k"})); }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`, 78")
+{
+  const QueueFixture queue;
+  queue.server.command({"HSET", "k", "mode", "read", "user", "ann"});
+  const std::string before = content(queue.server);
+  for (const Words& kind : std::vector<Words>{{"-s"}, {"-x"}, {}, {"--permits", "3"}, {"--format", "string"}}) {
+    CAPTURE(kind.empty() ? "plain" : kind.back());
+    Process refused = queue.start(kind, {"true"});
+    CHECK(refused.wait() == Exit{78});
+    CHECK_MESSAGE(refused.err().find("holds a hash that is no lock") != std::string::npos, refused.err());
+  }
+  CHECK(rlock_on(queue.server, {"list"}).out.find("k") == std::string::npos);
+  CHECK(content(queue.server) == before);
+  CHECK(as_int(queue.server.command({"PTTL", "k"})) == -1);
+}
+
+TEST_CASE("foreign data: a counter is no number of permits, 78, also after a plain lock of that name")
+{
+  const QueueFixture queue;
+  CHECK(queue.start({}, {"true"}).wait() == Exit{0});
+  queue.server.command({"SET", "k", "1000"});
+  Process refused = queue.start({"--permits", "3"}, {"true"});
+  CHECK(refused.wait() == Exit{78});
+  CHECK_MESSAGE(
+      refused.err().find("holds the number 1000, of which rlock has no record (give --permits 1000 if that many "
+                         "permits are meant, else another --key)") != std::string::npos,
+      refused.err());
+  CHECK(as_text(queue.server.command({"GET", "k"})) == "1000");
+}
+
+TEST_CASE("foreign data: what takes the place of the number of permits is a loss, 121, and stays")
+{
+  const QueueFixture queue;
+  const auto go = make_temp_dir("foreign-data") / "go";
+  Process holder =
+      queue.start({"--permits", "3"}, {"sh", "-c", "until [ -e " + go.string() + " ]; do sleep 0.02; done"});
+  wait_until([&] { return as_int(queue.server.command({"EXISTS", "{k}:timeout"})) == 1; }, "the permit is held");
+  queue.server.command({"SET", "k", "hello"});
+  std::ofstream(go) << "go";
+  CHECK(holder.wait() == Exit{121});
+  CHECK_MESSAGE(holder.err().find("lost") != std::string::npos, holder.err());
+  CHECK(as_text(queue.server.command({"GET", "k"})) == "hello");
+}
+
+TEST_SUITE_END();

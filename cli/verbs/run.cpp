@@ -99,8 +99,11 @@ constexpr std::array run_options{
     RunOption{job_group,
               "--kill-after",
               "DUR",
-              {"time from that signal to KILL; 0: KILL at once", default_kill_after},
+              {"time from that signal to KILL, and from a TERM, INT, HUP or QUIT that rlock passes on when DUR is "
+               "given; 0: KILL at once",
+               default_kill_after},
               [](const std::string& value, RunRequest& request) {
+                request.kills_after_signal = true;
                 return assign(resolve_duration(value, kill_after_rule), request.kill_after);
               }},
     RunOption{

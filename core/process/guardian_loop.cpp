@@ -104,6 +104,8 @@ void GuardianLoop::handle_command()
   if (const auto* command = std::get_if<Command>(&received)) {
     if (const auto* order = std::get_if<StopOrder>(command)) {
       advance(*order);
+    } else if (const auto* kill = std::get_if<KillOrder>(command)) {
+      advance(*kill);
     } else if (const auto* leave = std::get_if<LeaveProcesses>(command)) {
       advance(*leave);
     } else if (const auto* forward = std::get_if<ForwardSignal>(command)) {

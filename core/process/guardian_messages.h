@@ -30,7 +30,7 @@ struct StartJob {
 // The job is not wanted: the socket closes because the runner closes it, and not because the runner is dead.
 struct DiscardJob {};
 // From the runner. The guardian sends JobEvent values.
-using Command = std::variant<StartJob, ForwardSignal, StopOrder, LeaveProcesses, DiscardJob>;
+using Command = std::variant<StartJob, ForwardSignal, StopOrder, KillOrder, LeaveProcesses, DiscardJob>;
 
 struct NothingYet {};
 struct PeerGone {};

@@ -141,6 +141,8 @@ void Job::forward(int signal) { send_message(m_socket.get(), Command(ForwardSign
 
 void Job::stop(Millis kill_after) { send_message(m_socket.get(), Command(StopOrder{kill_after})); }
 
+void Job::kill(Millis after) { send_message(m_socket.get(), Command(KillOrder{after})); }
+
 void Job::leave() { send_message(m_socket.get(), Command(LeaveProcesses{})); }
 
 void Job::give_to_child()

@@ -130,6 +130,7 @@ class Job {
 
   void forward(int signal);      // to the job's process group
   void stop(Millis kill_after);  // the stop signal now, KILL after that; a second call can only shorten the time
+  void kill(Millis after);       // unless it has ended by then; a second call can only shorten the time
 
   // With Leftovers::until_pipe_closes.
   [[nodiscard]] int pipe_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: no process holds the pipe

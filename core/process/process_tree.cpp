@@ -2,6 +2,7 @@
 #include "process/process_tree.h"
 
 #include "base/text.h"
+#include "process/signals.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,8 +29,7 @@ bool send_and_wake(pid_t target, int signal)
 // As timeout(1): a signal that ends processes also ends stopped ones.
 bool send_as_user(pid_t target, int signal)
 {
-  const bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
-  return ends ? send_and_wake(target, signal) : send(target, signal);
+  return asks_to_end(signal) ? send_and_wake(target, signal) : send(target, signal);
 }
 
 bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }

@@ -129,6 +129,8 @@ void die_of(int signal)
   ::_exit(128 + signal);
 }
 
+bool asks_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT; }
+
 std::optional<int> signal_number(std::string_view name)
 {
   if (!name.empty() && name.front() >= '0' && name.front() <= '9') {

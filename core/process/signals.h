@@ -49,6 +49,8 @@ class Signals {
 // Ends this process by the signal that ended the job, without a second core dump. Falls back to exit(128 + signal).
 [[noreturn]] void die_of(int signal);
 
+bool asks_to_end(int signal);  // TERM, INT, HUP, QUIT, as timeout(1) has it
+
 std::optional<int> signal_number(std::string_view name);  // "TERM", "SIGTERM", "15"; nullopt for others
 std::string signal_name(int signal);                      // "TERM"
 

@@ -65,6 +65,12 @@ struct StopDecision {
     return stop(order.kill_after, is_not_stopped() ? StopAction::signal : StopAction::nothing);
   }
 
+  StopStep operator()(const KillOrder& order)
+  {
+    state.kill_at = std::min(state.kill_at, now + order.after);
+    return kill_due(state, times) <= now ? kill() : StopStep{state};
+  }
+
   StopStep operator()(const MainEnded& ended)
   {
     if (ended.others == Others::none) {
@@ -99,7 +105,7 @@ struct StopDecision {
     if (now < next_due(state, times)) {
       return {state};
     }
-    if (state.phase == Phase::stopping) {
+    if (state.phase == Phase::stopping || now >= state.kill_at) {
       return kill();
     }
     if (now >= times.signal) {
@@ -143,7 +149,7 @@ Instant next_due(const StopState& state, const StopTimes& times)
 {
   switch (state.phase) {
     case Phase::running:
-    case Phase::lingering: return std::min({times.signal, state.time_over, state.left_behind});
+    case Phase::lingering: return std::min({times.signal, state.time_over, state.left_behind, state.kill_at});
     case Phase::stopping: return kill_due(state, times);
     case Phase::killing:
     case Phase::over: break;

@@ -24,7 +24,7 @@ struct StopState {
   bool killed = false;
   Instant time_over = far_future;    // the end of max_runtime
   Instant left_behind = far_future;  // lingering: when the other processes count as left behind
-  Instant kill_at = far_future;      // stopping; the shared deadline may require it earlier
+  Instant kill_at = far_future;      // stopping, or after a KillOrder; the shared deadline may require it earlier
 };
 
 // Processes that are about to daemonize or to end when the main process ends get this time.
@@ -36,6 +36,10 @@ constexpr Millis shortest_run{10};
 struct StopOrder {
   Millis kill_after;
 };
+// KILL after that time unless the job has ended; no reason to stop, because the job has a signal of the user to act on.
+struct KillOrder {
+  Millis after;
+};
 enum class Others { none, some };
 struct MainEnded {
   Others others;
@@ -44,7 +48,7 @@ struct LeaveProcesses {};  // the other processes may go on without the guardian
 struct TreeEmpty {};       // and the main process is reaped
 struct RunnerGone {};
 struct TimePassed {};
-using StopEvent = std::variant<StopOrder, MainEnded, LeaveProcesses, TreeEmpty, RunnerGone, TimePassed>;
+using StopEvent = std::variant<StopOrder, KillOrder, MainEnded, LeaveProcesses, TreeEmpty, RunnerGone, TimePassed>;
 
 enum class StopAction {
   nothing,

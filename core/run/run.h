@@ -49,6 +49,7 @@ struct RunRequest {
   std::vector<std::string> environment;  // NAME=value, of this process; the job's has RLOCK_* as well
   int stop_signal = SIGTERM;
   Millis kill_after = default_kill_after;
+  bool kills_after_signal = false;  // kill_after also counts from a signal that is passed on
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
   std::string notify = {};  // for /bin/sh, when the run is over; empty: nothing

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/run_report.h"
 
+#include "base/duration.h"
 #include "base/os_error.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "process/process_tree.h"
+#include "process/signals.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
 #include <utility>
+
+#include <sys/wait.h>
 
 namespace rlock {
 namespace {
@@ -104,6 +109,17 @@ void report_left_behind(const RunRequest& request, const RunContext& context, co
 void report_not_signalled(const RunContext& context, pid_t pid)
 {
   context.log.error(not_signalled_text(pid), {.event = "not_signalled"});
+}
+
+void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal)
+{
+  const bool time_was_over = ended.why == Stopped::lease_end || ended.why == Stopped::max_runtime;
+  const bool was_killed = ended.killed && WIFSIGNALED(ended.wait_status) && WTERMSIG(ended.wait_status) == SIGKILL;
+  if (was_killed && !time_was_over) {
+    context.log.notice("the job was killed: it had not ended " + show(request.kill_after) + " after " +
+                           signal_name(signal) + " (--kill-after)",
+                       {.event = "kill_after"});
+  }
 }
 
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused)

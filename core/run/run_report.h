@@ -16,6 +16,8 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
 
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
 void report_not_signalled(const RunContext& context, pid_t pid);
+// If so, that the job did not end by itself after `signal`, which rlock had passed on.
+void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal);
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
 
 // The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.

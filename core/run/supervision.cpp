@@ -48,6 +48,9 @@ class Supervision {
     if (auto failed = run_job()) {
       return *failed;
     }
+    if (m_killed_after && m_ended && !m_lost) {
+      report_killed_after(m_request, m_context, *m_ended, *m_killed_after);
+    }
     const bool keeps_locks = m_was_released || m_still_runs || m_role == Role::replaced;
     const ReleaseFindings findings = keeps_locks ? ReleaseFindings(m_lock_set.sessions.size()) : release(result());
     const RunOutcome outcome = outcome_after(findings);
@@ -319,8 +322,23 @@ class Supervision {
     while (const auto signal = m_context.signals.take()) {
       const bool job_has_it = signal->from_terminal && job.shares_group();
       if (!job_has_it) {
-        job.forward(signal->number);
+        pass_on(job, signal->number);
       }
+    }
+  }
+
+  // As timeout(1), --kill-after that was given counts from the first signal that asks the job to end.
+  void pass_on(Job& job, int signal)
+  {
+    const bool kills = m_request.kills_after_signal && asks_to_end(signal);
+    const bool kills_at_once = kills && m_request.kill_after == Millis{0};
+    if (!kills_at_once) {
+      job.forward(signal);
+    }
+    if (kills) {
+      m_killed_after = m_killed_after.value_or(signal);
+      job.kill(m_request.kill_after);
+      m_stopped_by = std::min(m_stopped_by, m_context.clock.now() + m_request.kill_after + guardian_grace);
     }
   }
 
@@ -366,6 +384,7 @@ class Supervision {
   std::optional<RunReport> m_never_ran;  // why, and how rlock ends; nullopt: the job runs
   bool m_lost = false;                   // one of the locks
   std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release
+  std::optional<int> m_killed_after;     // the signal of the user from which --kill-after counts
   bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped
   bool m_was_released = false;           // by the job itself
   bool m_still_runs = false;             // processes that may not be signalled: the locks are left to their ttl

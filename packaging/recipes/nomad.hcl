@@ -9,11 +9,11 @@ job "nightly" {
   group "nightly" {
     task "nightly" {
       driver       = "docker"
-      kill_timeout = "30s" # longer than --kill-after
+      kill_timeout = "30s" # longer than --kill-after: rlock kills a job that ignores the signal, and releases, before it is killed itself
       config {
         image   = "registry.example/nightly:1"
         command = "rlock"
-        args    = ["run", "-k", "nightly", "-n", "-E", "0", "--min-hold", "5m", "--wait-server", "10m", "--", "/usr/local/bin/nightly"]
+        args    = ["run", "-k", "nightly", "-n", "-E", "0", "--min-hold", "5m", "--kill-after", "20s", "--wait-server", "10m", "--", "/usr/local/bin/nightly"]
       }
       env {
         RLOCK_SERVER = "redis://db1"

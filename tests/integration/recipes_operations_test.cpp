@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes of packaging/recipes in which several runs meet: leaders, freezes, containers, CI systems.
+#include "base/duration.h"
 #include "process/command.h"
 #include "support/recipe_fixture.h"
 #include "support/skip.h"
@@ -164,6 +165,43 @@ TEST_CASE("recipes: of several containers one works, and TERM stops it")
   second.signal(SIGTERM);
   CHECK(second.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
   CHECK(fixture.notes() == "worker --all\nworker --all\n");
+}
+
+TEST_CASE("recipes: a container's worker that ignores TERM is killed, and the lock is free")
+{
+  RecipeFixture fixture;
+  fixture.stub("worker", "trap '' TERM\necho deaf >>notes\nwhile :; do sleep 0.05; done");
+  Process rlock =
+      fixture.start({"./entrypoint.sh", "./worker"}, {{"RLOCK_NAME", "worker"}, {"RLOCK_KILL_AFTER", "300ms"}});
+  await_lines(fixture, 2);
+  rlock.signal(SIGTERM);
+  CHECK(rlock.wait(60s) == Exit{.code = -1, .signal = SIGKILL});
+  CHECK(fixture.is_free("worker"));
+}
+
+TEST_CASE("recipes: --kill-after leaves rlock time to release before its manager kills it")
+{
+  struct Recipe {
+    const char* file;
+    const char* kill_after;
+    const char* limit;  // how long the manager waits between its signal and KILL
+  };
+  const std::string option = R"(--kill-after"?,? "?([0-9]+[a-z]+))";
+  const Recipe all[] = {
+      {"entrypoint.sh", "KILL_AFTER:-([0-9]+[a-z]+)", "KILL after ([0-9]+) s"},
+      {"kubernetes-cronjob.yaml", option.c_str(), "terminationGracePeriodSeconds: ([0-9]+)"},
+      {"nomad.hcl", option.c_str(), "kill_timeout = \"([0-9]+)s"},
+      {"leader.service", option.c_str(), "TimeoutStopSec=([0-9]+)"},
+      {"nightly.service", option.c_str(), "TimeoutStopSec=([0-9]+)"},
+      {"Jenkinsfile", option.c_str(), "KILL ([0-9]+) s"},
+  };
+  for (const Recipe& recipe : all) {
+    CAPTURE(recipe.file);
+    const auto kill_after = parse_duration(part_of(recipe.file, recipe.kill_after));
+    const auto limit = parse_duration(part_of(recipe.file, recipe.limit));
+    REQUIRE((kill_after && limit));
+    CHECK(*kill_after + 2s <= *limit);
+  }
 }
 
 TEST_CASE("recipes: the commands of the playbook take, check and release the lock")

@@ -44,10 +44,17 @@ bool may_have_starved(const Records& records, const RunRecord& run)
   return stalled(records, run.spawned - run.ttl, run.ended.value_or(run.evidence.last)) > run.ttl / 10;
 }
 
+// Every rlock of the judge has --kill-after, so a job that outlives a signal that its rlock passes on is killed.
+bool may_have_outlived_signal(const RunRecord& run)
+{
+  return was_sent(run, Target::runner, SIGTERM) || was_sent(run, Target::runner, SIGINT);
+}
+
 // Empty: the exit fits.
 std::string wrong_death(const RunRecord& run, int signal)
 {
-  if (was_killed(run) || (is_stop_signal(signal) && was_told_to_stop(run))) {
+  if (was_killed(run) || (signal == SIGKILL && may_have_outlived_signal(run)) ||
+      (is_stop_signal(signal) && was_told_to_stop(run))) {
     return "";
   }
   return "died of signal " + std::to_string(signal) + ", which it was not sent";

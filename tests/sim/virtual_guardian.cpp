@@ -113,6 +113,8 @@ class Guardian {
     } else if (const auto* command = std::get_if<Command>(&received)) {
       if (const auto* order = std::get_if<StopOrder>(command)) {
         advance(*order);
+      } else if (const auto* kill = std::get_if<KillOrder>(command)) {
+        advance(*kill);
       }
     }
   }

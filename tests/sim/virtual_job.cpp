@@ -144,6 +144,8 @@ void Job::forward(int) {}
 
 void Job::stop(Millis kill_after) { send_message(m_socket.get(), Command(StopOrder{kill_after})); }
 
+void Job::kill(Millis after) { send_message(m_socket.get(), Command(KillOrder{after})); }
+
 void Job::leave() {}
 
 void Job::give_to_child() {}

@@ -71,6 +71,7 @@ TEST_CASE("run: the defaults of the contract")
   CHECK_FALSE(request.max_runtime.has_value());
   CHECK(request.stop_signal == SIGTERM);
   CHECK(request.kill_after == Millis{5000});
+  CHECK_FALSE(request.kills_after_signal);
   CHECK(request.leftovers == Leftovers::stop);
   CHECK(request.on_lost == OnLost::stop);
   CHECK(request.argv == Args{"true"});
@@ -94,6 +95,7 @@ TEST_CASE("run: every option has its meaning")
   CHECK(request_with({"--min-hold=30d"}).min_hold == std::chrono::hours{30 * 24});
   CHECK(request_with({"--max-runtime", "1h"}).max_runtime == Millis{3'600'000});
   CHECK(request_with({"--kill-after", "0"}).kill_after == Millis{0});
+  CHECK(request_with({"--kill-after", "5s"}).kills_after_signal);
   CHECK(request_with({"--signal", "SIGINT"}).stop_signal == SIGINT);
   CHECK(request_with({"--signal", "15"}).stop_signal == SIGTERM);
   CHECK(request_with({"--leftovers", "leave"}).leftovers == Leftovers::leave);

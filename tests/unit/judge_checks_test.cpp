@@ -239,6 +239,8 @@ TEST_CASE("judge: the exit code is the job's or says why it is not")
   CHECK(wrong_exits(ended(lost(1, 0, 100, 5), 70)) == 1);
   CHECK(wrong_exits(ended(lost(1, 0, 100, 5), -1, SIGKILL)) == 1);
   CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), -1, SIGKILL), Target::job, SIGKILL, 100)) == 0);
+  CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), -1, SIGKILL), Target::runner, SIGTERM, 50)) == 0);  // --kill-after
+  CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), -1, SIGKILL), Target::job, SIGTERM, 50)) == 1);
   CHECK(wrong_exits(ended(lost(1, 0, 100, 5), 71)) == 1);
   CHECK(wrong_exits(with(ended(lost(1, 0, 100, 5), 71), Target::guardian, SIGKILL, 100)) == 0);
   CHECK(check_exits(records({ended(lost(1, 0, 100, 5), 71)}, {}, {{at(0), at(200)}})).empty());  // a starved guardian

@@ -25,7 +25,9 @@ JobSpec spec_of(Leftovers leftovers, std::optional<Millis> max_runtime)
   return spec;
 }
 
-StopState in(Phase phase, Stopped why = Stopped::none, Millis kill_at = 100s)
+constexpr Millis no_kill{100s};
+
+StopState in(Phase phase, Stopped why = Stopped::none, Millis kill_at = no_kill)
 {
   StopState state;
   state.phase = phase;
@@ -33,7 +35,7 @@ StopState in(Phase phase, Stopped why = Stopped::none, Millis kill_at = 100s)
   if (phase == Phase::lingering) {
     state.left_behind = t0 + settling_time;
   }
-  if (phase == Phase::stopping) {
+  if (phase == Phase::stopping || kill_at != no_kill) {
     state.kill_at = t0 + kill_at;
   }
   return state;
@@ -135,6 +137,33 @@ TEST_CASE("stopping: a second order hastens, and never delays")
   const StopState ordered = in(Phase::stopping, Stopped::order, 8s);
   CHECK(next_step(spec, ordered, StopOrder{1s}, t0 + 2s, times).state.kill_at == t0 + 3s);
   CHECK(next_step(spec, ordered, StopOrder{20s}, t0 + 2s, times).state.kill_at == t0 + 8s);
+}
+
+TEST_CASE("stopping: KILL after a signal of the user")
+{
+  const JobSpec spec = spec_of(Leftovers::wait, 10s);
+  const StopState running = in(Phase::running);
+  const StopState signalled = in(Phase::running, Stopped::none, 3s);
+  const StopState lingering = in(Phase::lingering, Stopped::none, 3s);
+  const Row rows[] = {
+      {"the job may end by itself", running, KillOrder{3s}, 1s, "nothing -> running none"},
+      {"at once", running, KillOrder{0s}, 1s, "kill -> killing none"},
+      {"not yet", signalled, TimePassed{}, 2999ms, "nothing -> running none"},
+      {"now", signalled, TimePassed{}, 3s, "kill -> killing none"},
+      {"it ended in time", signalled, MainEnded{Others::none}, 2s, "finish -> over none"},
+      {"what it left is killed, too", signalled, MainEnded{Others::some}, 2s, "nothing -> lingering none"},
+      {"then", lingering, TimePassed{}, 3s, "kill -> killing none"},
+      {"a loss is a reason of its own", signalled, StopOrder{1s}, 1s, "signal -> stopping order"},
+      {"no later than a stop", in(Phase::stopping, Stopped::order, 8s), KillOrder{9s}, 1s, "nothing -> stopping order"},
+      {"but earlier", in(Phase::stopping, Stopped::order, 8s), KillOrder{0s}, 1s, "kill -> killing order"},
+      {"not twice", in(Phase::killing), KillOrder{0s}, 1s, "nothing -> killing none"},
+  };
+  for (const Row& row : rows) {
+    check(spec, row);
+  }
+  CHECK(next_step(spec, running, KillOrder{3s}, t0 + 1s, times).state.kill_at == t0 + 4s);
+  CHECK(next_step(spec, signalled, KillOrder{3s}, t0 + 1s, times).state.kill_at == t0 + 3s);
+  CHECK(next_due(signalled, times) == t0 + 3s);
 }
 
 TEST_CASE("stopping: what the main process leaves")

@@ -20,6 +20,8 @@ struct Holder {
   Owner owner;
   std::int64_t count;  // holds of this owner; > 1 when nested
   std::optional<HolderInfo> info;
+  std::optional<Millis> age =
+      std::nullopt;  // since the grant, by the server's clock; missing: unknown, or not asked for
 };
 
 struct Waiter {

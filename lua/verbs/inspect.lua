@@ -3,7 +3,8 @@
 --   ARGV[6]  the index of the first entry of the event log to return, such as -128; or nothing
 --
 --   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
---             {owner, count, mode, info or false, owner, …}, {waiter, mode, its info, waiter, …}, agreed,
+--             {owner, count, mode, info or false, ms since the grant or -1, owner, …},
+--             {waiter, mode, its info, waiter, …}, agreed,
 --             1 if it is provably a lock,
 --             when a job last succeeded under it, in microseconds, or false, ms until that is forgotten, now in microseconds,
 --             the entries of the event log, if they were asked for}
@@ -23,12 +24,22 @@ if kind ~= NAME then
   return {'other', kind}
 end
 
+local now = now_us()
+
+-- By the fencing number, which is the time of the grant, or later where the server's clock was set back.
+local function age_of(fence)
+  local granted = tonumber(fence)
+  return granted and math.max(0, math.floor((now - granted) / 1000)) or -1
+end
+
 local found, holder_rows = holders(), {}
 for i = 1, #found, 3 do
   for part = 0, 2 do
     holder_rows[#holder_rows + 1] = found[i + part]
   end
-  holder_rows[#holder_rows + 1] = redis.call('HGET', HOLDER, found[i])
+  local about = redis.call('HMGET', HOLDER, found[i], 'fence:' .. found[i])
+  holder_rows[#holder_rows + 1] = about[1]
+  holder_rows[#holder_rows + 1] = age_of(about[2])
 end
 
 local waiters, waiter_rows = redis.call('ZRANGE', QUEUE, 0, 999, 'WITHSCORES'), {}
@@ -54,5 +65,5 @@ end
 local limit, holder_count = capacity(found)
 local fence, agreed = fence_of(#found == 3 and found[1] or '')
 return {'known', fence, #found > 0 and next_expiry_ms() or 0, limit, holder_count, holder_rows, waiter_rows, agreed,
-        is_proven(), redis.call('GET', DONE), redis.call('PTTL', DONE), string.format('%.0f', now_us()),
+        is_proven(), redis.call('GET', DONE), redis.call('PTTL', DONE), string.format('%.0f', now),
         ARGV[6] and redis.call('LRANGE', EVENTS, ARGV[6], -1)}

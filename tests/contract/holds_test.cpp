@@ -152,6 +152,9 @@ TEST_CASE("contract: inspect shows the holder, its holds and its info")
     CHECK(state.holders.front().count == 1);
     REQUIRE(state.holders.front().info);
     CHECK(state.holders.front().info->host == "h");
+    REQUIRE(state.holders.front().age);
+    CHECK(*state.holders.front().age >= 0ms);
+    CHECK(*state.holders.front().age < 10min);
   });
 }
 

@@ -148,10 +148,11 @@ TEST_CASE("hostile: no text of a holder reaches the terminal as it is")
       "%1B[2J%0A%0D\nlabel=%C2%9B\nsince=-9\nlease=99999999999999999999\nauto=1";
   const std::string busy = array({bulk("busy"), ":9223372036854775807\r\n", bulk("\x1b[2J\n"), ":-1\r\n", bulk(record),
                                   ":-1\r\n", bulk("\x1b"), ":-1\r\n"});
-  const std::string known = array({bulk("known"), bulk("18446744073709551615"), ":9223372036854775807\r\n", ":-1\r\n",
-                                   ":-1\r\n", array({bulk("\x1b[2J\n"), ":-1\r\n", bulk("\x1b"), bulk(record)}),
-                                   array({bulk("\xff"), bulk("\x1b"), bulk(record)}), ":1\r\n", ":1\r\n",
-                                   bulk("9223372036854775807"), ":9223372036854775807\r\n", bulk("1")});
+  const std::string known =
+      array({bulk("known"), bulk("18446744073709551615"), ":9223372036854775807\r\n", ":-1\r\n", ":-1\r\n",
+             array({bulk("\x1b[2J\n"), ":-1\r\n", bulk("\x1b"), bulk(record), ":9223372036854775807\r\n"}),
+             array({bulk("\xff"), bulk("\x1b"), bulk(record)}), ":1\r\n", ":1\r\n", bulk("9223372036854775807"),
+             ":9223372036854775807\r\n", bulk("1")});
   const std::string entries = array({bulk("1795262390000123\0acquired\0\x1b[2J\0info\0"s + record),
                                      bulk("9\0released\0h\0owner\0\x1b[2J\0to\0\xff\x07"s)});
   const HostileServer holds(answers_by_word({{.word = "redisson_lock__channel", .reply = known},

@@ -25,6 +25,7 @@ struct HolderRecord {
   HolderInfo info;
   Mode mode;
   Instant ends;
+  Instant granted_at;
   std::optional<ForceRequest> wanted = {};
   bool revoked = false;
 };

@@ -27,8 +27,8 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     std::erase_if(lock.queue, [&](const WaiterRecord& waiter) { return waiter.owner == owner; });
     if (holder == nullptr) {
       ++lock.fence;
-      holder = &lock.holders.emplace_back(
-          HolderRecord{.owner = owner, .holds = {}, .info = spec.who, .mode = spec.mode, .ends = {}});
+      holder = &lock.holders.emplace_back(HolderRecord{
+          .owner = owner, .holds = {}, .info = spec.who, .mode = spec.mode, .ends = {}, .granted_at = m_clock.now()});
     }
     return Attempt{grant(lock, *holder, owner.text(), spec.ttl)};
   }
@@ -240,6 +240,7 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
       state.mode = holder.mode;
       state.ttl = std::max(*state.ttl, time_left(holder));
       state.holders.push_back(shown(holder));
+      state.holders.back().age = std::chrono::floor<Millis>(m_clock.now() - holder.granted_at);
     }
     for (const WaiterRecord& waiter : lock.queue) {
       state.waiting.push_back({.owner = waiter.owner, .info = waiter.info});

@@ -23,6 +23,12 @@ struct Seen {
 
 constexpr Millis no_expiry = Millis::max();
 
+// Of those that are known.
+std::optional<Millis> lesser(std::optional<Millis> one, std::optional<Millis> other)
+{
+  return !one || (other && *other < *one) ? other : one;
+}
+
 std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
 {
   std::map<std::string, Seen> all;
@@ -34,6 +40,7 @@ std::map<std::string, Seen> holders_in(const Answers<LockState>& answers)
       Seen& seen = all.try_emplace(holder.owner.text(), Seen{holder, {}}).first->second;
       seen.holder.count = std::max(seen.holder.count, holder.count);
       seen.holder.info = seen.holder.info ? seen.holder.info : holder.info;
+      seen.holder.age = lesser(seen.holder.age, holder.age);
       seen.ttls.push_back((*answer)->ttl.value_or(no_expiry));
     }
   }
@@ -82,8 +89,7 @@ ForceHeld held_in(const Answers<ForceAnswer>& answers, std::size_t quorum)
     }
     all->holder.info = all->holder.info ? all->holder.info : held->holder.info;
     all->listening = std::max(all->listening, held->listening);
-    all->silent_for = !all->silent_for || (held->silent_for && *held->silent_for < *all->silent_for) ? held->silent_for
-                                                                                                     : all->silent_for;
+    all->silent_for = lesser(all->silent_for, held->silent_for);
     all->is_rlock = all->is_rlock || held->is_rlock;
   }
   std::sort(lasting.rbegin(), lasting.rend());

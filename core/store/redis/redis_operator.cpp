@@ -14,13 +14,16 @@
 namespace rlock {
 namespace {
 
-// {owner, count, mode, info, owner, …}
+// {owner, count, mode, info, age, owner, …}
 std::vector<Holder> holders_in(const Reply& list)
 {
   const ScriptReply parts(list);
   std::vector<Holder> holders;
-  for (std::size_t at = 0; at + 3 < parts.size(); at += 4) {
-    holders.push_back({.owner = Owner::of(parts.text(at)), .count = parts.integer(at + 1), .info = parts.info(at + 3)});
+  for (std::size_t at = 0; at + 4 < parts.size(); at += 5) {
+    holders.push_back({.owner = Owner::of(parts.text(at)),
+                       .count = parts.integer(at + 1),
+                       .info = parts.info(at + 3),
+                       .age = parts.ttl(at + 4)});
   }
   return holders;
 }

@@ -195,6 +195,7 @@ struct ForceOutcomeOf {
   ForceOutcome operator()(const ForceExpired& end) const { return {true, "expired", holder_json(end.holder)}; }
   ForceOutcome operator()(const Broken& end) const { return {true, "broken", holder_json(end.holder)}; }
   ForceOutcome operator()(const ForceChanged& end) const { return {false, nullptr, holder_json(end.holder)}; }
+  ForceOutcome operator()(const StillStopping& end) const { return {false, nullptr, holder_json(end.holder)}; }
   ForceOutcome operator()(const ForceFree&) const { return {false, nullptr, nullptr}; }
 };
 struct ForcedLock {
@@ -210,7 +211,7 @@ constexpr Fields<ForcedLock, 4> force_fields{{
       "broken: "
       "the lock was deleted, and its job may still run; null: nothing was done"},
      [](const ForcedLock& lock) { return lock.outcome.how; }},
-    {{"holder", "holder or null", "the holder that lost the lock, or the other holder that has it; null: it was free"},
+    {{"holder", "holder or null", "the holder that lost the lock, or the one that has it; null: it was free"},
      [](const ForcedLock& lock) { return lock.outcome.holder; }},
 }};
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "cli/output/columns.h"
+#include "cli/output/export.h"
 #include "cli/output/lock_order.h"
 
 #include <algorithm>
@@ -118,6 +119,35 @@ std::string show_last_runs(const LockState& state, std::int64_t now_ms)
          (&first == last ? "" : line("skipped", show_run_line(first, now_ms)));
 }
 
+// Rounded down to one unit, as an option takes it: "3h".
+std::string floored(Millis age)
+{
+  constexpr std::array<std::pair<Millis, const char*>, 3> units{
+      {{std::chrono::hours{24}, "d"}, {std::chrono::hours{1}, "h"}, {std::chrono::minutes{1}, "m"}}};
+  for (const auto& [unit, name] : units) {
+    if (age >= unit) {
+      return std::to_string(age / unit) + name;
+    }
+  }
+  return std::to_string(age / std::chrono::seconds{1}) + "s";
+}
+
+// The request that takes the lock from the holder that has had it for longest, and not from a later one when it is repeated.
+std::string show_force_advice(const LockState& state)
+{
+  if (!state.proven) {
+    return "";
+  }
+  std::optional<Millis> oldest;
+  for (const Holder& holder : state.holders) {
+    oldest = std::max(oldest, holder.age);
+  }
+  const std::string request = "rlock force-unlock -k " + copied_word(state.name.text());
+  return line("if stuck", oldest >= std::chrono::seconds{1}
+                              ? request + " --yes --older-than " + floored(*oldest)
+                              : request + " --token " + copied_word(state.holders.front().owner.text()));
+}
+
 // With several servers: owners that hold the lock on too few of them.
 std::string show_partial(const LockState& state)
 {
@@ -218,7 +248,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Colou
   }
   text += line("ttl", show_ttl(state));
   text += state.fence > 0 ? line("fence", std::to_string(state.fence)) : "";
-  return text + show_last_runs(state, now_ms) + show_once(state) + show_partial(state) +
+  return text + show_force_advice(state) + show_last_runs(state, now_ms) + show_once(state) + show_partial(state) +
          show_queue(state.waiting, now_ms);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
 
+#include <algorithm>
 #include <array>
 
 namespace rlock::cli {
@@ -18,14 +19,18 @@ namespace {
 
 constexpr DurationRule grace_rule{"--grace", Millis{0}, std::chrono::hours{24}, "10s"};
 
-constexpr std::array<std::string_view, 2> examples{
+constexpr DurationRule older_than_rule{"--older-than", Millis{1}, longest_duration, "1h"};
+
+constexpr std::array<std::string_view, 3> examples{
     "rlock force-unlock -k stock --yes",
+    "rlock force-unlock -k stock --yes --older-than 2h  # spares the next holder",
     "rlock force-unlock -k stock --grace 1m --token \"$TOKEN\"",
 };
 
 constexpr std::array exits{
     ExitLine{"0", "the holder released the lock, its lease ended, or the lock was broken"},
     ExitLine{"1", "the lock was free or has another holder; nothing was done"},
+    ExitLine{"75", "the holder is younger than --older-than, or its job does not end although it was killed"},
 };
 
 struct OutcomeText {
@@ -43,6 +48,10 @@ struct OutcomeText {
   std::string operator()(const ForceChanged& end) const
   {
     return "held by another holder, " + describe(end.holder) + "; nothing was done";
+  }
+  std::string operator()(const StillStopping& end) const
+  {
+    return describe(end) + "; --now takes the lock, and the job may run on";
   }
 };
 
@@ -64,6 +73,7 @@ struct DataOutcomeText {
   {
     return "holds another value, " + value_of(end.holder) + "; nothing was done";
   }
+  std::string operator()(const StillStopping& end) const { return OutcomeText{}(end); }
 };
 
 // `state` is held.
@@ -95,12 +105,6 @@ Result<Millis> resolve_grace(const RawForce& raw)
   return Millis{0};
 }
 
-Result<RunEnd> print_outcome(const ForceOptions& options, const ForceEnd& end, bool proven = true)
-{
-  print(options.json ? force_json(options.name, end) : show_force(options.name, end, proven));
-  return ended(exit_code_of_force(end));
-}
-
 void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
 {
   const std::string who =
@@ -111,55 +115,99 @@ void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
               ", unless it is released before (--now takes it away at once; its job may still be running)");
 }
 
-// `seen` held the lock a moment ago. Without --token the lock is taken from `seen` only: the operator has not seen a holder
-// that comes later.
-Result<RunEnd> take_from(const Holder& seen, const LockState& state, const ForceOptions& options,
-                         const OpenedStore& opened)
+bool is_spared(const Holder& holder, const ForceOptions& options)
 {
-  const ForceUnlockRequest order{
+  return options.older_than && (!holder.age || *holder.age < *options.older_than);
+}
+
+// "held by alice@web1 (pid 71) for 12s, less than --older-than 1h; nothing was done"
+std::string spared_text(const Holder& holder, bool proven, Millis older_than)
+{
+  const std::string what = proven ? "held by " + describe(holder) : "holds " + value_of(holder);
+  const std::string since = holder.age
+                                ? " for " + show_roughly(*holder.age) + ", less than --older-than " + show(older_than)
+                                : ", for how long is not known; --older-than spares it";
+  return what + since + "; nothing was done";
+}
+
+// For a program it is as another holder: it has the lock, and nothing was done.
+void print_spared(const Holder& holder, bool proven, const ForceOptions& options)
+{
+  const std::string text = spared_text(holder, proven, *options.older_than);
+  print(options.json ? force_json(options.name, ForceChanged{holder})
+                     : printable(options.name.text()) + ": " + text + "\n");
+}
+
+// What became of the holders that were shown.
+struct Taken {
+  ExitCode code;
+  bool any;  // a holder lost the lock
+};
+
+Taken note_end(const ForceEnd& end, bool proven, const ForceOptions& options)
+{
+  print(options.json ? force_json(options.name, end) : show_force(options.name, end, proven));
+  const ExitCode code = exit_code_of_force(end);
+  return {.code = code, .any = code == ExitCode::ok};
+}
+
+ForceUnlockRequest request_for(const Owner& owner, const Mode& mode, const ForceOptions& options,
+                               const OpenedStore& opened)
+{
+  return {
       .name = options.name,
-      .mode = state.mode,
-      .owner = options.owner.value_or(seen.owner),
+      .mode = mode,
+      .owner = owner,
       .by = options.by,
       .grace = options.grace,
       .server_timeout = opened.timeout,
       .revoked = [&options](const ForceHeld& held, bool listens) { print_revoked(options.name, held, listens); },
   };
-  const Result<ForceEnd> end = force_unlock(*opened.store, order, *opened.clock, StopToken::never());
-  if (!end) {
-    return end.error();
-  }
-  return print_outcome(options, *end, state.proven);
 }
 
-// From the holder that --token names, or from each holder.
-Result<RunEnd> take(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
+// From those of the holders in `state` that the operator means. An owner id is of one acquisition, so the age that was seen is
+// that of the hold which the server takes; a holder that comes later is not taken, because the operator has not seen it.
+Result<Taken> take(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
-  if (options.owner) {
-    return take_from(state.holders.front(), state, options, opened);
-  }
-  int worst = 0;
+  std::vector<ForceUnlockRequest> requests;
+  bool is_shown = false;
   for (const Holder& holder : state.holders) {
-    Result<RunEnd> end = take_from(holder, state, options, opened);
-    if (!end) {
-      return end;
+    if (options.owner && holder.owner != *options.owner) {
+      continue;
     }
-    worst = std::max(worst, std::get<ExitWith>(*end).code);
+    is_shown = true;
+    if (is_spared(holder, options)) {
+      print_spared(holder, state.proven, options);
+    } else {
+      requests.push_back(request_for(holder.owner, state.mode, options, opened));
+    }
   }
-  return RunEnd{ExitWith{worst}};
+  if (!is_shown && options.older_than) {
+    return note_end(ForceChanged{state.holders.front()}, state.proven, options);
+  }
+  if (!is_shown) {
+    requests.push_back(request_for(*options.owner, state.mode, options, opened));  // there may be many holders
+  }
+  Taken taken{.code = requests.empty() ? ExitCode::busy : ExitCode::ok, .any = false};
+  const auto done =
+      force_unlock_all(*opened.store, requests, *opened.clock, StopToken::never(), [&](const ForceEnd& end) {
+        const Taken one = note_end(end, state.proven, options);
+        taken = {.code = std::max(taken.code, one.code), .any = taken.any || one.any};
+      });
+  return done ? Result(taken) : done.error();
 }
 
 // From the holders in `state`, which are not all of them when there are many.
-Result<RunEnd> take_shown(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
+Result<Taken> take_shown(const LockState& state, const ForceOptions& options, const OpenedStore& opened)
 {
   if (!state.held()) {
-    return print_outcome(options, ForceFree{});
+    return note_end(ForceFree{}, state.proven, options);
   }
   for (const Holder& holder : state.proven ? state.holders : std::vector<Holder>{}) {
     Log(Verbosity::normal).notice(printable(options.name.text()) + " is held by " + describe(holder));
   }
   const Result<Done> may_take = check_confirmed(state, options);
-  return may_take ? take(state, options, opened) : Result<RunEnd>(may_take.error());
+  return may_take ? take(state, options, opened) : Result<Taken>(may_take.error());
 }
 
 Result<RunEnd> execute(const RawForce& raw, const Call& call)
@@ -184,6 +232,10 @@ void add_force_options(Options& options, RawForce& raw)
   options.flag("--yes", raw.yes, "take the lock from all its holders, if the key is provably a lock");
   options.text("--grace", raw.grace, "DUR",
                {"how long the holder may be silent before its renewals are refused", default_force_grace});
+  options.text(
+      "--older-than", raw.older_than, "DUR",
+      "take the lock only from a holder that has held it for so long, by the server's clock; a foreign holder, whose "
+      "age is not known, is spared");
   options.flag("--now", raw.now, "delete the lock at once; the job of the holder may still be running");
   options.flag("--json", raw.json, "one JSON object a line");
   add_server_options(options, raw.server);
@@ -199,6 +251,10 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
   if (!grace) {
     return grace.error();
   }
+  const auto older_than = raw.older_than ? resolve_duration(*raw.older_than, older_than_rule) : Result(Millis{0});
+  if (!older_than) {
+    return older_than.error();
+  }
   if (raw.token && raw.token->empty()) {
     return usage("--token: the token is empty (rlock status shows it)");
   }
@@ -207,6 +263,7 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
       .owner = raw.token ? std::optional(Owner::of(*raw.token)) : std::nullopt,
       .confirmed = raw.token || raw.yes,
       .grace = *grace,
+      .older_than = raw.older_than ? std::optional(*older_than) : std::nullopt,
       .json = raw.json,
   };
 }
@@ -221,10 +278,12 @@ Result<RunEnd> force_unlock(const ForceOptions& options, const OpenedStore& open
     if (!state) {
       return state.error();
     }
-    Result<RunEnd> end = take_shown(*state, options, opened);
-    const bool that_was_all = options.owner || state->count <= state->holders.size();
-    if (!end || that_was_all) {
-      return end;
+    const Result<Taken> taken = take_shown(*state, options, opened);
+    if (!taken) {
+      return taken.error();
+    }
+    if (options.owner || state->count <= state->holders.size() || !taken->any) {
+      return ended(taken->code);
     }
   }
 }
@@ -237,6 +296,9 @@ std::string show_force(const LockName& name, const ForceEnd& end, bool proven)
 
 ExitCode exit_code_of_force(const ForceEnd& end)
 {
+  if (std::holds_alternative<StillStopping>(end)) {
+    return ExitCode::busy;
+  }
   const bool nothing_done = std::holds_alternative<ForceFree>(end) || std::holds_alternative<ForceChanged>(end);
   return nothing_done ? ExitCode::no : ExitCode::ok;
 }

@@ -17,6 +17,7 @@ struct RawForce {
   Text token;
   bool yes = false;
   Text grace;
+  Text older_than;
   bool now = false;
   bool json = false;
 };
@@ -28,6 +29,7 @@ struct ForceOptions {
   std::optional<Owner> owner;  // missing: all holders
   bool confirmed;              // false: the holder is only printed
   Millis grace;
+  std::optional<Millis> older_than;  // missing: a holder of any age
   bool json;
   std::string by = own_identity();  // the operator
 };

@@ -37,6 +37,7 @@ Result<RunEnd> force(const LockState& about, const std::string& user, const RawS
                        .owner = about.holders.front().owner,
                        .confirmed = true,
                        .grace = default_force_grace,
+                       .older_than = std::nullopt,
                        .json = false,
                        .by = user},
                       *opened);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/holder.h"
 
+#include "base/duration.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "lock/lock_state.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 
@@ -74,6 +76,8 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
     info.since_ms = number(value);
   } else if (name == "lease") {
     info.lease = Millis{number(value)};
+  } else if (name == "kill_after") {
+    info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
   } else if (name == "latest") {
     info.latest = value == "1";
   } else if (name == "history") {
@@ -90,11 +94,13 @@ bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
 
 std::string encode(const HolderInfo& info)
 {
+  const std::string kill_after =
+      info.kill_after == default_kill_after ? "" : "\nkill_after=" + std::to_string(info.kill_after.count());
   const std::string history = info.history ? "history=" + std::to_string(info.history->count()) + "\n" : "";
   return history + "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
          "\ncommand=" + escape(cut_to(info.command, longest_command)) +
          "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
-         "\nlease=" + std::to_string(info.lease.count()) + (info.latest ? "\nlatest=1" : "") +
+         "\nlease=" + std::to_string(info.lease.count()) + kill_after + (info.latest ? "\nlatest=1" : "") +
          "\nauto=" + (info.automatic ? "1" : "0");
 }
 

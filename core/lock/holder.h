@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/defaults.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@ struct HolderInfo {
   std::int64_t since_ms = 0;  // wall clock of the holder's host; for people only
   Millis lease{0};
   bool automatic = false;                        // renewed until the job is over
+  Millis kill_after = default_kill_after;        // that its job gets after the stop signal
   bool latest = false;                           // a newer waiter of this kind takes its place in the queue (--latest)
   std::optional<Millis> history = std::nullopt;  // how long events are kept; missing: default_history
 };

@@ -53,6 +53,9 @@ bool CancelHolder::step(StopToken stop)
     return false;
   }
   tell(**end);
+  if (std::holds_alternative<StillStopping>(**end)) {
+    return false;  // it knows of the request, and is not asked again
+  }
   m_holder.reset();  // the next refusal may name it again
   return true;
 }
@@ -112,6 +115,8 @@ void CancelHolder::tell(const ForceEnd& end) const
   if (broken != nullptr && !broken->job_was_over) {
     m_log.notice(m_lock + " was taken from " + describe(broken->holder) + ", whose job may still be running",
                  {.event = "cancelling"});
+  } else if (const auto* stuck = std::get_if<StillStopping>(&end)) {
+    m_log.notice(m_lock + ": " + describe(*stuck), {.event = "cancelling"});
   }
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/force.h"
 
+#include "base/defaults.h"
+#include "base/duration.h"
+
 #include <algorithm>
+#include <list>
 #include <utility>
 #include <variant>
 
@@ -61,12 +65,27 @@ ForcedRelease::Step ForcedRelease::look(StopToken stop)
   if (found.held->silent_for) {
     m_silent_since = std::max(m_silent_since, m_sent_at - *found.held->silent_for);
     m_silence_limit = std::max(m_request.grace, shortest_silence_limit);
+    if (auto end = end_if_job_survives(*found.held)) {
+      return end;
+    }
   }
   if (m_clock.now() < m_silent_since + m_silence_limit) {
     return std::nullopt;
   }
   m_last_held = found.held;
   return go_on(found.held->is_rlock ? Next::revoke : Next::take);
+}
+
+// KILL follows the stop signal after --kill-after; a job that lives longer by the limit of silence cannot die.
+ForcedRelease::Step ForcedRelease::end_if_job_survives(const ForceHeld& held)
+{
+  m_stopping_since = m_stopping_since.value_or(m_sent_at);
+  const auto& info = held.holder.info;
+  const Millis waited = std::chrono::floor<Millis>(m_sent_at - *m_stopping_since);
+  if (waited < (info ? info->kill_after : default_kill_after) + m_silence_limit) {
+    return std::nullopt;
+  }
+  return ForceEnd{StillStopping{.holder = held.holder, .waited = waited}};
 }
 
 ForcedRelease::Step ForcedRelease::revoke(StopToken stop)
@@ -176,17 +195,43 @@ Result<ForceEnd> ForcedRelease::end_after(const Result<ForceAnswer>& answer)
   return ForceEnd{ForceFree{}};
 }
 
-Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop)
+std::string describe(const StillStopping& end)
 {
-  ForcedRelease release(store, request, clock);
-  for (;;) {
-    if (clock.now() < release.due() && clock.sleep_until(release.due(), stop) == Wake::stopped) {
+  return describe(end.holder) + ", has been stopping its job for " + show_roughly(end.waited) +
+         ", but the job does not end: look there for a process in uninterruptible sleep (state D) or of another user";
+}
+
+Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockRequest> requests, const Clock& clock,
+                              StopToken stop, const OnForceEnd& ended)
+{
+  std::list<ForcedRelease> releases;
+  for (const ForceUnlockRequest& request : requests) {
+    releases.emplace_back(store, request, clock);
+  }
+  while (!releases.empty()) {
+    const auto next = std::min_element(releases.begin(), releases.end(),
+                                       [](const auto& one, const auto& other) { return one.due() < other.due(); });
+    if (clock.now() < next->due() && clock.sleep_until(next->due(), stop) == Wake::stopped) {
       return Error{ErrorCode::interrupted, "interrupted"};
     }
-    if (auto end = release.step(stop)) {
-      return *std::move(end);
+    const auto end = next->step(stop);
+    if (!end) {
+      continue;
     }
+    if (!*end) {
+      return end->error();
+    }
+    ended(**end);
+    releases.erase(next);
   }
+  return Done{};
+}
+
+Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop)
+{
+  ForceEnd end = ForceFree{};
+  const auto done = force_unlock_all(store, {&request, 1}, clock, stop, [&](const ForceEnd& only) { end = only; });
+  return done ? Result(end) : done.error();
 }
 
 }  // namespace rlock

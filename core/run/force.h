@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock force-unlock`: asks the holder to release, gives it time, and then ends the lock.
 //
-// A holder that answers that it is stopping its job is waited for. A holder that is silent for the grace is stopped,
+// A holder that answers that it is stopping its job is waited for, as long as its job can still die of KILL. A holder that is silent for the grace is stopped,
 // cut off or dead, and its job may still run. When the holder is rlock the server refuses its renewals, so that the
 // lock ends with its ttl and the job is dead before. The renewals of a foreign client cannot be refused, so its lock is
 // removed at once.
@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -42,7 +43,15 @@ struct Broken {
   Holder holder;
   bool job_was_over = false;
 };
-using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged>;
+// The holder keeps the lock, because its job did not end after KILL. The request stands: the holder releases after the job's end.
+struct StillStopping {
+  Holder holder;
+  Millis waited;  // since the holder said that it stops its job
+};
+// "alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but …". Printable.
+std::string describe(const StillStopping& end);
+
+using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged, StillStopping>;
 
 // The requests of one force-unlock, one after the other, for a caller that has other work between them. Used from one
 // thread. `store` must offer ForceUnlock; it and `clock` must outlive this.
@@ -71,6 +80,7 @@ class ForcedRelease {
   Result<ForceAnswer> send(ForceStep step, StopToken stop);
   Found ask_again(ForceStep step, StopToken stop);
   void note_holder(const ForceHeld& held);
+  Step end_if_job_survives(const ForceHeld& held);
   [[nodiscard]] Result<ForceEnd> end_of_hold() const;
   static Result<ForceEnd> end_after(const Result<ForceAnswer>& answer);
 
@@ -80,10 +90,11 @@ class ForcedRelease {
   Next m_next = Next::begin;
   Instant m_due;
   Millis m_pause;
-  Instant m_sent_at{};             // when the last request was sent
-  Instant m_heard_at{};            // when the last request was sent that was answered with "held"
-  Instant m_ends_at = far_future;  // when the lease ends unless it is renewed
-  Instant m_silent_since{};        // since when the holder has not said that it stops its job
+  Instant m_sent_at{};                      // when the last request was sent
+  Instant m_heard_at{};                     // when the last request was sent that was answered with "held"
+  Instant m_ends_at = far_future;           // when the lease ends unless it is renewed
+  std::optional<Instant> m_stopping_since;  // since when the holder has said that it stops its job
+  Instant m_silent_since{};                 // since when the holder has not said that it stops its job
   Millis m_silence_limit{0};
   std::optional<ForceHeld> m_last_held;
   bool m_listens = true;
@@ -92,5 +103,11 @@ class ForcedRelease {
 
 // Used from one thread. `store` must offer ForceUnlock. Errors: those of the store; ErrorCode::interrupted when `stop` is readable.
 Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop);
+
+// The same for several holders, which are asked one directly after the other. `ended` is called for each when its hold is over; the
+// first error ends all.
+using OnForceEnd = std::function<void(const ForceEnd&)>;
+Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockRequest> requests, const Clock& clock,
+                              StopToken stop, const OnForceEnd& ended);
 
 }  // namespace rlock

@@ -28,6 +28,7 @@ HolderInfo holder_info(const RunRequest& request)
           .since_ms = wall_clock_ms(),
           .lease = request.ttl,
           .automatic = request.automatic,
+          .kill_after = request.kill_after,
           .latest = request.latest,
           .history = request.history};
 }

@@ -121,9 +121,11 @@ void promise_messages(const LockState& state, const Holder& holder)
   promise_one_line(wait_text("stock", busy, noon, Millis{100}));
   promise_one_line(busy_text("stock", Millis{1000}, holder));
   promise_json(json_line("notice", describe(holder), {.event = "busy", .holder = describe(holder)}, noon) + "\n");
-  for (const ForceEnd& end : {ForceEnd(ReleasedByHolder{holder}), ForceEnd(ForceExpired{holder}),
-                              ForceEnd(Broken{holder, true}), ForceEnd(ForceChanged{holder})}) {
+  for (const ForceEnd& end :
+       {ForceEnd(ReleasedByHolder{holder}), ForceEnd(ForceExpired{holder}), ForceEnd(Broken{holder, true}),
+        ForceEnd(ForceChanged{holder}), ForceEnd(StillStopping{holder, Millis{15}})}) {
     promise_clean(cli::show_force(state.name, end));
+    promise_clean(cli::show_force(state.name, end, false));
     promise_json(cli::force_json(state.name, end));
   }
 }

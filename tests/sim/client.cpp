@@ -30,7 +30,8 @@ std::string text_of(const Result<AcquireAllResult>& result)
 
 std::string text_of(const Result<ForceEnd>& end)
 {
-  constexpr std::array words{"released by the holder", "revoked and expired", "broken", "free", "changed hands"};
+  constexpr std::array words{"released by the holder", "revoked and expired", "broken", "free",
+                             "changed hands",          "still stopping"};
   return end ? words[end->index()] : end.error().text;
 }
 

@@ -24,6 +24,12 @@ void FakeServer::ask_for(std::string by)
   m_asked_by = ForceRequest{std::move(by)};
 }
 
+void FakeServer::be_stopping(Millis kill_after)
+{
+  const std::lock_guard guard(m_mutex);
+  m_kill_after = kill_after;
+}
+
 void FakeServer::have_rlock_holders()
 {
   const std::lock_guard guard(m_mutex);
@@ -153,7 +159,10 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
   Result<ForceAnswer> force(ForceStep step, const ForceCall& call, const CallLimits& limit) override
   {
     return answer<ForceAnswer>(std::string(name_of(step)), call.owner, limit, [&]() -> ForceAnswer {
-      const Holder holder{.owner = call.owner, .count = 1, .info = std::nullopt};
+      Holder holder{.owner = call.owner, .count = 1, .info = std::nullopt};
+      if (m_server->m_kill_after) {
+        holder.info.emplace().kill_after = *m_server->m_kill_after;
+      }
       if (!holds(call.owner)) {
         return ForceFree{};
       }
@@ -161,7 +170,11 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
         m_server->m_holder.reset();
         return ForceBroken{.holder = holder};
       }
-      return ForceHeld{.holder = holder, .lasts = Millis{30'000}, .is_rlock = m_server->m_is_rlock};
+      return ForceHeld{.holder = holder,
+                       .listening = m_server->m_kill_after ? 1 : 0,
+                       .lasts = Millis{30'000},
+                       .silent_for = m_server->m_kill_after ? std::optional(Millis{0}) : std::nullopt,
+                       .is_rlock = m_server->m_is_rlock};
     });
   }
   void forget() override {}

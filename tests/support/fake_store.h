@@ -21,11 +21,12 @@ class FakeServer {
 
   void be(Behavior mood);
   void fail_after(
-      const FakeServer& other);      // down, but it fails only after the other was asked; call it before any request
-  void refuse(std::string request);  // "raise": it fails, and all other requests do not
-  void ask_for(std::string by);      // an operator wants the lock: each renewal says so
-  void have_rlock_holders();         // whose renewals it can refuse; else they are foreign
-  void forget_all();                 // as after a restart that lost all data
+      const FakeServer& other);         // down, but it fails only after the other was asked; call it before any request
+  void refuse(std::string request);     // "raise": it fails, and all other requests do not
+  void ask_for(std::string by);         // an operator wants the lock: each renewal says so
+  void be_stopping(Millis kill_after);  // the holder says at each look that it stops its job, which gets so long
+  void have_rlock_holders();            // whose renewals it can refuse; else they are foreign
+  void forget_all();                    // as after a restart that lost all data
   void set_fence(std::uint64_t fence);
   void have_a_clock(double pace);  // tells its time with each renewal; pace 1: as this machine's clock
   [[nodiscard]] std::optional<std::string> holder() const;
@@ -43,6 +44,7 @@ class FakeServer {
   std::string m_refused;
   std::optional<ForceRequest> m_asked_by;
   bool m_is_rlock = false;
+  std::optional<Millis> m_kill_after;   // of a holder that stops its job
   const FakeServer* m_after = nullptr;  // not guarded
   std::vector<std::string> m_asked;
 };

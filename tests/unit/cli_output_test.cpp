@@ -123,6 +123,10 @@ TEST_CASE("force-unlock: how it ended, in JSON, in words and as a code")
       {ForceChanged{rlock_holder()}, R"("broken":false,"how":null,"holder":)" + holder,
        "stock: held by another holder, ", ExitCode::no},
       {ForceFree{}, R"("broken":false,"how":null,"holder":null)", "stock: free; nothing", ExitCode::no},
+      {StillStopping{.holder = rlock_holder(), .waited = Millis{15'000}},
+       R"("broken":false,"how":null,"holder":)" + holder,
+       "stock: alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but the job does not end: ",
+       ExitCode::busy},
   };
   for (const Row& row : rows) {
     CHECK(force_json(name("stock"), row.end) == R"({"key":"stock",)" + row.json + "}\n");
@@ -155,13 +159,45 @@ TEST_CASE("status: in words")
         "  since    2026-11-21 12:00:00 UTC (5m 3s ago)\n"
         "  token    8743c9c0:1\n"
         "  ttl      28s, renewed while the job runs\n"
-        "  fence    1732190400123456\n");
+        "  fence    1732190400123456\n"
+        "  if stuck rlock force-unlock -k stock --token 8743c9c0:1\n");
   CHECK(show_status(foreign(), noon) ==
         "java: held\n"
         "  holder   uuid:1 (another client, of which rlock knows no more)\n"
         "  count    2\n"
-        "  ttl      none: it never expires by itself\n");
+        "  ttl      none: it never expires by itself\n"
+        "  if stuck rlock force-unlock -k java --token uuid:1\n");
   CHECK(show_status(vacant(), noon) == "free: free\n");
+}
+
+TEST_CASE("status: it advises an age that the present holder has, and a new one has not")
+{
+  const auto advice = [](std::vector<std::optional<Millis>> ages) {
+    LockState state = held();
+    state.name = name("two words");
+    state.holders.resize(ages.size(), state.holders.front());
+    for (std::size_t i = 0; i < ages.size(); ++i) {
+      state.holders[i].age = ages[i];
+    }
+    const std::string text = show_status(state, noon);
+    const std::string begins = "  if stuck rlock force-unlock -k 'two words' ";
+    const auto at = text.find(begins);
+    REQUIRE(at != std::string::npos);
+    return text.substr(at + begins.size(), text.find('\n', at) - at - begins.size());
+  };
+  using namespace std::chrono_literals;
+  CHECK(advice({1s}) == "--yes --older-than 1s");
+  CHECK(advice({59'999ms}) == "--yes --older-than 59s");
+  CHECK(advice({119s}) == "--yes --older-than 1m");
+  CHECK(advice({3h + 59min}) == "--yes --older-than 3h");
+  CHECK(advice({71h}) == "--yes --older-than 2d");
+  CHECK(advice({5s, 2min, std::nullopt}) == "--yes --older-than 2m");
+  CHECK(advice({999ms}) == "--token 8743c9c0:1");
+  CHECK(advice({std::nullopt}) == "--token 8743c9c0:1");
+
+  LockState data = foreign();
+  data.proven = false;
+  CHECK(show_status(data, noon).find("force-unlock") == std::string::npos);
 }
 
 TEST_CASE("status: the queue in words, ten at most")

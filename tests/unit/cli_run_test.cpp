@@ -206,6 +206,15 @@ TEST_CASE("force-unlock: only a holder that was named or shown, and what grace i
   CHECK(meant({}, "1s", true).error().code == ErrorCode::usage);
   CHECK(meant({}, "-1", false).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
   CHECK(meant("", {}, false).error().code == ErrorCode::usage);
+  CHECK_FALSE(meant("a:1", {}, false)->older_than);
+
+  RawForce aged;
+  aged.keys.keys = {"k"};
+  aged.older_than = "2h";
+  CHECK(resolve_force(aged, {})->older_than == std::chrono::hours{2});
+  CHECK_FALSE(resolve_force(aged, {})->confirmed);
+  aged.older_than = "0";
+  CHECK(resolve_force(aged, {}).error().text == "--older-than: '0' is too short, at least 1ms (try --older-than 1h)");
 }
 
 }  // namespace rlock::cli

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/holder.h"
+
+#include "base/defaults.h"
+#include "base/duration.h"
 #include "lock/store.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +18,8 @@ const HolderInfo everything{.host = "web1",
                             .label = "",
                             .since_ms = 1'790'000'000'123,
                             .lease = Millis{30'000},
-                            .automatic = true};
+                            .automatic = true,
+                            .kill_after = Millis{300'000}};
 
 }  // namespace
 
@@ -31,6 +35,19 @@ TEST_CASE("holder info: comes back as it was written")
   CHECK(back->since_ms == everything.since_ms);
   CHECK(back->lease == everything.lease);
   CHECK(back->automatic);
+  CHECK(back->kill_after == everything.kill_after);
+}
+
+TEST_CASE("holder info: the default of --kill-after takes no room, and an absurd one is cut")
+{
+  HolderInfo info = everything;
+  info.kill_after = default_kill_after;
+  CHECK(encode(info).find("kill") == std::string::npos);
+  CHECK(decode_holder(encode(info))->kill_after == default_kill_after);
+  info.kill_after = Millis{0};
+  CHECK(decode_holder(encode(info))->kill_after == Millis{0});
+  CHECK(decode_holder("kill_after=9223372036854775807")->kill_after == longest_duration);
+  CHECK(decode_holder("kill_after=-1")->kill_after == Millis{0});
 }
 
 TEST_CASE("holder info: foreign data there does no harm")

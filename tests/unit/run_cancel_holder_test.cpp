@@ -173,3 +173,23 @@ TEST_CASE("cancel holder: an rlock that never stops is renewed no more, and wait
   CHECK(waiter.go_on_for(1s));
   CHECK(waiter.rests());
 }
+
+TEST_CASE("cancel holder: one whose job does not die is not asked a second time, and its successor is asked")
+{
+  CancelHolderFixture waiter;
+  waiter.server->have_rlock_holders();
+  waiter.server->be_stopping(30s);
+  waiter.hand_to("alice");
+  waiter.refused_because_of("alice");
+  CHECK_FALSE(waiter.go_on_for(30s + default_force_grace - 1s));
+  CHECK_FALSE(waiter.rests());
+  CHECK_FALSE(waiter.go_on_for(2s));
+  CHECK(waiter.asked() == "inspect, join alice, look alice");
+  CHECK(waiter.rests());
+  waiter.refused_because_of("alice");
+  CHECK(waiter.rests());
+  waiter.hand_to("bob");
+  waiter.refused_because_of("bob");
+  CHECK_FALSE(waiter.go_on_for(1s));
+  CHECK(waiter.asked() == "inspect, join bob, look bob");
+}

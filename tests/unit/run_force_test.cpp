@@ -3,6 +3,7 @@
 
 #include "store/quorum/quorum_store.h"
 #include "support/fake_store.h"
+#include "support/stepped_clock.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -54,4 +55,46 @@ TEST_CASE("force: servers of which some have let go and others not yet are asked
   operating.join();
   REQUIRE(*end);
   CHECK(std::holds_alternative<ReleasedByHolder>(**end));
+}
+
+TEST_CASE("force: a holder that stops its job is waited for until KILL and a while, and no longer")
+{
+  for (const Millis kill_after : {Millis{0}, Millis{5s}, Millis{5min}}) {
+    for (const Millis grace : {Millis{100ms}, Millis{1min}}) {
+      CAPTURE(kill_after.count());
+      CAPTURE(grace.count());
+      SteppedClock clock;
+      const auto server = std::make_shared<FakeServer>();
+      server->have_rlock_holders();
+      server->be_stopping(kill_after);
+      const auto store = store_on(server, clock);
+      const LockName name = *LockName::parse("k");
+      const Owner alice = Owner::of("alice");
+      const LockSpec spec{.name = name, .mode = Plain{}, .ttl = 10s, .who = {}, .once = {}};
+      REQUIRE(store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()}));
+      ForcedRelease release(*store,
+                            {.name = name,
+                             .mode = Plain{},
+                             .owner = alice,
+                             .by = "op",
+                             .grace = grace,
+                             .server_timeout = 5s,
+                             .revoked = {}},
+                            clock);
+      const Instant from = clock.now();
+      ForcedRelease::Step end;
+      while (!(end = release.step(StopToken::never()))) {
+        clock.add(std::chrono::ceil<Millis>(release.due() - clock.now()));
+      }
+      REQUIRE(*end);
+      const auto* stuck = std::get_if<StillStopping>(&**end);
+      REQUIRE(stuck != nullptr);
+      const Millis bound = kill_after + std::max(grace, Millis{5s});
+      CHECK(clock.now() - from >= bound);
+      CHECK(clock.now() - from < bound + 1s);
+      CHECK(stuck->waited >= bound);
+      CHECK(server->holder() == "alice");
+      CHECK(std::ranges::count(server->asked(), "revoke alice") == 0);
+    }
+  }
 }

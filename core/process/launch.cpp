@@ -91,6 +91,12 @@ int exec_job(void* shared)
     context.result = NotExecuted{errno};
     ::_exit(1);
   }
+  // A signal that ends this process while it waits is not for the job: the runner prepares another process. In the runner's
+  // group the gate opens at once, and Ctrl-C meanwhile is for the job, because the runner does not pass it on.
+  const bool shares_group = context.group != 0;
+  if (!shares_group) {
+    context.signals.restore();
+  }
   const auto value = orphan ? std::nullopt : context.gate.pass();
   if (!value) {
     context.result = NotStarted{};
@@ -99,7 +105,9 @@ int exec_job(void* shared)
   if (!context.args.late.empty()) {
     std::memcpy(context.args.late.data() + context.late_at, value->c_str(), LateValue::size);
   }
-  context.signals.restore();
+  if (shares_group) {
+    context.signals.restore();
+  }
   context.result = Launched{};
   ::execve(context.args.path, context.args.argv.data(), context.args.environment.data());
   if (errno == ENOEXEC) {

@@ -81,6 +81,25 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
   }
 }
 
+TEST_CASE("prepared: a waiter whose prepared process gets any signal that ends processes prepares another one")
+{
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE}) {
+    CAPTURE(signal);
+    QueueFixture queue;
+    rlock::test::Process holder = queue.hold("30s");
+    queue.add_waiter();
+    rlock::test::Process& waiter = queue.waiters.front();
+    const Prepared first = prepared_by(waiter.pid());
+    ::kill(first.gate, signal);
+    rlock::test::wait_until([&] { return !is_alive(first.gate); }, "it is gone");
+    CHECK(waiter.running());
+    holder.signal(SIGTERM);
+    CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.err() == "");
+    CHECK(queue.started_jobs() == std::vector{0});
+  }
+}
+
 TEST_CASE("prepared: the lock of a run that was killed before it learned of its grant is released by its guardian")
 {
   const RedisServer server;

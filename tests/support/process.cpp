@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -39,6 +40,14 @@ Fd open_file(const std::filesystem::path& path, int flags)
     throw std::system_error(errno, std::generic_category(), path);
   }
   return fd;
+}
+
+// A variable that changes what rlock, a shell, curl(1) or wget(1) does.
+bool is_setting_of_user(const std::string& name)
+{
+  static const std::set<std::string> names{"REDIS_URL", "REDISCLI_AUTH", "NO_COLOR", "SHELL", "LANG", "LANGUAGE"};
+  return names.contains(name) || name.starts_with("RLOCK_") || name.starts_with("LC_") || name.ends_with("_proxy") ||
+         name.ends_with("_PROXY");
 }
 
 std::vector<std::string> environment(const ProcessOptions& options)
@@ -279,13 +288,14 @@ std::map<std::string, std::string> clean_environment()
     const std::string text = *variable;
     const auto equals = text.find('=');
     const std::string name = text.substr(0, equals);
-    if (!name.starts_with("RLOCK_") && name != "REDIS_URL" && name != "REDISCLI_AUTH") {
+    if (!is_setting_of_user(name)) {
       variables[name] = text.substr(equals + 1);
     }
   }
   variables["XDG_RUNTIME_DIR"] = home_dir();
   variables["RLOCK_LOCAL_NAME"] = home_dir().parent_path().filename();
   variables["XDG_CONFIG_HOME"] = home_dir();
+  variables["TERM"] = "xterm";
   variables.merge(topology_environment());
   return variables;
 }

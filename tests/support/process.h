@@ -88,8 +88,9 @@ Process start_run(const std::string& url, Words options, const Words& job);
 Words joined(Words first, const Words& second);
 Words with_job(Words options, const Words& job);  // OPTIONS -- JOB
 
-// The environment of this process without the variables that rlock reads: no RLOCK_*, REDIS_URL, REDISCLI_AUTH;
-// XDG_RUNTIME_DIR, XDG_CONFIG_HOME and RLOCK_LOCAL_NAME are private, the same throughout one test case.
+// The environment of this process without what its user has set for rlock (RLOCK_*, REDIS_URL, REDISCLI_AUTH, NO_COLOR), for
+// shells (SHELL and the locale) and for downloads (proxies). TERM is xterm; XDG_RUNTIME_DIR, XDG_CONFIG_HOME and
+// RLOCK_LOCAL_NAME are private, the same throughout one test case.
 std::map<std::string, std::string> clean_environment();
 
 }  // namespace rlock::test

@@ -5,6 +5,7 @@
 #include "process/detach.h"
 #include "process/guardian_messages.h"
 
+#include <algorithm>
 #include <csignal>
 #include <iterator>
 
@@ -17,6 +18,9 @@ namespace {
 
 // The kernel reports the death of a process to its parent only. A daemon's children are looked at in this period.
 constexpr int poll_period_ms = 250;
+
+// The kernel kills a guardian that does not send KILL again for that long, while its runner lives.
+constexpr Millis longest_kill_pause{2000};
 
 Fd open_child_exits()
 {
@@ -46,6 +50,9 @@ void GuardianLoop::run()
     handle_child_exits();  // first: a job that ended by itself was not stopped by a command that came meanwhile
     handle_command();
     advance(TimePassed{});
+    if (still_runs() && m_state.phase == Phase::killing) {
+      kill_job();
+    }
   }
 }
 
@@ -53,14 +60,20 @@ void GuardianLoop::wait()
 {
   const StopTimes times = m_task.shared_deadline.times();
   m_sources.alarm.set(next_due(m_state, times));
-  m_last_resort.set_due(times.last_resort);
-  pollfd sources[] = {{m_task.socket.get(), POLLIN, 0},
+  if (!still_runs()) {
+    m_last_resort.set_due(times.last_resort);
+  } else {
+    m_last_resort.set_due(m_runner_is_gone ? far_future
+                                           : std::max(times.last_resort, m_clock.now() + longest_kill_pause));
+  }
+  pollfd sources[] = {{m_runner_is_gone ? -1 : m_task.socket.get(), POLLIN, 0},
                       {m_sources.child_exits.get(), POLLIN, 0},
                       {m_sources.alarm.fd(), POLLIN, 0},
                       {m_task.shared_deadline.moved_fd(), POLLIN, 0}};
   ::poll(sources, std::size(sources), m_main_ended ? poll_period_ms : -1);
   if (sources[3].revents != 0) {
     m_task.shared_deadline.note_move();
+    m_task.shared_deadline.set_daemons(m_process_tree.daemons());
   }
 }
 
@@ -85,6 +98,7 @@ void GuardianLoop::handle_main_exit()
 {
   if (m_main_ended) {
     if (m_process_tree.is_empty()) {
+      m_left.clear();
       advance(TreeEmpty{});
     }
     return;
@@ -95,9 +109,13 @@ void GuardianLoop::handle_main_exit()
 
 void GuardianLoop::handle_command()
 {
+  if (m_runner_is_gone) {
+    return;
+  }
   const auto received = receive_message<Command>(m_task.socket.get());
   if (std::holds_alternative<PeerGone>(received)) {
     m_runner_is_gone = m_state.phase != Phase::over;
+    m_keep_at = m_clock.now() + kill_patience;
     advance(RunnerGone{});
     return;
   }
@@ -137,15 +155,42 @@ void GuardianLoop::perform(StopAction action)
       }
       [[fallthrough]];
     case StopAction::signal: report_not_signalled(m_process_tree.stop(m_task.spec.stop_signal)); return;
-    case StopAction::kill:
-      m_still_run = m_process_tree.kill_all();
-      report_not_signalled(m_still_run);
-      advance(TreeEmpty{});
-      return;
+    case StopAction::kill: kill_job(); return;
     case StopAction::finish:
       m_last_resort.disarm();
       send(Ended{m_process_tree.main_status().value_or(0), m_state.why, m_state.killed, still_runs()});
       return;
+  }
+}
+
+void GuardianLoop::kill_job()
+{
+  const bool is_first = !still_runs();
+  m_left = m_process_tree.kill_all(is_first ? first_kill_patience : kill_patience);
+  if (!still_runs()) {
+    return advance(TreeEmpty{});
+  }
+  if (is_first) {
+    send(StillKilling{});
+  }
+  for (const LeftProcess& process : m_not_killed.due(m_left, m_clock.now())) {
+    if (m_runner_is_gone) {
+      Log(Verbosity::normal).error(not_killed_text(process), {.event = "not_killed"});
+    } else {
+      send(NotKilled{process});
+    }
+  }
+  if (m_clock.now() >= m_keep_at) {
+    keep_for_runner();
+  }
+}
+
+void GuardianLoop::keep_for_runner()
+{
+  const auto next = m_task.spec.keep_for_runner ? m_task.spec.keep_for_runner() : std::nullopt;
+  m_keep_at = next.value_or(far_future);
+  if (!next) {
+    advance(LeaveProcesses{});
   }
 }
 

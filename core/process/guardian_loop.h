@@ -29,7 +29,7 @@ class GuardianLoop {
 
   void run();  // returns when the job is dead and reaped, or left as asked
   [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }  // it ended before the job was over
-  [[nodiscard]] bool still_runs() const { return !m_still_run.empty(); }  // a process that may not be signalled
+  [[nodiscard]] bool still_runs() const { return !m_left.empty(); }       // a process that KILL has not ended
 
  private:
   void wait();
@@ -38,6 +38,8 @@ class GuardianLoop {
   void handle_command();
   void advance(const StopEvent& event);
   void perform(StopAction action);
+  void kill_job();
+  void keep_for_runner();
   void report_not_signalled(const std::vector<pid_t>& refused);
   void send(const JobEvent& event) const;
 
@@ -47,8 +49,10 @@ class GuardianLoop {
   BootClock m_clock;
   ProcessTree m_process_tree;
   StopState m_state;
-  std::set<pid_t> m_reported;      // the processes that may not be signalled and were reported
-  std::vector<pid_t> m_still_run;  // those that were left at the end
+  std::set<pid_t> m_reported;       // the processes that may not be signalled and were reported
+  std::vector<LeftProcess> m_left;  // by the last KILL
+  NotKilledReports m_not_killed;
+  Instant m_keep_at = far_future;  // when the locks are to be renewed for a runner that is gone
   bool m_main_ended = false;
   bool m_runner_is_gone = false;
 };

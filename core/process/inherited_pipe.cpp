@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/inherited_pipe.h"
 
+#include "process/job.h"
 #include "process/pidfd.h"
 #include "process/proc.h"
 
@@ -77,8 +78,10 @@ void InheritedPipe::kill_all(pid_t main) const
   if (::fstat(m_pipe.get(), &pipe) != 0) {
     return;
   }
+  const BootClock clock;
+  const Instant give_up = clock.now() + kill_patience;
   bool found = true;
-  while (found && is_held()) {
+  while (found && is_held() && clock.now() < give_up) {
     found = false;
     for (const pid_t pid : numbers_in("/proc")) {
       found = (pid != ::getpid() && kill_if_holder(pid, pipe, {m_session, main})) || found;

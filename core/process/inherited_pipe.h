@@ -24,7 +24,7 @@ class InheritedPipe {
   [[nodiscard]] bool is_held() const;
 
   // Sends KILL to the holders in the session in which the pipe was opened, and in the one that the job's main process
-  // may have made, until none is left. Holders in other sessions are daemons and are not touched.
+  // may have made, until none is left or kill_patience is over. Holders in other sessions are daemons and are not touched.
   void kill_all(pid_t main) const;
 
  private:

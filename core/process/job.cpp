@@ -151,7 +151,7 @@ void Job::give_to_child()
   finish(std::nullopt);
 }
 
-std::vector<pid_t> Job::take_over()
+std::vector<LeftProcess> Job::take_over()
 {
   // Without a socket the guardian is gone, and in a process that is not its parent the number may mean another process.
   if (m_socket) {
@@ -159,10 +159,14 @@ std::vector<pid_t> Job::take_over()
   }
   reap_guardian();
   const pid_t main = m_shared_deadline->main_process();
-  std::vector<pid_t> still_run = ProcessTree(m_earlier_children, main).kill_all();
-  m_inherited_pipe.kill_all(main);  // orphans that are not descendants of this process
-  finish(SIGKILL);                  // a wait status: killed by SIGKILL
-  return still_run;
+  m_socket.reset();
+  std::vector<LeftProcess> left =
+      ProcessTree(m_earlier_children, m_shared_deadline->daemons(), main).kill_all(kill_patience);
+  if (left.empty()) {
+    m_inherited_pipe.kill_all(main);  // orphans that are not descendants of this process
+    finish(SIGKILL);                  // a wait status: killed by SIGKILL
+  }
+  return left;
 }
 
 // Returns the wait status; 0 when the guardian was reaped before.

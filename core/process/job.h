@@ -5,8 +5,8 @@
 //
 // The guardian is a process of its own, so that it still works when the runner is killed, stopped or hangs. It stops
 // the job when the shared deadline comes, and kills the job at once when the runner ends. Only the guardian signals the
-// job. It is a child subreaper (prctl(2)), so processes that the job leaves behind become its children. A process that
-// called setsid(2) is a daemon and is never touched.
+// job. It is a child subreaper (prctl(2)), so processes that the job leaves behind become its children. One of these that called
+// setsid(2) is a daemon and is never touched (process_tree.h).
 #pragma once
 
 #include "base/defaults.h"
@@ -28,6 +28,17 @@
 #include <sys/types.h>
 
 namespace rlock {
+
+// A process that KILL has not ended.
+struct LeftProcess {
+  pid_t pid = 0;         // 0: one that rlock cannot see
+  bool refused = false;  // it may not be signalled (EPERM), because it runs as another user
+  char state = '?';      // as in /proc/PID/stat; '?': /proc does not show it
+};
+constexpr Millis kill_patience{250};         // how long one attempt to kill all processes of a job lasts at most
+constexpr Millis not_killed_period{60'000};  // between two messages about one process
+constexpr Millis first_kill_patience{10};    // of a guardian: it then tells the runner that it works
+constexpr Millis slow_death{1000};           // a process that lives longer after KILL is named
 
 // What the guardian does with processes that are left when the main process ends. until_pipe_closes: they go on,
 // guarded, until none of them holds the inherited pipe or all have ended.
@@ -54,6 +65,9 @@ struct JobSpec {
   // Called by the guardian after the runner was killed, when the job is dead or will not start. nullopt: it did not begin, and
   // the locks may be held, waited for, or neither. Returns whether all locks are released.
   std::function<bool(const std::optional<OrphanedJob>&)> release_for_runner;
+  // Called by the guardian after the runner was killed, while processes live that KILL has not ended. Renews the locks, and returns
+  // when it is to be called again; nullopt: a lock is no longer held, or a fixed lease cannot be renewed.
+  std::function<std::optional<Instant>()> keep_for_runner;
 };
 
 // Why the guardian stopped the job; none: the job ended by itself.
@@ -85,6 +99,12 @@ struct LastResortRefused {
   int timer = 0;  // it kills the job when runner and guardian are both stopped
   int pipe = 0;   // it kills the job when both are killed
 };
+// KILL was sent to all processes of the job, and some are left. The guardian goes on until they are dead, or until leave().
+struct StillKilling {};
+// One of them, told at once and then every not_killed_period.
+struct NotKilled {
+  LeftProcess process;
+};
 // With Leftovers::until_pipe_closes: the main process has ended, and other processes of the job are left.
 struct PipeHoldersLeft {
   int wait_status;
@@ -94,14 +114,14 @@ struct Ended {
   int wait_status;  // of the main process, as from waitpid(2)
   Stopped why;
   bool killed;              // KILL was needed
-  bool still_runs = false;  // processes are left that may not be signalled
+  bool still_runs = false;  // processes are left that KILL has not ended: after leave() only
 };
 // Another process killed the guardian. The runner calls Job::take_over.
 struct GuardianGone {
   int wait_status;
 };
 using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftBehind, NotSignalled, LastResortRefused,
-                              PipeHoldersLeft, Ended, GuardianGone>;
+                              StillKilling, NotKilled, PipeHoldersLeft, Ended, GuardianGone>;
 
 // Used from the main thread only, because the guardian takes the death of the thread that forked it for the runner's.
 class Job {
@@ -135,16 +155,17 @@ class Job {
   // With Leftovers::until_pipe_closes.
   [[nodiscard]] int pipe_fd() const { return m_inherited_pipe.fd(); }  // POLLHUP: no process holds the pipe
   [[nodiscard]] bool pipe_is_held() const { return m_inherited_pipe.is_held(); }
-  void leave();          // after PipeHoldersLeft: the processes go on without the guardian, and Ended is next
+  // After PipeHoldersLeft or StillKilling: the processes go on without the guardian, and Ended is next.
+  void leave();
   void give_to_child();  // after a fork: the child is the runner from then on, and this object is a copy without effect
 
   // On a terminal (terminal.h) the job is in the process group of rlock, so that Ctrl-C, Ctrl-Z, fg, pagers and
   // pipelines work as without rlock. Otherwise it leads a group of its own.
   [[nodiscard]] bool shares_group() const { return m_terminal.is_shared(); }
 
-  // When the guardian is gone or hangs: kills it and all processes of the job, and reaps them. Returns the processes
-  // that may not be signalled and still run.
-  std::vector<pid_t> take_over();
+  // When the guardian is gone or hangs: kills it and all processes of the job, and reaps them. Returns those that are not dead
+  // after kill_patience; then the caller calls again later.
+  std::vector<LeftProcess> take_over();
 
  private:
   Job(Fd socket, pid_t guardian, const SharedDeadline& shared_deadline, Terminal terminal,

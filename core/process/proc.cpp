@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -86,11 +87,7 @@ ChildrenOf children_by_scan()
   };
 }
 
-ChildrenOf children_source()
-{
-  const bool listed = ::access("/proc/thread-self/children", R_OK) == 0;
-  return listed ? ChildrenOf(listed_children) : children_by_scan();
-}
+bool lists_children() { return ::access("/proc/thread-self/children", R_OK) == 0; }
 
 bool shows_this_namespace()
 {
@@ -103,6 +100,88 @@ bool has_children()
 {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+// nullopt: no child has this pid.
+std::optional<siginfo_t> peek_at_child(pid_t pid)
+{
+  siginfo_t info{};
+  const bool is_child = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return is_child ? std::optional(info) : std::nullopt;
+}
+
+// The kernel gives the numbers in turn, so this is near the greatest in use. 0: no process could be made.
+pid_t newest_pid()
+{
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::_exit(0);
+  }
+  while (pid > 0 && ::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return std::max(pid, 0);
+}
+
+// Children are younger than this process: their numbers lie between its own and the newest one, unless the numbers began anew.
+std::vector<pid_t> probed_children()
+{
+  std::vector<pid_t> children;
+  const auto probe = [&](pid_t from, pid_t to) {
+    for (pid_t pid = from; pid <= to; ++pid) {
+      if (peek_at_child(pid)) {
+        children.push_back(pid);
+      }
+    }
+  };
+  const pid_t self = ::getpid();
+  const pid_t newest = newest_pid();
+  if (newest > self) {
+    probe(std::max(self + 1, newest - longest_probe), newest);
+  } else {
+    probe(std::max(2, newest - longest_probe / 2), newest);
+    probe(self + 1, self + longest_probe / 2);
+  }
+  return children;
+}
+
+// By system calls, which hidepid does not restrict. nullopt: it does not exist.
+std::optional<Process> unshown_process(pid_t pid, pid_t parent)
+{
+  const pid_t group = ::getpgid(pid);
+  const pid_t session = ::getsid(pid);
+  if (group < 0 || session < 0) {
+    return std::nullopt;
+  }
+  const auto child = parent == ::getpid() ? peek_at_child(pid) : std::nullopt;
+  const bool is_dead = child && child->si_pid == pid;
+  return Process{pid, parent, group, session, is_dead ? 'Z' : unknown_state};
+}
+
+// nullopt: the child ended meanwhile. Its number may be another process's by now.
+std::optional<Process> child_of(pid_t parent, pid_t pid, bool is_shown)
+{
+  const auto process = is_shown ? read_process(pid) : std::nullopt;
+  if (process && process->parent != parent && process->parent != ::getpid()) {
+    return std::nullopt;
+  }
+  return process ? process : unshown_process(pid, parent);
+}
+
+ProcessFamily family_of(pid_t child, const ChildrenOf& children_of, bool is_shown)
+{
+  ProcessFamily family;
+  std::vector<std::pair<pid_t, pid_t>> unseen{{::getpid(), child}};  // parent, child
+  while (!unseen.empty()) {
+    const auto [parent, pid] = unseen.back();
+    unseen.pop_back();
+    if (const auto process = child_of(parent, pid, is_shown)) {
+      family.push_back(*process);
+      for (const pid_t grandchild : children_of(pid)) {
+        unseen.emplace_back(pid, grandchild);
+      }
+    }
+  }
+  return family;
 }
 
 }  // namespace
@@ -124,6 +203,16 @@ std::string command_name(pid_t pid)
     name.pop_back();
   }
   return name;
+}
+
+pid_t tracer_of(pid_t pid)
+{
+  constexpr std::string_view field = "\nTracerPid:\t";
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status").value_or("");
+  const std::size_t at = status.find(field);
+  const std::vector<int> tracer =
+      parse_numbers(at == std::string::npos ? "" : std::string_view(status).substr(at + field.size()));
+  return tracer.empty() ? 0 : tracer.front();
 }
 
 std::optional<Process> parse_stat(std::string_view line)
@@ -161,34 +250,40 @@ std::vector<int> numbers_in(const char* directory)
   return numbers;
 }
 
-std::vector<pid_t> own_children()
+bool has_child_in(pid_t group)
 {
-  if (!has_children() || !shows_this_namespace()) {
-    return {};
-  }
-  return children_source()(::getpid());
+  siginfo_t info{};
+  return ::waitid(P_PGID, static_cast<id_t>(group), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-std::vector<Process> own_descendants(const std::vector<pid_t>& spared)
+std::vector<pid_t> own_children()
 {
-  if (!has_children() || !shows_this_namespace()) {
+  if (!has_children()) {
     return {};
   }
-  const ChildrenOf children_of = children_source();
-  std::vector<pid_t> unseen = children_of(::getpid());
-  std::erase_if(unseen, [&](pid_t child) { return std::ranges::count(spared, child) > 0; });
+  return shows_this_namespace() && lists_children() ? listed_children(::getpid()) : probed_children();
+}
 
-  std::vector<Process> found;
-  while (!unseen.empty()) {
-    const pid_t pid = unseen.back();
-    unseen.pop_back();
-    if (const auto process = read_process(pid)) {
-      found.push_back(*process);
-      const std::vector<pid_t> children = children_of(pid);
-      unseen.insert(unseen.end(), children.begin(), children.end());
+bool has_unseen_children() { return own_children().empty() && has_children(); }
+
+std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared)
+{
+  std::vector<pid_t> children = own_children();
+  std::erase_if(children, [&](pid_t child) { return std::ranges::count(spared, child) > 0; });
+  if (children.empty()) {
+    return {};
+  }
+  const bool is_shown = shows_this_namespace();
+  const ChildrenOf children_of = !is_shown          ? [](pid_t) { return std::vector<pid_t>(); }
+                                 : lists_children() ? ChildrenOf(listed_children)
+                                                    : children_by_scan();
+  std::vector<ProcessFamily> families;
+  for (const pid_t child : children) {
+    if (ProcessFamily family = family_of(child, children_of, is_shown); !family.empty()) {
+      families.push_back(std::move(family));
     }
   }
-  return found;
+  return families;
 }
 
 }  // namespace rlock

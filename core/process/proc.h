@@ -17,15 +17,16 @@ struct Process {
   pid_t parent;
   pid_t group;
   pid_t session;
-  char state;
+  char state;  // as in /proc/PID/stat; unknown_state: /proc does not show the process
 
   [[nodiscard]] bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
+constexpr char unknown_state = '?';
 
 // Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
 std::optional<Process> parse_stat(std::string_view line);
 
-// nullopt: the process does not exist, ended meanwhile, or /proc is missing.
+// nullopt: the process does not exist, ended meanwhile, or /proc does not show it (hidepid in proc(5)).
 std::optional<Process> read_process(pid_t pid);
 
 // The arguments that a process was started with; empty when they cannot be read.
@@ -34,14 +35,26 @@ std::vector<std::string> command_of(pid_t pid);
 // The name of the program that a process runs, 15 bytes at most; empty when it cannot be read.
 std::string command_name(pid_t pid);
 
+// The process that traces another one (ptrace(2)); 0: none, or it cannot be read.
+pid_t tracer_of(pid_t pid);
+
 // The names in a directory that are numbers: processes, threads, descriptors. Empty when it cannot be read.
 std::vector<int> numbers_in(const char* directory);
 
-// The children of this process, of all its threads. One system call when there are none.
-std::vector<pid_t> own_children();
+// Whether this process has a child, dead or alive, in that process group.
+bool has_child_in(pid_t group);
 
-// All descendants of this process, daemons included, except the children in `spared` and their descendants. Empty when
-// /proc is missing or shows another pid namespace, where the numbers mean other processes.
-std::vector<Process> own_descendants(const std::vector<pid_t>& spared);
+// The children of this process, of all its threads. One system call when there are none. Where /proc is missing or shows another
+// pid namespace, the function asks waitid(2) about each pid that a child can have; it asks about `longest_probe` pids at most.
+std::vector<pid_t> own_children();
+constexpr pid_t longest_probe = 65'536;
+
+// Whether this process has children, and own_children() finds none of them.
+bool has_unseen_children();
+
+// A child of this process and all its descendants, the child first. Below a process that /proc does not show, no descendant is
+// found: it becomes a child of this process, if that is a child subreaper, when the hidden process ends.
+using ProcessFamily = std::vector<Process>;
+std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared);  // except those of the children in `spared`
 
 }  // namespace rlock

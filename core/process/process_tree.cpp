@@ -2,14 +2,15 @@
 #include "process/process_tree.h"
 
 #include "base/text.h"
+#include "process/pidfd.h"
 #include "process/signals.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
 #include <utility>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +35,48 @@ bool send_as_user(pid_t target, int signal)
 
 bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }
 
+// Processes of rlock adopt orphans, so a child of theirs in a session of its own is a daemon of a nested job.
+bool adopts_orphans(pid_t pid) { return command_name(pid).starts_with("rlock"); }
+
+bool is_nested_daemon(const Process& process, const ProcessFamily& family)
+{
+  const auto parent = std::ranges::find(family, process.parent, &Process::pid);
+  return parent != family.end() && parent->session != process.session && adopts_orphans(parent->pid);
+}
+
+// The processes that stay with a daemon of a nested job: itself and its descendants, which come after it in the family.
+std::set<pid_t> nested_daemons(const ProcessFamily& family)
+{
+  std::set<pid_t> daemons;
+  for (const Process& process : family) {
+    if (daemons.contains(process.parent) || is_nested_daemon(process, family)) {
+      daemons.insert(process.pid);
+    }
+  }
+  return daemons;
+}
+
+// The kernel reports only the deaths of children, and at once only those of all descendants that have a descriptor. A dead process
+// that its tracer has not released has one that is always readable.
+void wait_for_a_death(const std::vector<LeftProcess>& dying, Instant deadline)
+{
+  constexpr std::size_t most_descriptors = 64;
+  constexpr Millis short_pause{2};
+  constexpr Millis look_again{20};  // for processes that were made meanwhile
+  std::vector<PidFd> processes;
+  std::vector<pollfd> waits;
+  for (const LeftProcess& process : dying) {
+    const bool may_die = process.pid != 0 && !process.refused && process.state != 'Z';
+    if (auto opened = may_die && waits.size() < most_descriptors ? PidFd::open(process.pid)
+                                                                 : Result<PidFd>(Error{ErrorCode::usage, ""})) {
+      waits.push_back({.fd = opened->fd(), .events = POLLIN, .revents = 0});
+      processes.push_back(*std::move(opened));
+    }
+  }
+  const Instant now = BootClock().now();
+  poll_until(waits, now, std::min(deadline, now + (waits.empty() ? short_pause : look_again)));
+}
+
 }  // namespace
 
 ProcessTree::ProcessTree(pid_t main, Grouping grouping)
@@ -44,8 +87,8 @@ ProcessTree::ProcessTree(pid_t main, Grouping grouping)
 {
 }
 
-ProcessTree::ProcessTree(std::vector<pid_t> spared_children, pid_t main)
-    : m_own_session(main), m_spared(std::move(spared_children))
+ProcessTree::ProcessTree(std::vector<pid_t> spared_children, std::set<pid_t> daemons, pid_t main)
+    : m_own_session(main), m_spared(std::move(spared_children)), m_daemons(std::move(daemons))
 {
 }
 
@@ -75,42 +118,52 @@ void ProcessTree::reap()
 
 std::optional<int> ProcessTree::take_pause() { return std::exchange(m_pause, std::nullopt); }
 
-// When /proc does not show this process (a chroot, a pid namespace without a mount). The number of a group is not given
-// to another process while the group has members, and kill(2) accepts it, negated, as a pid.
-std::vector<Process> ProcessTree::known_without_proc() const
+// `setsid CMD` does not fork when it leads no group, so the main process may have a session of its own.
+bool ProcessTree::is_daemon(pid_t session) const
 {
-  const pid_t session = ::getsid(0);
-  if (m_grouping == Grouping::own && ::kill(-m_group, 0) == 0) {
-    return {{-m_group, 0, m_group, session, '?'}};
+  if (session == ::getsid(0) || session == m_own_session) {
+    return false;
   }
-  if (m_main != 0) {
-    return {{m_main, ::getpid(), m_group, session, '?'}};
+  return !m_daemons || m_daemons->contains(session);
+}
+
+std::set<pid_t> ProcessTree::daemons() const
+{
+  if (m_daemons) {
+    return *m_daemons;
   }
-  return {};
+  std::set<pid_t> sessions;
+  for (const pid_t child : own_children()) {
+    const pid_t session = ::getsid(child);
+    if (session > 0 && is_daemon(session)) {
+      sessions.insert(session);
+    }
+  }
+  return sessions;
 }
 
 // A dead child of this process counts until it is reaped, because its own children became children of this process just
-// now and may not be in the list. A dead child of another process does not count. Another session is a daemon's unless
-// the main process made it: `setsid CMD` does not fork when it leads no group.
+// now and may not be in the list. A dead child of another process does not count.
 std::vector<Process> ProcessTree::alive() const
 {
-  std::vector<Process> found = own_descendants(m_spared);
-  if (found.empty() && !m_childless) {
-    return known_without_proc();
-  }
   const pid_t self = ::getpid();
-  const pid_t session = ::getsid(0);
-  std::erase_if(found, [&](const Process& process) {
-    const bool daemon = process.session != session && process.session != m_own_session;
-    return daemon || (process.is_zombie() && process.parent != self);
-  });
+  std::vector<Process> found;
+  for (const ProcessFamily& family : own_families(m_spared)) {
+    if (is_daemon(family.front().session)) {
+      continue;
+    }
+    const std::set<pid_t> daemons = nested_daemons(family);
+    std::ranges::copy_if(family, std::back_inserter(found), [&](const Process& process) {
+      return !daemons.contains(process.pid) && (!process.is_zombie() || process.parent == self);
+    });
+  }
   return found;
 }
 
-bool ProcessTree::is_empty() const { return m_childless || (m_main == 0 && alive().empty()); }
+bool ProcessTree::is_empty() const { return m_childless || (m_main == 0 && alive().empty() && !has_unseen_children()); }
 
-// Until its leader is reaped the group's number cannot be given to another group.
-bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && m_main != 0; }
+// The group's number cannot be given to another group until its leader is reaped, nor while a child is in the group.
+bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && (m_main != 0 || has_child_in(m_group)); }
 
 ProcessTree::Refused ProcessTree::forward(int signal) const
 {
@@ -130,8 +183,9 @@ ProcessTree::Refused ProcessTree::forward(int signal) const
 
 // The whole group by one system call, so that a process that is forking cannot escape; then the others. The children of a process
 // that this signal ends move to this process, and one search may miss them, so those that were seen before count as well.
-ProcessTree::Refused ProcessTree::stop(int signal) const
+ProcessTree::Refused ProcessTree::stop(int signal)
 {
+  m_daemons = daemons();
   std::vector<Process> all = alive();
   if (leads_group()) {
     send_and_wake(-m_group, signal);
@@ -153,54 +207,90 @@ ProcessTree::Refused ProcessTree::stop(int signal) const
   return refused;
 }
 
-ProcessTree::Refused ProcessTree::kill_all()
+std::vector<LeftProcess> ProcessTree::kill_each() const
 {
+  if (leads_group()) {
+    ::kill(-m_group, SIGKILL);
+  }
+  std::vector<LeftProcess> left;
+  for (const Process& process : alive()) {
+    const bool refused = !send(process.pid, SIGKILL) && !process.is_zombie();
+    left.push_back({.pid = process.pid, .refused = refused, .state = process.state});
+  }
+  if (left.empty() && has_unseen_children()) {
+    left.push_back({});
+  }
+  return left;
+}
+
+std::vector<LeftProcess> ProcessTree::kill_all(Millis patience)
+{
+  const BootClock clock;
+  const Instant give_up = clock.now() + patience;
+  m_daemons = daemons();
   for (;;) {
     reap();
     if (m_childless) {
       return {};
     }
-    if (leads_group()) {
-      ::kill(-m_group, SIGKILL);
+    std::vector<LeftProcess> left = kill_each();
+    if (left.empty() && m_main == 0) {
+      return {};
     }
-    Refused refused;
-    std::vector<Process> dying = alive();
-    std::erase_if(dying, [&](const Process& process) {
-      const bool allowed = send(process.pid, SIGKILL) || process.is_zombie();
-      if (!allowed) {
-        refused.push_back(process.pid);
-      }
-      return !allowed;
-    });
-    if (dying.empty() && (m_main == 0 || std::ranges::count(refused, m_main) > 0)) {
-      return refused;
+    const bool only_refused = !left.empty() && std::ranges::all_of(left, &LeftProcess::refused);
+    if (only_refused || clock.now() >= give_up) {
+      return left;
     }
-    wait_for_a_death(dying, refused);
+    wait_for_a_death(left, give_up);
   }
 }
 
-// Waits for a child, because the kernel reports no other death. A process with another parent is looked at again a
-// little later; when its parent dies it becomes a child of this process.
-void ProcessTree::wait_for_a_death(const std::vector<Process>& dying, const Refused& refused) const
+std::vector<LeftProcess> NotKilledReports::due(const std::vector<LeftProcess>& left, Instant now)
 {
-  const pid_t self = ::getpid();
-  const auto child = std::ranges::find(dying, self, &Process::parent);
-  const pid_t main = std::ranges::count(refused, m_main) > 0 ? 0 : m_main;
-  const pid_t awaited = child != dying.end() ? child->pid : main;
-  if (awaited != 0) {
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(awaited), &info, WEXITED | WNOWAIT);
-    return;
+  std::vector<LeftProcess> named;
+  for (const LeftProcess& process : left) {
+    const auto [next, is_new] = m_next.try_emplace(process.pid, process.refused ? now : now + slow_death);
+    if (now >= next->second) {
+      next->second = now + not_killed_period;
+      named.push_back(process);
+    }
   }
-  const timespec a_little{0, 2'000'000};
-  ::nanosleep(&a_little, nullptr);
+  return named;
 }
+
+namespace {
+
+// "process 4711 (dd)"
+std::string shown(pid_t pid)
+{
+  const std::string name = command_name(pid);
+  return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + printable(name) + ")");
+}
+
+}  // namespace
 
 std::string not_signalled_text(pid_t pid)
 {
-  const std::string number = std::to_string(pid);
-  return "cannot signal process " + number + " (" + printable(command_name(pid)) +
-         ") of the job: it runs as another user; end it as root with: kill " + number;
+  return "cannot signal " + shown(pid) + " of the job: it runs as another user; end it as root with: kill " +
+         std::to_string(pid);
+}
+
+std::string not_killed_text(const LeftProcess& process)
+{
+  if (process.pid == 0) {
+    return "a process of the job that rlock cannot see still runs; rlock waits for its end";
+  }
+  if (process.refused) {
+    return shown(process.pid) +
+           " of the job still runs as another user; rlock waits for its end; end it as root with: kill " +
+           std::to_string(process.pid);
+  }
+  const pid_t tracer = tracer_of(process.pid);
+  const std::string reason = process.state == 'D' ? "it waits for a device or a file server"
+                             : tracer != 0        ? shown(tracer) + " traces it"
+                                                  : "";
+  return shown(process.pid) + " of the job cannot be killed (state " + std::string(1, process.state) +
+         (reason.empty() ? "" : ": " + reason) + "); rlock waits for its end";
 }
 
 }  // namespace rlock

@@ -34,7 +34,8 @@ SharedDeadline::SharedDeadline(const StopTimes& times) : m_moved(::eventfd(0, EF
                            .kill = number_of(times.kill),
                            .last_resort = number_of(times.last_resort),
                            .lease_end = number_of(times.lease_end),
-                           .main_process = 0};
+                           .main_process = 0,
+                           .daemons = {}};
 }
 
 SharedDeadline::~SharedDeadline() { ::munmap(m_page, sizeof *m_page); }
@@ -65,5 +66,23 @@ void SharedDeadline::note_move() const
 void SharedDeadline::set_main_process(pid_t pid) { m_page->main_process.store(pid); }
 
 pid_t SharedDeadline::main_process() const { return m_page->main_process.load(); }
+
+void SharedDeadline::set_daemons(const std::set<pid_t>& sessions)
+{
+  auto session = sessions.begin();
+  for (std::atomic<pid_t>& daemon : m_page->daemons) {
+    daemon.store(session == sessions.end() ? 0 : *session++);
+  }
+}
+
+std::set<pid_t> SharedDeadline::daemons() const
+{
+  std::set<pid_t> sessions;
+  for (const std::atomic<pid_t>& daemon : m_page->daemons) {
+    sessions.insert(daemon.load());
+  }
+  sessions.erase(0);
+  return sessions;
+}
 
 }  // namespace rlock

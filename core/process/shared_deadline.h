@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves
 // the times, and the guardian acts on them. Lock-free, so that a stopped or killed writer does not block the reader. The
-// same page has the pid of the job's main process for the runner.
+// same page has for the runner what it needs to know about the job when the guardian is killed.
 #pragma once
 
 #include "base/clock.h"
 #include "base/fd.h"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <set>
 
 #include <sys/types.h>
 
@@ -42,10 +45,16 @@ class SharedDeadline {
   void set_main_process(pid_t pid);          // async-signal-safe
   [[nodiscard]] pid_t main_process() const;  // 0: none was started
 
+  // The sessions of the job's daemons, as the guardian last saw them; of more than `most_daemons` some are missing.
+  void set_daemons(const std::set<pid_t>& sessions);
+  [[nodiscard]] std::set<pid_t> daemons() const;
+  static constexpr std::size_t most_daemons = 64;
+
  private:
   struct Page {
     std::atomic<std::int64_t> signal, kill, last_resort, lease_end;
     std::atomic<pid_t> main_process;
+    std::array<std::atomic<pid_t>, most_daemons> daemons;  // 0: none
   };
   Page* m_page;  // MAP_SHARED: runner and guardian see the same after fork
   Fd m_moved;

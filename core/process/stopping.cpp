@@ -90,7 +90,10 @@ struct StopDecision {
     return {state};
   }
 
-  StopStep operator()(const LeaveProcesses&) { return state.phase == Phase::lingering ? finish() : StopStep{state}; }
+  StopStep operator()(const LeaveProcesses&)
+  {
+    return state.phase == Phase::lingering || state.phase == Phase::killing ? finish() : StopStep{state};
+  }
 
   StopStep operator()(const TreeEmpty&) { return finish(); }
 
@@ -139,7 +142,8 @@ StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent&
   if (state.phase == Phase::over) {
     return {state};
   }
-  if (state.phase == Phase::killing && !std::holds_alternative<TreeEmpty>(event)) {
+  const bool ends_killing = std::holds_alternative<TreeEmpty>(event) || std::holds_alternative<LeaveProcesses>(event);
+  if (state.phase == Phase::killing && !ends_killing) {
     return {state};
   }
   return std::visit(StopDecision{spec, state, now, times}, event);

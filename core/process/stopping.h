@@ -56,7 +56,7 @@ enum class StopAction {
   report_leftovers,
   stop_leftovers,  // both of the above
   report_pipe_holders,
-  kill,  // until no process is left; the next event is TreeEmpty
+  kill,  // until TreeEmpty or LeaveProcesses
   finish,
 };
 

@@ -74,6 +74,29 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   return all_released;
 }
 
+// JobSpec::keep_for_runner, on a new connection each time. A server that cannot be reached is asked again until the leases are over.
+std::optional<Instant> keep_for_runner(const RunRequest& request, const RunContext& context,
+                                       std::span<const LockSession> sessions, Instant& kept_at)
+{
+  if (!request.automatic) {
+    return std::nullopt;
+  }
+  const Instant now = context.clock.now();
+  const auto store = open_store(request.server, context.clock, StopToken::never());
+  bool all_answered = static_cast<bool>(store);
+  for (std::size_t i = 0; i < sessions.size() && all_answered; ++i) {
+    const LockSession& session = sessions[i];
+    const auto renewal = (*store)->renew_hold(session.spec(), session.hold(),
+                                              {.deadline = now + request.server.timeout, .stop = StopToken::never()});
+    if (renewal && std::holds_alternative<NotHeld>(*renewal)) {
+      return std::nullopt;
+    }
+    all_answered = static_cast<bool>(renewal);
+  }
+  kept_at = all_answered ? now : kept_at;
+  return now < kept_at + request.ttl ? std::optional(now + renewal_period(request.ttl)) : std::nullopt;
+}
+
 // --notify, by the guardian. A runner that was killed before its job began had no run to tell about.
 void tell_for_runner(const RunRequest& request, const RunContext& context, const LockSet& held, Instant started,
                      bool released)
@@ -112,9 +135,15 @@ bool end_for_runner(const RunRequest& request, const RunContext& context, LockSe
 }  // namespace
 
 LockSet::LockSet(const RunRequest& request, const RunContext& context, const std::string& path)
-    : prepared_job(request, context, path, [this, &request, &context](const std::optional<OrphanedJob>& job) {
-        return end_for_runner(request, context, *this, job);
-      })
+    : prepared_job(
+          request, context, path,
+          [this, &request, &context](const std::optional<OrphanedJob>& job) {
+            return end_for_runner(request, context, *this, job);
+          },
+          [this, &request, &context, kept_at = Instant{}]() mutable {
+            kept_at = kept_at == Instant{} ? context.clock.now() : kept_at;
+            return keep_for_runner(request, context, sessions, kept_at);
+          })
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());
   const HolderInfo holder = holder_info(request);

@@ -86,10 +86,9 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
 
 RunOutcome not_stopped(const JobOutcome& job)
 {
-  const bool time_over = job.job && (job.job->why == Stopped::lease_end || job.job->why == Stopped::max_runtime);
-  return with_code(time_over ? ExitCode::time_over : ExitCode::os, "not_stopped",
-                   "the job could not be stopped: a process that runs as another user is left; " + names_of(job.locks) +
-                       " stays locked until the ttl is over");
+  return with_code(ExitCode::time_over, "not_stopped",
+                   "the job could not be stopped before its lease of " + names_of(job.locks) +
+                       " was over: a process of the job still runs");
 }
 
 RunOutcome as_job_ended(int wait_status, Compatibility compatibility)

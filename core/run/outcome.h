@@ -27,7 +27,7 @@ struct JobOutcome {
   std::vector<LockOutcome> locks;  // at least one
   bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
-  bool still_runs = false;  // processes of the job are left that may not be signalled
+  bool still_runs = false;  // at the end of a fixed lease processes of the job are left that KILL has not ended
 };
 
 struct RunOutcome {

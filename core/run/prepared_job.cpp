@@ -27,11 +27,13 @@ StopLeads stop_leads(Millis lease, Millis kill_after)
 }
 
 PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
-                         std::function<bool(const std::optional<OrphanedJob>&)> release)
+                         std::function<bool(const std::optional<OrphanedJob>&)> release,
+                         std::function<std::optional<Instant>()> keep)
     : m_request(request),
       m_context(context),
       m_path(std::move(path)),
       m_release_for_runner(std::move(release)),
+      m_keep_for_runner(std::move(keep)),
       m_shared_deadline(already_over)
 {
 }
@@ -52,7 +54,8 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
       .leftovers = m_request.leftovers,
       .max_runtime = m_request.max_runtime,
       .earliest_last_resort = earliest_last_resort,
-      .release_for_runner = m_release_for_runner};
+      .release_for_runner = m_release_for_runner,
+      .keep_for_runner = m_keep_for_runner};
   return Job::prepare(spec, m_context.signals, m_shared_deadline);
 }
 

@@ -21,9 +21,10 @@ namespace rlock {
 // and never started is killed by the destructor.
 class PreparedJob {
  public:
-  // `path`: of the program. `release`: JobSpec::release_for_runner.
+  // `path`: of the program. `release` and `keep`: JobSpec::release_for_runner, JobSpec::keep_for_runner.
   PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
-              std::function<bool(const std::optional<OrphanedJob>&)> release);
+              std::function<bool(const std::optional<OrphanedJob>&)> release,
+              std::function<std::optional<Instant>()> keep);
 
   // Forks the job for the first waiter in line for the last lock that is missing. To be called while the process has
   // one thread. Does nothing on a terminal: until the grant its keys must reach the waiter. Ignores a failure, because
@@ -56,6 +57,7 @@ class PreparedJob {
   const RunContext& m_context;
   std::string m_path;
   std::function<bool(const std::optional<OrphanedJob>&)> m_release_for_runner;
+  std::function<std::optional<Instant>()> m_keep_for_runner;
   SharedDeadline m_shared_deadline;
   std::vector<HeldLock> m_prepared_under;  // the locks in the environment of m_job
   Instant m_usable_until = far_future;     // of a job for the first request: later the last resort would come too soon

@@ -141,6 +141,24 @@ void report_no_last_resort(const RunContext& context, const LastResortRefused& r
       {.event = "no_last_resort"});
 }
 
+void report_not_killed(const RunContext& context, const LeftProcess& process)
+{
+  context.log.error(not_killed_text(process), {.event = "not_killed"});
+}
+
+void report_signal_while_killing(const RunContext& context, int signal)
+{
+  context.log.error("got " + signal_name(signal) + "; rlock still waits for the end of its job, which was sent KILL",
+                    {.event = "signal"});
+}
+
+void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock)
+{
+  context.log.error(
+      loss_text(event, printable(lock.text())) + "; a process of its job still runs, although it was sent KILL",
+      {.event = "lost", .key = lock.text()});
+}
+
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
   const bool is_loss = outcome.event == "lost" || outcome.event == "forced";

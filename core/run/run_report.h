@@ -20,6 +20,11 @@ void report_not_signalled(const RunContext& context, pid_t pid);
 void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal);
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
 
+// While processes live that KILL has not ended.
+void report_not_killed(const RunContext& context, const LeftProcess& process);
+void report_signal_while_killing(const RunContext& context, int signal);
+void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock);
+
 // The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "lease/lease_group.h"
+#include "process/process_tree.h"
 #include "run/keeper.h"
 #include "run/notify_run.h"
 #include "run/outcome.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr Millis guardian_grace{200};         // for a guardian that was told to stop the job, beyond the kill grace
 constexpr Millis time_to_check_release{250};  // of a lost lock, before its job is stopped
+constexpr Millis kill_pause{250};             // between two attempts to kill a job without its guardian
 constexpr Millis kill_after_loss{750};        // so that a lost lock's job is dead within a second on a busy machine
 
 // One job under its locks, from the fork to the release.
@@ -157,7 +159,7 @@ class Supervision {
     waits.push_back({.fd = m_pipe_is_open ? job.pipe_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_context.clock.now();
     const int ready =
-        ::poll(waits.data(), waits.size(), poll_timeout(now, std::min(m_leases.due(), guardian_deadline())));
+        ::poll(waits.data(), waits.size(), poll_timeout(now, std::min({m_leases.due(), kill_due(), leave_due()})));
     if (ready < 0) {  // out of memory: the job may have ended all the same
       waits[0].revents = waits[1].revents = POLLIN;
     }
@@ -175,6 +177,9 @@ class Supervision {
       }
       if (waits[i + 2 + locks].revents != 0) {
         m_is_hurried = true;
+        if (m_is_still_killing) {
+          report_lost_while_killing(m_context, Lost{"it ended before its job"}, m_lock_set.sessions[i].name());
+        }
         stop(job, kill_after_loss, m_lock_set.sessions[i]);
       }
     }
@@ -186,17 +191,29 @@ class Supervision {
     }
   }
 
-  // A guardian that works has finished by then.
-  [[nodiscard]] Instant guardian_deadline() const
+  // When this process kills the job. A guardian that works has finished by then, or has said that it goes on killing.
+  [[nodiscard]] Instant kill_due() const
   {
+    if (m_is_still_killing) {
+      return m_guardian_is_gone ? m_kill_again_at : far_future;
+    }
     return std::min(m_lock_set.prepared_job.stop_times().last_resort, m_stopped_by);
+  }
+
+  // A fixed lease cannot be renewed for processes that KILL has not ended.
+  [[nodiscard]] Instant leave_due() const
+  {
+    const bool waits = m_is_still_killing && !m_request.automatic && !m_still_runs;
+    return waits ? m_lock_set.first_to_expire().lease().valid_until() : far_future;
   }
 
   void handle_time(Job& job)
   {
     const Instant now = m_context.clock.now();
-    if (now >= guardian_deadline()) {
+    if (now >= kill_due()) {
       kill_job(job);
+    } else if (now >= leave_due()) {
+      leave_job(job);
     } else if (now >= m_leases.due()) {
       m_leases.start_watchdogs();
     }
@@ -206,15 +223,25 @@ class Supervision {
   void kill_job(Job& job)
   {
     const Instant now = m_context.clock.now();
-    for (const pid_t pid : job.take_over()) {
-      m_still_runs = true;
-      report_not_signalled(m_context, pid);
-    }
-    if (now >= guardian_deadline()) {
+    if (!m_is_still_killing && now >= kill_due()) {
       m_ended = Ended{
           .wait_status = SIGKILL, .why = now >= m_stopped_by ? Stopped::order : Stopped::lease_end, .killed = true};
     }
-    m_over = true;
+    const std::vector<LeftProcess> left = job.take_over();
+    m_is_still_killing = !left.empty();
+    m_guardian_is_gone = true;
+    m_over = left.empty();
+    m_kill_again_at = now + kill_pause;
+    for (const LeftProcess& process : m_not_killed.due(left, now)) {
+      report_not_killed(m_context, process);
+    }
+  }
+
+  void leave_job(Job& job)
+  {
+    m_still_runs = true;
+    m_over = m_guardian_is_gone;
+    job.leave();
   }
 
   void handle_job_event(Job& job)
@@ -244,6 +271,8 @@ class Supervision {
   void on(Job&, const LeftBehind& left) { report_left_behind(m_request, m_context, left); }
   void on(Job&, const NotSignalled& refused) { report_not_signalled(m_context, refused.pid); }
   void on(Job&, const LastResortRefused& refused) { report_no_last_resort(m_context, refused); }
+  void on(Job&, const StillKilling&) { m_is_still_killing = true; }
+  void on(Job&, const NotKilled& left) { report_not_killed(m_context, left.process); }
   void on(Job& job, const PipeHoldersLeft& command)
   {
     m_ended = Ended{.wait_status = command.wait_status, .why = Stopped::none, .killed = false};
@@ -321,7 +350,9 @@ class Supervision {
   {
     while (const auto signal = m_context.signals.take()) {
       const bool job_has_it = signal->from_terminal && job.shares_group();
-      if (!job_has_it) {
+      if (m_is_still_killing) {
+        report_signal_while_killing(m_context, signal->number);
+      } else if (!job_has_it) {
         pass_on(job, signal->number);
       }
     }
@@ -355,6 +386,9 @@ class Supervision {
     m_lost_at_ms = m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms;
     const bool is_proven = std::holds_alternative<Lost>(*event);
     const bool is_requested = std::holds_alternative<ReleaseRequested>(*event);
+    if (m_is_still_killing && !is_requested) {
+      report_lost_while_killing(m_context, *event, session.name());
+    }
     if (m_request.on_lost == OnLost::warn && !is_requested) {
       m_context.log.notice(
           "the lock " + printable(session.name().text()) + " was lost; the job goes on as --on-lost warn asks",
@@ -387,7 +421,11 @@ class Supervision {
   std::optional<int> m_killed_after;     // the signal of the user from which --kill-after counts
   bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped
   bool m_was_released = false;           // by the job itself
-  bool m_still_runs = false;             // processes that may not be signalled: the locks are left to their ttl
+  bool m_is_still_killing = false;       // KILL was sent, and processes of the job are left
+  bool m_guardian_is_gone = false;       // this process sends KILL, because the guardian is gone
+  Instant m_kill_again_at = far_future;
+  NotKilledReports m_not_killed;  // of this process
+  bool m_still_runs = false;      // at the end of a fixed lease: processes that KILL has not ended
   bool m_over = false;
   bool m_gate_killed = false;  // the process was killed before it became the job
   Role m_role = Role::runner;

@@ -370,7 +370,7 @@ TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
   const auto dir = make_temp_dir("job");
   Process rlock(
       rlock_argv({"flock", "-S", server.url(), "--ttl", "60s", "stock", "sh", "-c",
-                  "setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 & until [ -s $0/daemon ]; do sleep 0.02; "
+                  "(setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 &); until [ -s $0/daemon ]; do sleep 0.02; "
                   "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
                   dir}));
   const pid_t guardian = pid_from(dir / "guardian");

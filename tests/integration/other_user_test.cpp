@@ -47,16 +47,19 @@ class OtherUser {
   }
 
   // A job that runs as root until the test ends it.
-  [[nodiscard]] Process start(Words options, const std::string& then = "") const
+  [[nodiscard]] Process start(Words options, const std::string& then = "", const Words& under = {}) const
   {
     options.insert(options.begin(), {m_dir / "rlock", "run", "-S", m_server.tcp_url(), "-k", "stock"});
     const Words job{"--", "sh", "-c",
                     "$0/as-root --reuid 0 --regid 0 --clear-groups sh -c 'echo $$ >$0/pid; exec sleep 300' $0 & "
-                    "until grep -qs sleep /proc/$(cat $0/pid 2>/dev/null)/comm 2>/dev/null; do sleep 0.02; done" +
+                    "until [ -s $0/pid ]; do sleep 0.02; done" +
                         then + "; wait",
                     m_dir};
     options.insert(options.end(), job.begin(), job.end());
-    return Process(as_nobody(options));
+    Words all = under;
+    const Words started = as_nobody(options);
+    all.insert(all.end(), started.begin(), started.end());
+    return Process(all);
   }
 
   [[nodiscard]] pid_t pid() const
@@ -67,6 +70,17 @@ class OtherUser {
     return pid;
   }
   [[nodiscard]] bool held() const { return as_int(m_server.command({"EXISTS", "stock"})) == 1; }
+  void remove_lock() const { m_server.command({"DEL", "stock"}); }
+
+  // With --ttl 2s: for longer than the ttl.
+  void await_renewals() const
+  {
+    const auto ttl = [&] { return as_int(m_server.command({"PTTL", "stock"})); };
+    for (int i = 0; i < 4; ++i) {
+      wait_until([&] { return ttl() <= 1500; }, "the ttl runs");
+      wait_until([&] { return ttl() > 1500; }, "the lock is renewed");
+    }
+  }
 
   ~OtherUser()
   {
@@ -96,24 +110,32 @@ std::string named(pid_t pid)
          " (sleep) of the job: it runs as another user; end it as root with: kill " + number + "\n";
 }
 
+std::string still_runs(pid_t pid)
+{
+  const std::string number = std::to_string(pid);
+  return "rlock: process " + number +
+         " (sleep) of the job still runs as another user; rlock waits for its end; end it as root with: kill " +
+         number + "\n";
+}
+
 const std::string left =
-    "rlock: the job could not be stopped: a process that runs as another user is left; stock stays locked until the "
-    "ttl is "
-    "over\n";
+    "rlock: the job could not be stopped before its lease of stock was over: a process of the job still runs\n";
 
 }  // namespace
 
-TEST_CASE("other user: --max-runtime names the process at once, and ends after --kill-after with 124")
+TEST_CASE("other user: --max-runtime names the process at once, keeps the lock until it ends, and ends with 124")
 {
   const OtherUser scene;
-  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "2s"});
+  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "2s", "--ttl", "2s"});
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid); }, "the process is named", 30s);
+  wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
+  scene.await_renewals();
   CHECK(rlock.running());
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
-  CHECK(rlock.err() == named(pid) + left);
   CHECK(is_alive(pid));
-  CHECK(scene.held());
+  ::kill(pid, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(!scene.held());
 }
 
 TEST_CASE("other user: a fixed lease ends with 124")
@@ -122,28 +144,83 @@ TEST_CASE("other user: a fixed lease ends with 124")
   Process rlock = scene.start({"--lease", "3s"});
   const pid_t pid = scene.pid();
   CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
-  CHECK(rlock.err() == named(pid) + left);
+  CHECK(rlock.err() == named(pid) + still_runs(pid) + left);
+  CHECK(is_alive(pid));
 }
 
-TEST_CASE("other user: what the job leaves behind is 71, and keeps the lock")
+TEST_CASE("other user: rlock waits for what the job leaves behind, and ends with the job's code")
 {
   const OtherUser scene;
-  Process rlock = scene.start({"--kill-after", "200ms", "-q"}, "; exit 0");
+  Process rlock = scene.start({"--kill-after", "200ms", "--ttl", "2s", "-q"}, "; exit 6");
   const pid_t pid = scene.pid();
-  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
-  CHECK(rlock.err() == named(pid) + left);
-  CHECK(scene.held());
+  wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
+  scene.await_renewals();
+  CHECK(rlock.running());
+  ::kill(pid, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 6, .signal = 0});
+  CHECK(!scene.held());
 }
 
-TEST_CASE("other user: a killed rlock does not release while the process runs")
+TEST_CASE("other user: TERM is told, and rlock still waits")
 {
   const OtherUser scene;
-  Process rlock = scene.start({});
+  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "200ms"});
+  const pid_t pid = scene.pid();
+  wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
+  rlock.signal(SIGTERM);
+  wait_until(
+      [&] {
+        return rlock.err().ends_with(
+            "rlock: got TERM; rlock still waits for the end of its job, which was sent KILL\n");
+      },
+      "rlock has told of TERM");
+  CHECK(rlock.running());
+  ::kill(pid, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+}
+
+TEST_CASE("other user: a loss is told while the process runs")
+{
+  const OtherUser scene;
+  Process rlock = scene.start({"--max-runtime", "3s", "--kill-after", "200ms", "--ttl", "2s"});
+  const pid_t pid = scene.pid();
+  wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
+  scene.remove_lock();
+  wait_until([&] { return rlock.err().find("the lock stock was lost: ") != std::string::npos; },
+             "rlock has told of the loss");
+  CHECK(rlock.err().find("; a process of its job still runs, although it was sent KILL\n") != std::string::npos);
+  CHECK(rlock.running());
+  ::kill(pid, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("other user: the guardian of a killed rlock keeps the lock while the process runs, then releases it")
+{
+  const OtherUser scene;
+  Process rlock = scene.start({"--ttl", "2s"});
+  const pid_t pid = scene.pid();
+  rlock.signal(SIGKILL);
+  wait_until([&] { return rlock.err() == still_runs(pid); }, "the guardian has said so", 30s);
+  scene.await_renewals();
+  CHECK(scene.held());
+  ::kill(pid, SIGKILL);
+  wait_until([&] { return !scene.held(); }, "the guardian has released the lock", 30s);
+  wait_until(
+      [&] {
+        return rlock.err() == still_runs(pid) + "rlock: rlock was killed: its job was stopped and its lock released\n";
+      },
+      "the guardian has said so");
+}
+
+TEST_CASE("other user: the guardian of a killed rlock cannot keep a fixed lease")
+{
+  const OtherUser scene;
+  Process rlock = scene.start({"--lease", "60s"});
   const pid_t pid = scene.pid();
   rlock.signal(SIGKILL);
   wait_until(
       [&] {
-        return rlock.err() == named(pid) +
+        return rlock.err() == still_runs(pid) +
                                   "rlock: rlock was killed: a process of its job still runs, and its lock is "
                                   "left to its ttl\n";
       },
@@ -151,12 +228,38 @@ TEST_CASE("other user: a killed rlock does not release while the process runs")
   CHECK(scene.held());
 }
 
-TEST_CASE("other user: a killed guardian does not make rlock release, nor wait for ever")
+TEST_CASE("other user: after the guardian was killed rlock keeps the lock until the process ends")
 {
   const OtherUser scene;
-  Process rlock = scene.start({}, "; kill -9 $PPID");
+  Process rlock = scene.start({"--ttl", "2s"}, "; kill -9 $PPID");
   const pid_t pid = scene.pid();
+  wait_until([&] { return rlock.err() == still_runs(pid); }, "rlock has named the process", 30s);
+  scene.await_renewals();
+  CHECK(rlock.running());
+  ::kill(pid, SIGKILL);
   CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
-  CHECK(rlock.err() == named(pid) + left);
-  CHECK(scene.held());
+  CHECK(!scene.held());
+}
+
+TEST_CASE("other user: a process that /proc hides is one of the job")
+{
+  const OtherUser scene;
+  Process rlock =
+      scene.start({"--max-runtime", "3s", "--kill-after", "200ms", "--ttl", "2s"}, "; exec sleep 300",
+                  {"unshare", "-m", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"", "sh"});
+  const pid_t pid = scene.pid();
+  const std::string number = std::to_string(pid);
+  wait_until(
+      [&] {
+        return rlock.err().find("rlock: process " + number +
+                                " of the job still runs as another user; rlock waits for its end; "
+                                "end it as root with: kill " +
+                                number + "\n") != std::string::npos;
+      },
+      "rlock has sent KILL", 30s);
+  scene.await_renewals();
+  CHECK(rlock.running());
+  ::kill(pid, SIGKILL);
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(!scene.held());
 }

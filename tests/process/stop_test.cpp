@@ -71,7 +71,7 @@ TEST_CASE("stop: a daemon is never touched")
 {
   const auto dir = make_temp_dir("job");
   const JobSpec spec = script(dir,
-                              "setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 & "
+                              "(setsid sh -c 'echo $$ > $0/pid; exec sleep 60' $0 &); "
                               "until [ -s $0/pid ]; do sleep 0.01; done; "
                               "echo 1 > $0/ready; sleep 60");
   const std::string result = result_of(dir, spec, [](Job& job) { job.stop(5s); });

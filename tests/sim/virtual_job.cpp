@@ -150,7 +150,7 @@ void Job::leave() {}
 
 void Job::give_to_child() {}
 
-std::vector<pid_t> Job::take_over()
+std::vector<LeftProcess> Job::take_over()
 {
   VirtualJob& job = *jobs().at(m_guardian);
   kill_guardian(job);

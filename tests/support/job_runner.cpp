@@ -85,6 +85,8 @@ std::string show(const JobEvent& event)
     std::string operator()(const LeftBehind& e) const { return "left " + std::to_string(e.count); }
     std::string operator()(const NotSignalled&) const { return "not signalled"; }
     std::string operator()(const LastResortRefused&) const { return "last resort refused"; }
+    std::string operator()(const StillKilling&) const { return "still killing"; }
+    std::string operator()(const NotKilled&) const { return "not killed"; }
     std::string operator()(const PipeHoldersLeft& e) const { return "lives on after " + std::to_string(e.wait_status); }
     std::string operator()(const Ended& e) const { return show_ended(e); }
     std::string operator()(const GuardianGone&) const { return "guardian gone"; }

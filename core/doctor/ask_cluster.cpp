@@ -40,12 +40,10 @@ ClusterFacts ask_cluster(Transport& transport, std::string_view route_key, Milli
                           {clock.now() + timeout, StopToken::never()});
   };
   ClusterFacts facts;
-  if (const auto info = ask("INFO")) {
-    facts.info = Fields::of_info(info->text);
-  }
-  if (const auto slots = ask("SLOTS")) {
-    facts.owners = owners_in(*slots);
-  }
+  const auto info = ask("INFO");
+  facts.info = info ? Result(Fields::of_info(info->text)) : info.error();
+  const auto slots = ask("SLOTS");
+  facts.owners = slots ? Result(owners_in(*slots)) : slots.error();
   return facts;
 }
 

@@ -35,6 +35,11 @@ inline Diagnosis not_permitted(std::string_view what)
 {
   return {CheckStatus::unknown, "not permitted", "ask a user who may " + std::string(what)};
 }
+// After a question that failed.
+inline Diagnosis unanswered(const Error& why, std::string_view what)
+{
+  return why.code == ErrorCode::refused ? not_permitted(what) : unknown("not asked: " + why.text);
+}
 inline Diagnosis not_told() { return unknown("the server does not tell"); }
 
 // Rules quote what the server tells, so the texts are made safe to print here.
@@ -62,6 +67,12 @@ struct Check {
 
 // The most usual Check::applies.
 inline bool answers(const Facts& facts) { return !facts.failure; }
+
+// What to do about slots that no node serves; empty: nothing.
+std::string slot_advice(const Facts& facts);
+
+// Which rules this user needs.
+std::string rules_advice(const Facts& facts);
 
 std::span<const Check> access_checks();
 std::span<const Check> memory_checks();

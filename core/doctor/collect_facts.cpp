@@ -15,11 +15,9 @@ namespace rlock {
 namespace {
 
 constexpr int round_trips = 20;
-constexpr auto settings =
-    std::to_array<std::string_view>({"appendfsync", "save", "min-replicas-to-write", "timeout", "busy-reply-threshold",
-                                     "lua-time-limit", "port", "tls-port", "bind", "protected-mode"});
-constexpr auto cluster_settings =
-    std::to_array<std::string_view>({"cluster-require-full-coverage", "cluster-allow-pubsubshard-when-down"});
+constexpr auto settings = std::to_array<std::string_view>(
+    {"appendfsync", "save", "min-replicas-to-write", "timeout", "busy-reply-threshold", "lua-time-limit", "port",
+     "tls-port", "bind", "protected-mode", "cluster-require-full-coverage", "cluster-allow-pubsubshard-when-down"});
 
 class ServerQueries {
  public:
@@ -58,13 +56,9 @@ class ServerQueries {
   // One request for each setting, because CONFIG GET takes one pattern before Redis 7. An unknown setting is no error.
   Result<Fields> config()
   {
-    std::vector<std::string_view> names(settings.begin(), settings.end());
-    if (m_transport.is_cluster()) {
-      names.insert(names.end(), cluster_settings.begin(), cluster_settings.end());
-    }
     std::vector<Request> requests;
-    requests.reserve(names.size());
-    for (const std::string_view name : names) {
+    requests.reserve(settings.size());
+    for (const std::string_view name : settings) {
       requests.push_back({.route_key = route(), .words = {"CONFIG", "GET", std::string(name)}});
     }
     Fields fields;
@@ -99,12 +93,6 @@ class ServerQueries {
   const Clock& m_clock;
 };
 
-template <typename T>
-std::optional<T> value_or_missing(Result<T> result)
-{
-  return result ? std::optional<T>(*std::move(result)) : std::nullopt;
-}
-
 // A user that cannot log in is refused everything.
 bool is_shut_out(const Facts& facts)
 {
@@ -137,6 +125,13 @@ std::string host_of(const Endpoint& endpoint)
   return is_on_this_host(endpoint) ? "this host" : endpoint.host;
 }
 
+// For redis-cli.
+std::string node_of(const Endpoint& endpoint)
+{
+  const std::vector<HostPort> all = endpoint.addresses();
+  return endpoint.is_sentinel_group() || all.empty() ? "" : show(all.front());
+}
+
 void add_clock_sample(Facts& facts, ServerQueries& server)
 {
   if (auto sample = server.clock_sample()) {
@@ -158,14 +153,14 @@ void ask_the_server(Facts& facts, ServerQueries& server, Transport& transport, c
   for (int i = 0; first && i < round_trips; ++i) {
     add_clock_sample(facts, server);
   }
-  facts.info = value_or_missing(server.info());
-  facts.config = value_or_missing(server.config());
+  facts.info = server.info();
+  facts.config = server.config();
   facts.probe = probe_lock(transport, options.name, options.ttl, options.timeout, clock, rng);
   if (refused && is_shut_out(facts)) {
     facts.failure = first.error();
     return;
   }
-  if (transport.is_cluster()) {
+  if (transport.is_cluster() || (facts.info && facts.info->text("redis_mode") == "cluster")) {
     facts.cluster = doctor::ask_cluster(transport, options.name.text(), options.timeout, clock);
   }
 }
@@ -198,6 +193,8 @@ Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& 
 {
   Facts facts;
   facts.server = endpoint.shown();
+  facts.user = endpoint.user;
+  facts.node = node_of(endpoint);
   facts.host = host_of(endpoint);
   facts.asked_on_its_host = is_on_this_host(endpoint);
   ServerQueries server(transport, options, clock);

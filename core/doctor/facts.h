@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one server told about itself, and what others told about it. A missing value was not permitted.
+// What one server told about itself, and what others told about it. A Result without a value says why.
 #pragma once
 
 #include "base/clock_sample.h"
@@ -30,6 +30,9 @@ class Fields {
  private:
   std::map<std::string, std::string, std::less<>> m_all;
 };
+
+// Before a question.
+inline const Error not_asked{ErrorCode::internal, "another question came first"};
 
 // What became of a lock that the doctor took, refused to another owner, renewed and released.
 struct Probe {
@@ -69,8 +72,8 @@ struct SlotOwner {
 };
 
 struct ClusterFacts {
-  std::optional<Fields> info;  // CLUSTER INFO
-  std::optional<std::vector<SlotOwner>> owners;
+  Result<Fields> info = not_asked;  // CLUSTER INFO
+  Result<std::vector<SlotOwner>> owners = not_asked;
 };
 
 // What a client without a name and a password may do.
@@ -78,18 +81,20 @@ enum class Anonymous { unknown, refused, may_delete };
 
 struct Facts {
   std::string server;              // as Endpoint::shown
+  std::string user;                // of the URL; empty: none
+  std::string node;                // "db1:7000", the server or the first node of the URL; empty: it has no port
   std::string host;                // of the server, as its URL names it; empty: several hosts, or one that changes
   bool asked_on_its_host = false;  // through a socket or the loopback device
   Anonymous anonymous = Anonymous::unknown;
   std::vector<CertificateLife> certificates = {};  // empty without TLS
   std::optional<SentinelFacts> sentinels = {};     // for a URL with sentinels
   std::optional<Error> failure;                    // the server could not be asked; the rest is empty
-  std::optional<ClusterFacts> cluster = {};        // for the URL of a cluster
+  std::optional<ClusterFacts> cluster = {};        // for the URL of a cluster, or of a node of one
   std::vector<ClockSample> clock_samples = {};     // the last one about a second after the first
   std::chrono::microseconds local_time{};          // since 1970, by this host's clock, at the last of clock_samples
-  std::optional<Fields> info;
-  std::optional<Fields> config;
-  Result<Probe> probe = Error{ErrorCode::internal, "not tried"};
+  Result<Fields> info = not_asked;
+  Result<Fields> config = not_asked;
+  Result<Probe> probe = not_asked;
 };
 
 // A host name or an address.

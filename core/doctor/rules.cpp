@@ -2,6 +2,7 @@
 #include "doctor/rules.h"
 
 #include "doctor/check.h"
+#include "net/errors.h"
 
 namespace rlock {
 namespace {
@@ -12,10 +13,10 @@ using doctor::Needs;
 doctor::Diagnosis diagnosis_of(const Check& check, const Facts& facts, Millis ttl)
 {
   if (check.needs != Needs::nothing && !facts.info) {
-    return doctor::not_permitted("INFO");
+    return doctor::unanswered(facts.info.error(), "INFO");
   }
   if (check.needs == Needs::config && !facts.config) {
-    return doctor::not_permitted("CONFIG GET");
+    return doctor::unanswered(facts.config.error(), "CONFIG GET");
   }
   return check.rule(facts, ttl);
 }
@@ -29,7 +30,9 @@ doctor::Diagnosis reach(const Facts& facts)
   switch (why.code) {
     case ErrorCode::unreachable:
       return doctor::fail(why.text, "see that it runs, and that the URL and the network are right");
-    case ErrorCode::refused: return doctor::fail(why.text, "give this user's name and password");
+    case ErrorCode::refused:
+      return doctor::fail(why.text,
+                          is_missing_rule(why) ? doctor::rules_advice(facts) : "give this user's name and password");
     default: return doctor::fail(why.text, "ask again when the server is fit");
   }
 }

@@ -128,9 +128,10 @@ Diagnosis lock(const Facts& facts, Millis)
     return ok("a trial lock was taken, refused to another owner, renewed and released");
   }
   const Error& why = facts.probe.error();
-  return fail(why.text, why.code == ErrorCode::refused
-                            ? "rlock acl -k GLOB prints the rules; --prefix says where this user may lock"
-                            : "no lock can be taken there before this is mended");
+  const std::string slots = slot_advice(facts);
+  return fail(why.text, why.code == ErrorCode::refused ? rules_advice(facts)
+                        : !slots.empty()               ? slots
+                                                       : "no lock can be taken there before this is mended");
 }
 
 Diagnosis messages(const Facts& facts, Millis)
@@ -206,6 +207,12 @@ constexpr Check checks[] = {
 };
 
 }  // namespace
+
+std::string rules_advice(const Facts& facts)
+{
+  return "rlock acl -k GLOB" + (facts.user.empty() ? "" : " --user " + facts.user) +
+         " prints the rules; --prefix says where this user may lock";
+}
 
 std::span<const Check> access_checks() { return checks; }
 

@@ -62,6 +62,12 @@ std::string text_of(const SentinelView& view)
   return view.where + (view.master ? " names " + printable(show(*view.master)) : " knows no master of that name");
 }
 
+// "1 of 16384 slots is"
+std::string counted_slots(std::int64_t count)
+{
+  return std::to_string(count) + " of " + std::to_string(slot_count) + (count == 1 ? " slots is" : " slots are");
+}
+
 Diagnosis certificate(const Facts& facts, Millis)
 {
   const std::string advice = "renew it there; rlock reads the files for TLS anew for each connection";
@@ -138,33 +144,34 @@ Diagnosis master(const Facts& facts, Millis)
 
 Diagnosis cluster(const Facts& facts, Millis)
 {
-  if (!facts.cluster->info) {
-    return not_permitted("CLUSTER INFO");
+  const auto& info = facts.cluster->info;
+  if (!info) {
+    return unanswered(info.error(), "CLUSTER INFO");
   }
-  const auto state = facts.cluster->info->text("cluster_state");
+  const auto state = info->text("cluster_state");
   if (!state) {
     return not_told();
   }
-  if (facts.cluster->info->number("cluster_slots_assigned") == 0) {
-    return fail("no slot is assigned to a node, so no lock can be taken",
-                "assign the slots: redis-cli --cluster create HOST:PORT... for a new cluster, redis-cli --cluster fix "
-                "for an old one");
+  const auto assigned = info->number("cluster_slots_assigned").value_or(slot_count);
+  if (assigned == 0) {
+    return fail("no slot is assigned to a node, so no lock can be taken", slot_advice(facts));
   }
-  const std::string advice = "see CLUSTER NODES there, and redis-cli --cluster check";
-  const auto served = facts.cluster->info->number("cluster_slots_ok").value_or(slot_count);
+  const auto served = std::min(info->number("cluster_slots_ok").value_or(slot_count), assigned);
   const std::string missing =
-      std::to_string(slot_count - served) + " of " + std::to_string(slot_count) + " slots are served by no node";
+      counted_slots(slot_count - served) + (assigned < slot_count ? " assigned to no node" : " served by no node");
   if (*state != "ok") {
-    return fail("cluster_state is " + printable(*state) + (served < slot_count ? ": " + missing : ""), advice);
+    return fail("cluster_state is " + printable(*state) + (served < slot_count ? ": " + missing : ""),
+                slot_advice(facts));
   }
-  return served < slot_count ? fail(missing + ": no lock can be taken in them", advice) : ok("all slots are served");
+  return served < slot_count ? fail(missing + ": no lock can be taken in them", slot_advice(facts))
+                             : ok("all slots are served");
 }
 
 Diagnosis spares(const Facts& facts, Millis)
 {
   const auto& owners = facts.cluster->owners;
   if (!owners) {
-    return not_permitted("CLUSTER SLOTS");
+    return unanswered(owners.error(), "CLUSTER SLOTS");
   }
   if (owners->empty()) {
     return not_told();
@@ -221,6 +228,24 @@ constexpr Check checks[] = {
 };
 
 }  // namespace
+
+std::string slot_advice(const Facts& facts)
+{
+  if (!facts.cluster || !facts.cluster->info || !facts.cluster->info->text("cluster_state")) {
+    return {};
+  }
+  const Fields& info = *facts.cluster->info;
+  const std::string node = facts.node.empty() ? "HOST:PORT" : facts.node;
+  const auto assigned = info.number("cluster_slots_assigned").value_or(slot_count);
+  if (assigned < slot_count) {
+    return "redis-cli --cluster fix " + node + " assigns them" +
+           (assigned == 0 ? "; redis-cli --cluster create HOST:PORT... does so for several new nodes" : "");
+  }
+  const bool is_whole =
+      info.text("cluster_state") == "ok" && info.number("cluster_slots_ok").value_or(slot_count) >= slot_count;
+  return is_whole ? ""
+                  : "start the nodes that redis-cli --cluster check " + node + " misses, or have replicas take over";
+}
 
 std::span<const Check> group_checks() { return checks; }
 

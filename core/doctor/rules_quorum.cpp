@@ -15,8 +15,6 @@ using Servers = std::span<const Facts>;
 
 std::string count_of(Servers servers) { return std::to_string(servers.size()) + " servers"; }
 
-Diagnosis info_not_permitted() { return doctor::not_permitted("INFO on each of them"); }
-
 Diagnosis number(Servers servers)
 {
   return servers.size() >= 3 && servers.size() % 2 == 1
@@ -54,14 +52,25 @@ std::optional<std::string> info_text(const Facts& facts, std::string_view name)
   return facts.info ? facts.info->text(name) : std::nullopt;
 }
 
-bool all_tell(Servers servers, std::string_view name)
+// Where no two servers are twins, as far as they told: what the first one that did not tell hides.
+Diagnosis if_all_tell(Servers servers, std::string_view name, std::string found)
 {
   for (const Facts& facts : servers) {
+    const bool is_refused = !facts.info && facts.info.error().code == ErrorCode::refused;
+    if (facts.failure && facts.failure->code != ErrorCode::refused) {
+      return doctor::unknown("not asked: " + facts.server + " does not answer");
+    }
+    if (facts.failure || is_refused) {
+      return doctor::not_permitted("INFO on each of them");
+    }
+    if (!facts.info) {
+      return doctor::unknown("not asked: " + facts.info.error().text);
+    }
     if (!info_text(facts, name)) {
-      return false;
+      return doctor::not_told();
     }
   }
-  return true;
+  return doctor::ok(std::move(found));
 }
 
 Diagnosis distinct(Servers servers)
@@ -69,7 +78,7 @@ Diagnosis distinct(Servers servers)
   if (const auto twins = twins_by(servers, [](const Facts& facts) { return info_text(facts, "run_id"); })) {
     return doctor::fail(both(*twins) + " are the same server", "name each server once, so that it has one vote");
   }
-  return all_tell(servers, "run_id") ? doctor::ok("no server is named twice") : info_not_permitted();
+  return if_all_tell(servers, "run_id", "no server is named twice");
 }
 
 // A replica has the replication history of its master. A server that is named twice has it too, but `distinct` says
@@ -87,7 +96,7 @@ Diagnosis unrelated(Servers servers)
     return doctor::fail(both(*twins) + " share their data: one replicates the other, or both a third",
                         "end that with REPLICAOF NO ONE, or name independent servers");
   }
-  return all_tell(servers, "master_replid") ? doctor::ok("none replicates another") : info_not_permitted();
+  return if_all_tell(servers, "master_replid", "none replicates another");
 }
 
 Diagnosis hosts(Servers servers)

@@ -142,6 +142,11 @@ Error error_from_reply(std::string_view text, std::string_view where)
           rule->code == ErrorCode::refused ? line : 0};
 }
 
+bool is_missing_rule(const Error& error)
+{
+  return error.code == ErrorCode::refused && error.text.find(missing_rule) != std::string::npos;
+}
+
 bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }
 
 }  // namespace rlock

@@ -14,6 +14,9 @@ namespace rlock {
 // names neither the command nor the key.
 Error error_from_reply(std::string_view text, std::string_view where);
 
+bool is_missing_rule(
+    const Error& error);  // the ACL of the user lacks a right; false: it could not log in, or another reason
+
 bool is_unknown_script(std::string_view text);  // NOSCRIPT, wrapped or not
 
 }  // namespace rlock

@@ -90,7 +90,7 @@ void read_facts(std::string_view bytes)
   promise_findings(check_quorum(quorum));
 
   const Error refused = error_from_reply(bytes.substr(0, bytes.find('\n')), "redis://db1");
-  facts.info.reset();
+  facts.info = not_asked;
   facts.probe = refused;
   facts.failure = refused;
   facts.sentinels = SentinelFacts{

@@ -69,10 +69,40 @@ TEST_CASE("doctor: where CONFIG GET is not permitted it is not known whether oth
 TEST_CASE("doctor: a cluster without slots is told what to do")
 {
   const RedisServer server({.tcp = true, .alone = true, .cluster = true});
-  const Finished told = doctor("redis+cluster://127.0.0.1:" + std::to_string(server.port()));
-  CHECK(told.code != 0);
-  const std::string cluster = line_of(told, "cluster");
-  CHECK(has(cluster, "\"fail\""));
-  CHECK(has(cluster, "no slot is assigned"));
-  CHECK(has(cluster, "redis-cli --cluster"));
+  const std::string node = "127.0.0.1:" + std::to_string(server.port());
+  for (const std::string& url : {"redis+cluster://" + node, "redis://" + node, server.direct_url()}) {
+    CAPTURE(url);
+    const Finished told = doctor(url);
+    CHECK(told.code != 0);
+    const std::string cluster = line_of(told, "cluster");
+    CHECK(has(cluster, "\"fail\""));
+    CHECK(has(cluster, "no slot is assigned"));
+    for (const std::string& line : {cluster, line_of(told, "lock")}) {
+      CHECK(has(line, "\"fail\""));
+      CHECK(has(line, "redis-cli --cluster fix " + (url == server.direct_url() ? "HOST:PORT" : node)));
+    }
+  }
+  server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16382"});
+  const Finished nearly = doctor("redis+cluster://" + node);
+  CHECK(has(line_of(nearly, "cluster"), "1 of 16384 slots is assigned to no node"));
+  CHECK(has(line_of(nearly, "cluster"), "redis-cli --cluster fix " + node));
+}
+
+TEST_CASE("doctor: a user without rights is told which rules to ask for, and a wrong password what to give")
+{
+  const RedisServer server({.tcp = true, .alone = true});
+  server.command({"ACL", "SETUSER", "app", "on", ">" + std::string(test_password), "+ping"});
+  const Finished bare = doctor(with_user(server));
+  CHECK(bare.code == 77);
+  CHECK(has(line_of(bare, "reach"), "NOPERM"));
+  CHECK(has(line_of(bare, "reach"), "\"advice\":\"rlock acl -k GLOB --user app prints the rules"));
+  CHECK_FALSE(has(bare.out, "name and password"));
+
+  server.command({"ACL", "SETUSER", "app", "~*", "&*", "+@all", "-evalsha", "-eval"});
+  CHECK(has(line_of(doctor(with_user(server)), "lock"), "\"advice\":\"rlock acl -k GLOB --user app prints the rules"));
+
+  server.command({"ACL", "SETUSER", "app", "resetpass", ">other"});
+  const Finished stranger = doctor(with_user(server));
+  CHECK(stranger.code == 77);
+  CHECK(has(line_of(stranger, "reach"), "give this user's name and password"));
 }

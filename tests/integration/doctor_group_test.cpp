@@ -231,6 +231,17 @@ TEST_CASE("doctor: servers that are to be a quorum")
   CHECK(pair.code == 0);
   CHECK(pair.status("quorum") == "warn");
 
+  RedisServer gone(fit());
+  const std::string lost = gone.url();
+  gone.stop_signal();
+  const Diagnosis partly = examined(one.url(), {"-S", two.url(), "-S", lost, "--server-timeout", "300ms"});
+  CHECK(partly.code == 69);
+  for (const char* check : {"distinct", "unrelated"}) {
+    CHECK(partly.status(check) == "unknown");
+    CHECK(partly.found(check) == "not asked: " + lost + " does not answer");
+    CHECK(partly.findings.at(check).at("advice") == nullptr);
+  }
+
   const auto link = make_temp_dir("link") / "s";
   std::filesystem::create_symlink(one.socket_path(), link);
   const Diagnosis twice = examined(one.url(), {"-S", two.url(), "-S", "unix://" + link.string()});

@@ -173,6 +173,18 @@ TEST_CASE("doctor: servers that are to be a quorum, or are not fit for one")
   CHECK(together({a, b, hidden}, "distinct") == "unknown");
   CHECK(together({a, b, hidden}, "unrelated") == "unknown");
   CHECK(together({a, hidden, server("1", "x", "alias")}, "distinct") == "fail");
+
+  Facts silent;
+  silent.server = "redis://db5";
+  silent.failure = Error{ErrorCode::unreachable, "cannot reach redis://db5: connection refused"};
+  CHECK(together({a, silent, server("1", "x", "alias")}, "distinct") == "fail");
+  for (const Finding& finding : check_quorum(std::vector{a, b, silent})) {
+    if (finding.check == "distinct" || finding.check == "unrelated") {
+      CHECK(finding.status == CheckStatus::unknown);
+      CHECK(finding.found == "not asked: redis://db5 does not answer");
+      CHECK(finding.advice.empty());
+    }
+  }
 }
 
 TEST_CASE("doctor: this host")

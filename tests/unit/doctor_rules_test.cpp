@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 using namespace rlock;
@@ -109,6 +110,26 @@ TEST_CASE("doctor: no answer, and nothing is permitted")
   CHECK(status_of(Facts{}, "persistence") == "unknown");
 }
 
+TEST_CASE("doctor: what was not permitted is told apart from what was not answered")
+{
+  const auto about = [](const Facts& facts, std::string_view check) {
+    const auto all = check_server(facts, 30s);
+    const auto at = std::ranges::find(all, check, &Finding::check);
+    REQUIRE(at != all.end());
+    return at->found + "|" + at->advice;
+  };
+  Facts facts;
+  facts.info = Error{ErrorCode::refused, "NOPERM"};
+  CHECK(about(facts, "eviction") == "not permitted|ask a user who may INFO");
+  facts.info = Error{ErrorCode::unreachable, "no answer within 5s"};
+  CHECK(about(facts, "eviction") == "not asked: no answer within 5s|");
+  facts.info = Fields();
+  facts.config = Error{ErrorCode::refused, "NOPERM"};
+  CHECK(about(facts, "persistence") == "not permitted|ask a user who may CONFIG GET");
+  facts.config = Error{ErrorCode::unfit, "LOADING"};
+  CHECK(about(facts, "persistence") == "not asked: LOADING|");
+}
+
 TEST_CASE("doctor: access without a password")
 {
   CHECK(status_of(Facts{}, "access") == "unknown");
@@ -135,8 +156,10 @@ TEST_CASE("doctor: access without a password")
            {"6.2.14", "6379", "0", "", "no", "warn"},
        }) {
     CAPTURE(row.version + " " + row.port + " " + row.tls_port + " " + row.bind + " " + row.protected_mode);
-    facts.info.emplace().set("redis_version", row.version);
-    Fields& config = facts.config.emplace();
+    facts.info = Fields();
+    facts.info->set("redis_version", row.version);
+    facts.config = Fields();
+    Fields& config = *facts.config;
     config.set("port", row.port);
     config.set("tls-port", row.tls_port);
     config.set("bind", row.bind);

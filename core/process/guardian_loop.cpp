@@ -70,7 +70,7 @@ void GuardianLoop::wait()
                       {m_sources.child_exits.get(), POLLIN, 0},
                       {m_sources.alarm.fd(), POLLIN, 0},
                       {m_task.shared_deadline.moved_fd(), POLLIN, 0}};
-  ::poll(sources, std::size(sources), m_main_ended ? poll_period_ms : -1);
+  ::poll(sources, std::size(sources), m_main_ended || still_runs() ? poll_period_ms : -1);
   if (sources[3].revents != 0) {
     m_task.shared_deadline.note_move();
     m_task.shared_deadline.set_daemons(m_process_tree.daemons());

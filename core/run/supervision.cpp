@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
@@ -177,9 +178,7 @@ class Supervision {
       }
       if (waits[i + 2 + locks].revents != 0) {
         m_is_hurried = true;
-        if (m_is_still_killing) {
-          report_lost_while_killing(m_context, Lost{"it ended before its job"}, m_lock_set.sessions[i].name());
-        }
+        tell_loss_while_killing(Lost{"it ended before its job"}, m_lock_set.sessions[i]);
         stop(job, kill_after_loss, m_lock_set.sessions[i]);
       }
     }
@@ -212,9 +211,11 @@ class Supervision {
     const Instant now = m_context.clock.now();
     if (now >= kill_due()) {
       kill_job(job);
-    } else if (now >= leave_due()) {
+    }
+    if (now >= leave_due()) {
       leave_job(job);
-    } else if (now >= m_leases.due()) {
+    }
+    if (!m_over && now >= m_leases.due()) {
       m_leases.start_watchdogs();
     }
   }
@@ -228,12 +229,37 @@ class Supervision {
           .wait_status = SIGKILL, .why = now >= m_stopped_by ? Stopped::order : Stopped::lease_end, .killed = true};
     }
     const std::vector<LeftProcess> left = job.take_over();
-    m_is_still_killing = !left.empty();
+    if (!left.empty()) {
+      note_still_killing();
+    }
     m_guardian_is_gone = true;
     m_over = left.empty();
-    m_kill_again_at = now + kill_pause;
+    m_kill_again_at = m_context.clock.now() + kill_pause;
     for (const LeftProcess& process : m_not_killed.due(left, now)) {
       report_not_killed(m_context, process);
+    }
+  }
+
+  // What was lost before is told now, because the end of the job is not near.
+  void note_still_killing()
+  {
+    if (std::exchange(m_is_still_killing, true)) {
+      return;
+    }
+    for (LockSession& session : m_lock_set.sessions) {
+      if (const auto& event = session.lease().event()) {
+        tell_loss_while_killing(*event, session);
+      }
+    }
+  }
+
+  // The end of a fixed lease is no loss.
+  void tell_loss_while_killing(const LeaseEvent& event, const LockSession& session)
+  {
+    const bool is_loss =
+        std::holds_alternative<Lost>(event) || (std::holds_alternative<Unconfirmed>(event) && m_request.automatic);
+    if (m_is_still_killing && is_loss) {
+      report_lost_while_killing(m_context, event, session.name());
     }
   }
 
@@ -271,7 +297,7 @@ class Supervision {
   void on(Job&, const LeftBehind& left) { report_left_behind(m_request, m_context, left); }
   void on(Job&, const NotSignalled& refused) { report_not_signalled(m_context, refused.pid); }
   void on(Job&, const LastResortRefused& refused) { report_no_last_resort(m_context, refused); }
-  void on(Job&, const StillKilling&) { m_is_still_killing = true; }
+  void on(Job&, const StillKilling&) { note_still_killing(); }
   void on(Job&, const NotKilled& left) { report_not_killed(m_context, left.process); }
   void on(Job& job, const PipeHoldersLeft& command)
   {
@@ -386,9 +412,7 @@ class Supervision {
     m_lost_at_ms = m_lost_at_ms == 0 ? wall_clock_ms() : m_lost_at_ms;
     const bool is_proven = std::holds_alternative<Lost>(*event);
     const bool is_requested = std::holds_alternative<ReleaseRequested>(*event);
-    if (m_is_still_killing && !is_requested) {
-      report_lost_while_killing(m_context, *event, session.name());
-    }
+    tell_loss_while_killing(*event, session);
     if (m_request.on_lost == OnLost::warn && !is_requested) {
       m_context.log.notice(
           "the lock " + printable(session.name().text()) + " was lost; the job goes on as --on-lost warn asks",

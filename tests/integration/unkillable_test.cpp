@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that KILL does not end. Either its tracer (the test) does not let it exit: PTRACE_O_TRACEEXIT in ptrace(2). Or it waits for a
+// file system that is frozen, in state D.
+#include "support/process.h"
+#include "support/redis_fixture.h"
+#include "support/skip.h"
+#include "support/temp_dir.h"
+#include "support/text_file.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rlock;
+using namespace rlock::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// While it lives, the process does not end.
+class Tracer {
+ public:
+  explicit Tracer(pid_t pid) : m_pid(pid)
+  {
+    if (::ptrace(PTRACE_SEIZE, pid, nullptr, PTRACE_O_TRACEEXIT) != 0) {
+      skip("this process may not trace others");
+    }
+  }
+  ~Tracer() { release(); }
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  void release()
+  {
+    if (m_pid != 0) {
+      ::waitpid(m_pid, nullptr, __WALL);  // until it has stopped
+      ::ptrace(PTRACE_DETACH, m_pid, nullptr, nullptr);
+      m_pid = 0;
+    }
+  }
+
+ private:
+  pid_t m_pid;
+};
+
+class Scene {
+ public:
+  [[nodiscard]] Process start(const Words& options, const std::string& job) const
+  {
+    Words run{"run", "-S", server.url(), "-k", "stock", "--kill-after", "200ms"};
+    run.insert(run.end(), options.begin(), options.end());
+    run.insert(run.end(), {"--", "sh", "-c", job, dir});
+    return Process(rlock_argv(run));
+  }
+  [[nodiscard]] bool held() const { return as_int(server.command({"EXISTS", "stock"})) == 1; }
+
+  // For longer than the ttl.
+  void await_renewals() const
+  {
+    const auto ttl = [&] { return as_int(server.command({"PTTL", "stock"})); };
+    for (int i = 0; i < 4; ++i) {
+      wait_until([&] { return ttl() <= 1500; }, "the ttl runs");
+      wait_until([&] { return ttl() > 1500; }, "the lock is renewed");
+    }
+  }
+  [[nodiscard]] pid_t pid() const
+  {
+    wait_until([&] { return text_of(dir / "pid").ends_with('\n'); }, "the job runs");
+    return static_cast<pid_t>(std::stoi(text_of(dir / "pid")));
+  }
+
+  RedisServer server{{.alone = true}};
+  fs::path dir = make_temp_dir("unkillable");
+};
+
+const std::string sleeper = "echo $$ >$0/pid; exec sleep 300";
+
+void await_text(const Process& rlock, const std::string& text)
+{
+  wait_until([&] { return rlock.err().find(text) != std::string::npos; }, "rlock says: " + text, 30s);
+}
+
+std::string not_killed(pid_t pid)
+{
+  return "process " + std::to_string(pid) + " (sleep) of the job cannot be killed (state t: process " +
+         std::to_string(::getpid()) + " (rlock_tests) traces it); rlock waits for its end\n";
+}
+
+}  // namespace
+
+TEST_CASE("unkillable: --max-runtime names the process, and keeps the lock until it ends")
+{
+  const Scene scene;
+  Process rlock = scene.start({"--ttl", "2s", "--max-runtime", "1s"}, sleeper);
+  const pid_t pid = scene.pid();
+  Tracer tracer(pid);
+  await_text(rlock, not_killed(pid));
+  scene.await_renewals();
+  CHECK(rlock.running());
+  rlock.signal(SIGTERM);
+  await_text(rlock, "got TERM; rlock still waits for the end of its job, which was sent KILL\n");
+  tracer.release();
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(!scene.held());
+}
+
+TEST_CASE("unkillable: a loss is told while the process lives, and is the end of rlock")
+{
+  const Scene scene;
+  Process rlock = scene.start({"--ttl", "2s"}, sleeper);
+  const pid_t pid = scene.pid();
+  Tracer tracer(pid);
+  scene.server.command({"SET", "stock", "another's"});
+  await_text(rlock, "the lock stock was lost: ");
+  await_text(rlock, not_killed(pid));
+  CHECK(rlock.running());
+  tracer.release();
+  CHECK(rlock.wait(30s) == Exit{.code = 121, .signal = 0});
+}
+
+TEST_CASE("unkillable: the guardian of a killed rlock keeps the lock until the process ends")
+{
+  const Scene scene;
+  Process rlock = scene.start({"--ttl", "2s"}, sleeper);
+  const pid_t pid = scene.pid();
+  Tracer tracer(pid);
+  rlock.signal(SIGKILL);
+  await_text(rlock, not_killed(pid));
+  scene.await_renewals();
+  tracer.release();
+  wait_until([&] { return !scene.held(); }, "the guardian has released the lock", 30s);
+}
+
+TEST_CASE("unkillable: rlock keeps the lock also when its guardian is killed")
+{
+  const Scene scene;
+  Process rlock = scene.start({"--ttl", "2s"}, "echo $PPID >$0/guardian; " + sleeper);
+  const pid_t pid = scene.pid();
+  Tracer tracer(pid);
+  ::kill(static_cast<pid_t>(std::stoi(text_of(scene.dir / "guardian"))), SIGKILL);
+  await_text(rlock, not_killed(pid));
+  scene.await_renewals();
+  CHECK(rlock.running());
+  tracer.release();
+  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+  CHECK(!scene.held());
+}
+
+TEST_CASE("unkillable: a fixed lease ends with 124 while the process lives")
+{
+  const Scene scene;
+  Process rlock = scene.start({"--lease", "3s"}, sleeper);
+  const pid_t pid = scene.pid();
+  Tracer tracer(pid);
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.err().ends_with(
+      "rlock: the job could not be stopped before its lease of stock was over: a process of the job still runs\n"));
+  CHECK(::kill(pid, 0) == 0);
+}
+
+TEST_CASE("unkillable: a process that waits for a frozen file system is in state D")
+{
+  const Scene scene;
+  const fs::path mounted = scene.dir / "fs";
+  fs::create_directory(mounted);
+  const auto shell = [&](const std::string& text) {
+    return Process({"sh", "-c", text, scene.dir}).wait() == Exit{.code = 0, .signal = 0};
+  };
+  if (::geteuid() != 0 || !shell("truncate -s 16M $0/image && mkfs.ext4 -q $0/image && mount -o loop $0/image $0/fs")) {
+    skip("needs root, mkfs.ext4 and a loop device");
+  }
+  REQUIRE(shell("fsfreeze -f $0/fs"));
+  Process rlock = scene.start({"--ttl", "2s", "--max-runtime", "1s"}, "echo $$ >$0/pid; echo x >$0/fs/file");
+  const pid_t pid = scene.pid();
+  const std::string text =
+      "process " + std::to_string(pid) +
+      " (sh) of the job cannot be killed (state D: it waits for a device or a file server); rlock waits for its end\n";
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (rlock.err().find(text) == std::string::npos && std::chrono::steady_clock::now() < end) {
+    Process({"sleep", "0.05"}).wait();
+  }
+  CHECK(rlock.running());
+  const std::string err = rlock.err();
+  CHECK(shell("fsfreeze -u $0/fs"));
+  CHECK(err.find(text) != std::string::npos);
+  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(shell("umount $0/fs"));
+}

@@ -21,7 +21,7 @@ Words owners(const ScriptedLock& lock)
   Words found;
   const Reply state = lock.inspect();
   const auto& holders = state.elements.at(5).elements;
-  for (std::size_t i = 0; i < holders.size(); i += 4) {
+  for (std::size_t i = 0; i < holders.size(); i += 5) {
     found.push_back(holders[i].text);
   }
   return found;

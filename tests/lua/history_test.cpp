@@ -206,6 +206,6 @@ TEST_CASE("history: inspect returns the log when it is asked for, and changes no
     };
     CHECK(entries("0") == 3);
     CHECK(entries("-2") == 2);
-    CHECK(lock.inspect().elements.at(5).elements.size() == 4);
+    CHECK(lock.inspect().elements.at(5).elements.size() == 5);
   }
 }

@@ -42,8 +42,15 @@ class Cycle {
     add_relays();
     std::optional<Client> outer;
     if (m_row.nested) {
-      outer.emplace(options("the outer client", direct_urls(m_servers), {}), m_claims_of_outer, m_signals);
-      expect(acquired(outer->acquire()), "the outer client does not get the lock");
+      ClientOptions without_faults = options("the outer client", direct_urls(m_servers), {});
+      without_faults.times.server_timeout = time_to_answer;
+      outer.emplace(without_faults, m_claims_of_outer, m_signals);
+      const auto result = outer->acquire();
+      if (!acquired(result)) {
+        m_too_slow = too_slow_for("the outer client", result);
+        expect(!m_too_slow.empty(), "the outer client does not get the lock");
+        return finish();
+      }
     }
     Client client(options("the client", urls(), environment(outer)), m_claims, m_signals);
     run_client(client);
@@ -68,9 +75,9 @@ class Cycle {
                                      m_rival.look_at_keys();
                                      m_rival.try_to_overlap();
                                    },
-                               .state = {}};
+                               .keys = {}};
     for (std::size_t i = 0; i < (m_row.all_fail ? m_servers.size() : 1); ++i) {
-      options.state = [this, i] { return m_rival.state(i); };
+      options.keys = [this, i] { return m_rival.keys_on(i); };
       m_relays.push_back(std::make_unique<FaultyRelay>(m_servers[i]->socket_path(), m_plan, options));
     }
   }
@@ -173,6 +180,7 @@ class Cycle {
     };
     for (const auto& relay : m_relays) {
       add(relay->differences());
+      m_too_slow += relay->too_slow();
     }
     m_relays.clear();  // delivers what is late
     m_rival.look_at_keys();
@@ -180,7 +188,7 @@ class Cycle {
     m_rival.look_at_keys();
     add(m_rival.bad_keys());
     add(m_claims.overlaps());
-    return {.injected = m_plan.injected(), .incomplete = m_incomplete, .wrong = m_wrong};
+    return {.injected = m_plan.injected(), .incomplete = m_incomplete, .wrong = m_wrong, .too_slow = m_too_slow};
   }
 
   const CycleRow& m_row;
@@ -194,6 +202,7 @@ class Cycle {
   Rival m_rival;
   std::vector<std::unique_ptr<FaultyRelay>> m_relays;
   std::string m_incomplete;
+  std::string m_too_slow;
   std::vector<std::string> m_wrong;
 };
 

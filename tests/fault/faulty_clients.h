@@ -33,7 +33,7 @@ class FaultyClients {
   // `options`: the name, and what differs from the other clients. `fails`: its requests fail by the plan.
   Client& add(ClientOptions options, bool fails)
   {
-    options.times = m_times;
+    options.times = {.ttl = m_times.ttl, .server_timeout = fails ? m_times.server_timeout : time_to_answer};
     options.keys = m_keys;
     options.mode = m_mode;
     for (std::size_t i = 0; i < m_servers.size(); ++i) {
@@ -52,6 +52,13 @@ class FaultyClients {
     }
   }
 
+  // Thread-safe. What the machine did not do in time; empty: nothing. The run is repeated then.
+  void note_too_slow(const std::string& what)
+  {
+    const std::lock_guard guard(m_mutex);
+    m_too_slow += what;
+  }
+
   // True: the server had it as held. `kept`: it must be held while its lease is not over.
   bool release(Client& client, bool kept)
   {
@@ -66,13 +73,14 @@ class FaultyClients {
   {
     for (const auto& relay : m_relays) {
       add_wrong(relay->differences());
+      m_too_slow += relay->too_slow();
     }
     m_relays.clear();  // delivers what is late
     expect(m_rival.gets_all(), "the lock does not become free");
     m_rival.look_at_keys();
     add_wrong(m_rival.bad_keys());
     add_wrong(m_claims.overlaps());
-    return {.injected = m_plan.injected(), .incomplete = incomplete, .wrong = m_wrong};
+    return {.injected = m_plan.injected(), .incomplete = incomplete, .wrong = m_wrong, .too_slow = m_too_slow};
   }
 
   [[nodiscard]] Rival& rival() { return m_rival; }
@@ -88,7 +96,7 @@ class FaultyClients {
                   m_rival.look_at_keys();
                   m_rival.try_to_overlap();
                 },
-            .state = [this, server] { return m_rival.state(server); }};
+            .keys = [this, server] { return m_rival.keys_on(server); }};
   }
   void add_wrong(const std::vector<std::string>& more) { m_wrong.insert(m_wrong.end(), more.begin(), more.end()); }
 
@@ -104,7 +112,8 @@ class FaultyClients {
   std::vector<std::unique_ptr<FaultyRelay>> m_relays;
   std::deque<Client> m_clients;
   std::mutex m_mutex;
-  std::vector<std::string> m_wrong;  // guarded by m_mutex while the clients run
+  std::vector<std::string> m_wrong;  // guarded by m_mutex while the clients run, as the next one
+  std::string m_too_slow;
 };
 
 }  // namespace rlock::test

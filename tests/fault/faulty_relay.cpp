@@ -168,10 +168,11 @@ class FaultyRelay::Session {
   std::string execute(const std::string& request, bool twice)
   {
     const std::lock_guard guard(m_relay.m_plan.executing());
+    const KeysSeen before = twice ? keys() : KeysSeen{};
     std::string answer = ask_server(request);
     const bool was_executed = is_script(request) && !answer.starts_with("-");
     if (twice && was_executed) {
-      answer = ask_again(request, answer);
+      answer = ask_again(request, answer, before);
     }
     after_request();
     return answer;
@@ -182,18 +183,24 @@ class FaultyRelay::Session {
     return send_all(m_server, request) ? receive_some(m_server) : "";
   }
 
-  std::string ask_again(const std::string& request, const std::string& first)
+  [[nodiscard]] KeysSeen keys() const { return m_relay.m_options.keys ? m_relay.m_options.keys() : KeysSeen{}; }
+
+  std::string ask_again(const std::string& request, const std::string& first, const KeysSeen& before)
   {
-    const std::string state = m_relay.m_options.state ? m_relay.m_options.state() : "";
+    const KeysSeen once = keys();
     std::string second = ask_server(request);
-    const std::string later = m_relay.m_options.state ? m_relay.m_options.state() : "";
+    const KeysSeen twice = keys();
     const std::lock_guard guard(m_relay.m_mutex);
+    if (before.has_expired_at(twice.now_ms) || once.has_expired_at(twice.now_ms)) {
+      m_relay.m_too_slow = "a key expired before the second of two requests was answered";
+      return second;
+    }
     if (essence(first) != essence(second)) {
       m_relay.m_differences.push_back("the second answer is \"" + second + "\" and the first was \"" + first +
                                       "\" to " + request);
     }
-    if (state != later) {
-      m_relay.m_differences.push_back("the second request has changed\n" + state + "\nto\n" + later + "\nby " +
+    if (once.text != twice.text) {
+      m_relay.m_differences.push_back("the second request has changed\n" + once.text + "\nto\n" + twice.text + "\nby " +
                                       request);
     }
     return second;
@@ -258,6 +265,12 @@ std::vector<std::string> FaultyRelay::differences() const
 {
   const std::lock_guard guard(m_mutex);
   return m_differences;
+}
+
+std::string FaultyRelay::too_slow() const
+{
+  const std::lock_guard guard(m_mutex);
+  return m_too_slow;
 }
 
 void FaultyRelay::accept_all()

@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "fault/fault_plan.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -18,6 +19,14 @@
 
 namespace rlock::test {
 
+// The locks on a server at one moment.
+struct KeysSeen {
+  std::string text;              // without what is left of a ttl
+  std::int64_t now_ms = 0;       // by the server's clock
+  std::int64_t expires_ms = -1;  // the first of the keys, if no request changes that; negative: none does
+  [[nodiscard]] bool has_expired_at(std::int64_t ms) const { return expires_ms >= 0 && expires_ms <= ms; }
+};
+
 struct FaultyRelayOptions {
   Millis late;        // what counts as late but in time
   Millis too_late;    // longer than any client waits for an answer
@@ -25,8 +34,8 @@ struct FaultyRelayOptions {
   // Called after the server has executed a request, or the request was lost, and before the client has the answer. May
   // be empty. Called while FaultPlan::executing is held.
   std::function<void()> after_request = {};
-  // The state of the lock as text, for Fault::sent_twice. May be empty.
-  std::function<std::string()> state = {};
+  // For Fault::sent_twice. May be empty.
+  std::function<KeysSeen()> keys = {};
 };
 
 class FaultyRelay {
@@ -41,6 +50,8 @@ class FaultyRelay {
   [[nodiscard]] std::string url() const { return "unix://" + m_path.string(); }
   // What was different when a request was sent twice.
   [[nodiscard]] std::vector<std::string> differences() const;
+  // Not empty: between two requests a key has expired, so they could not be compared.
+  [[nodiscard]] std::string too_slow() const;
 
  private:
   class Session;
@@ -52,7 +63,8 @@ class FaultyRelay {
   const FaultyRelayOptions m_options;
   Fd m_listener;
   mutable std::mutex m_mutex;
-  std::vector<std::string> m_differences;  // guarded by m_mutex
+  std::vector<std::string> m_differences;  // guarded by m_mutex, as the next one
+  std::string m_too_slow;
   StopSource m_over;
   std::vector<std::thread> m_sessions;  // only used by m_acceptor, and after its end
   std::thread m_acceptor;

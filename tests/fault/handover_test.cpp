@@ -47,7 +47,12 @@ class Handover {
   {
     const auto held = m_holder.acquire();
     const bool holds = held && std::holds_alternative<AllAcquired>(*held);
-    m_clients.expect(holds || m_row.faulty == Faulty::holder, "the holder did not get the lock");
+    if (!holds && m_row.faulty != Faulty::holder) {
+      const std::string too_slow = too_slow_for("the holder", held);
+      m_clients.note_too_slow(too_slow);
+      m_clients.expect(!too_slow.empty(), "the holder did not get the lock");
+      return m_clients.finish("");
+    }
     std::thread waiter([this] { run_waiter(); });
     if (holds) {
       run_holder();
@@ -78,6 +83,10 @@ class Handover {
   {
     const auto result = m_waiter.wait_in_line();
     if (!result || !std::holds_alternative<Done>(*result)) {
+      const std::string too_slow = m_row.faulty == Faulty::holder ? too_slow_for("the waiter", result) : "";
+      if (!too_slow.empty()) {
+        return m_clients.note_too_slow(too_slow);
+      }
       const bool may_fail = m_row.faulty == Faulty::waiter && (m_plan.for_good() || !result);
       const std::string why = result ? "the lock is busy" : result.error().text;
       m_clients.expect(may_fail && (result || is_passing(result.error().code)),

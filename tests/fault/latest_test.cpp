@@ -46,7 +46,9 @@ class Replacement {
   {
     const auto held = m_holder.acquire();
     if (!held || !std::holds_alternative<AllAcquired>(*held)) {
-      m_clients.expect(false, "the holder did not get the lock");
+      const std::string too_slow = too_slow_for("the holder", held);
+      m_clients.note_too_slow(too_slow);
+      m_clients.expect(!too_slow.empty(), "the holder did not get the lock");
       return m_clients.finish("");
     }
     WaitEnd replaced;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
@@ -14,9 +15,10 @@
 namespace rlock::test {
 namespace {
 
-constexpr unsigned at_a_time = 16;
-constexpr int tries_for_complete_run = 5;  // on a machine that is too busy for the short times of these tests
-constexpr int most_calls = 400;            // a run that never ends without a fault is a defect of the test
+constexpr int most_at_a_time = 16;
+constexpr int tries_alone = 5;         // of a run that the machine is too slow for, while no other run goes on
+constexpr int successes_for_more = 4;  // after so many one run more goes on at a time
+constexpr int most_calls = 400;        // a run that never ends without a fault is a defect of the test
 
 RunResult run_one(const Series& series, int number)
 {
@@ -27,7 +29,13 @@ RunResult run_one(const Series& series, int number)
   }
 }
 
-// The runs that are left. Several threads may work on one series, because its runs do not depend on each other.
+bool is_complete(const RunResult& result)
+{
+  return !result.wrong.empty() || (result.too_slow.empty() && (result.injected || result.incomplete.empty()));
+}
+
+// The runs that are left. Several threads may work on one series, because its runs do not depend on each other. A run that is not
+// complete is repeated, and fewer go on at a time, because the machine is too busy for the short times of these tests.
 class Runs {
  public:
   explicit Runs(const std::vector<Series>& series) : m_series(series), m_progress(series.size()) {}
@@ -35,20 +43,7 @@ class Runs {
   void work()
   {
     while (const auto run = next()) {
-      const RunResult result = try_to_complete(*run);
-      if (is_complete(result)) {
-        note(*run, result);
-      } else {
-        postpone(*run);
-      }
-    }
-  }
-
-  // When the threads are over: the postponed runs one by one, which is less work for the machine at a time.
-  void work_on_postponed()
-  {
-    for (const Run& run : m_postponed) {
-      note(run, try_to_complete(run));
+      over(*run, run_one(m_series[run->series], run->number));
     }
   }
 
@@ -58,16 +53,31 @@ class Runs {
   struct Run {
     std::size_t series;
     int number;
+    int failed_alone = 0;
   };
   struct Progress {
     int started = 0;
     bool is_over = false;
   };
 
-  // The series with the fewest runs.
+  // Waits for its turn. nullopt: none is left for this thread.
   std::optional<Run> next()
   {
-    const std::lock_guard guard(m_mutex);
+    std::unique_lock lock(m_mutex);
+    m_has_room.wait(lock, [&] { return m_going_on < m_at_a_time; });
+    const std::optional<Run> run = take();
+    m_going_on += run ? 1 : 0;
+    return run;
+  }
+
+  // One that is repeated, or one of the series with the fewest runs.
+  std::optional<Run> take()
+  {
+    if (!m_repeated.empty()) {
+      const Run run = m_repeated.back();
+      m_repeated.pop_back();
+      return run;
+    }
     std::optional<std::size_t> least;
     for (std::size_t i = 0; i < m_progress.size(); ++i) {
       if (!m_progress[i].is_over && (!least || m_progress[i].started < m_progress[*least].started)) {
@@ -77,35 +87,32 @@ class Runs {
     return least ? std::optional(Run{*least, ++m_progress[*least].started}) : std::nullopt;
   }
 
-  static bool is_complete(const RunResult& result) { return result.injected || result.incomplete.empty(); }
-
-  RunResult try_to_complete(const Run& run)
-  {
-    RunResult result = run_one(m_series[run.series], run.number);
-    for (int i = 1; i < tries_for_complete_run && !is_complete(result); ++i) {
-      result = run_one(m_series[run.series], run.number);
-    }
-    return result;
-  }
-
-  // Without an injected fault the series is over.
-  void postpone(const Run& run)
+  void over(Run run, const RunResult& result)
   {
     const std::lock_guard guard(m_mutex);
-    m_postponed.push_back(run);
-    m_progress[run.series].is_over = true;
+    if (is_complete(result)) {
+      m_at_a_time = std::min(m_at_a_time + (++m_successes % successes_for_more == 0 ? 1 : 0), most_at_a_time);
+      note(run, result);
+    } else if (run.failed_alone += m_going_on == 1 ? 1 : 0; run.failed_alone < tries_alone) {
+      m_at_a_time = std::max(m_at_a_time * 3 / 4, 1);
+      m_repeated.push_back(run);
+    } else {
+      note(run, result);
+    }
+    --m_going_on;
+    m_has_room.notify_all();
   }
 
   void note(const Run& run, const RunResult& result)
   {
-    const std::lock_guard guard(m_mutex);
     const std::string name = m_series[run.series].name + ", call " + std::to_string(run.number);
     summary.runs += result.injected ? 1 : 0;
     for (const std::string& what : result.wrong) {
       summary.wrong.push_back(name + ": " + what);
     }
     if (!is_complete(result)) {
-      summary.wrong.push_back(name + ": nothing failed, but " + result.incomplete);
+      summary.wrong.push_back(name + (result.too_slow.empty() ? ": nothing failed, but " + result.incomplete
+                                                              : ": the machine is too slow: " + result.too_slow));
     }
     if (run.number == most_calls) {
       summary.wrong.push_back(name + ": the series has no end");
@@ -115,8 +122,12 @@ class Runs {
 
   const std::vector<Series>& m_series;
   std::mutex m_mutex;
+  std::condition_variable m_has_room;
   std::vector<Progress> m_progress;  // of the series; guarded by m_mutex, as the rest while there are threads
-  std::vector<Run> m_postponed;
+  std::vector<Run> m_repeated;
+  int m_at_a_time = most_at_a_time;
+  int m_going_on = 0;
+  int m_successes = 0;
 };
 
 std::vector<Series> selected(const std::vector<Series>& all)
@@ -136,13 +147,12 @@ Summary run_all(const std::vector<Series>& series)
   const std::vector<Series> chosen = selected(series);
   Runs runs(chosen);
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < at_a_time; ++i) {
+  for (int i = 0; i < most_at_a_time; ++i) {
     threads.emplace_back([&] { runs.work(); });
   }
   for (std::thread& thread : threads) {
     thread.join();
   }
-  runs.work_on_postponed();
   return runs.summary;
 }
 

@@ -14,6 +14,7 @@ struct RunResult {
   bool injected;                   // a call has failed
   std::string incomplete;          // what did not go well; empty: all did
   std::vector<std::string> wrong;  // what rlock must never do
+  std::string too_slow = {};       // what the machine did not do in time, so that the run tells nothing; it is repeated
 };
 
 // The calls of one series fail in one way.

@@ -28,10 +28,17 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
 end
 return bad)";
 
+// The texts of all keys, the server's time in ms, and when the first of them expires.
 constexpr const char* describe_keys = R"(
-local keys, text = redis.call('KEYS', ARGV[1]), ''
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local keys, text, expires = redis.call('KEYS', ARGV[1]), '', math.huge
 table.sort(keys)
 for _, key in ipairs(keys) do
+  local ttl = redis.call('PTTL', key)
+  if ttl >= 0 then
+    expires = math.min(expires, now + ttl)
+  end
   local kind, words = redis.call('TYPE', key).ok, {}
   if kind == 'hash' then
     words = redis.call('HGETALL', key)
@@ -47,7 +54,7 @@ for _, key in ipairs(keys) do
   end
   text = text .. key .. ': ' .. table.concat(words, ', ') .. '\n'
 end
-return text)";
+return {(string.gsub(text, '%z', ' ')), now, expires < math.huge and expires or -1})";
 
 template <typename T>
 T must(Result<T> result)
@@ -171,11 +178,14 @@ std::vector<std::string> Rival::bad_keys() const
   return {m_bad_keys.begin(), m_bad_keys.end()};
 }
 
-std::string Rival::state(std::size_t server)
+KeysSeen Rival::keys_on(std::size_t server)
 {
   const std::string glob = glob_of(m_keys);
   const std::lock_guard guard(m_mutex);
-  return ask_server(server, {"EVAL", describe_keys, "0", glob}).text;
+  const Reply seen = ask_server(server, {"EVAL", describe_keys, "0", glob});
+  return {.text = seen.elements.at(0).text,
+          .now_ms = seen.elements.at(1).integer,
+          .expires_ms = seen.elements.at(2).integer};
 }
 
 Reply Rival::ask_server(std::size_t server, const std::vector<std::string_view>& words)

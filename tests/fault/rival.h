@@ -5,6 +5,7 @@
 
 #include "fault/claims.h"
 #include "fault/client.h"
+#include "fault/faulty_relay.h"
 #include "net/connection.h"
 #include "support/redis_fixture.h"
 
@@ -39,8 +40,7 @@ class Rival {
   void look_at_keys();
   [[nodiscard]] std::vector<std::string> bad_keys() const;
 
-  // The locks on this server as text, without what is left of a ttl.
-  [[nodiscard]] std::string state(std::size_t server);
+  [[nodiscard]] KeysSeen keys_on(std::size_t server);
 
  private:
   bool try_for(const std::string& key, const std::function<void()>& while_held);

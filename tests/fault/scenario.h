@@ -20,6 +20,8 @@ using Servers = std::vector<std::unique_ptr<RedisServer>>;
 
 inline constexpr Millis time_to_release =
     Millis{2000} * slowness;  // where it must succeed, though the machine may be busy
+// For each answer to a client whose requests do not fail: a busy machine must not fail them either.
+inline constexpr Millis time_to_answer{5000};
 // Three servers are asked at once, and each of them on a thread of its own.
 inline constexpr FaultTimes times_of_quorum{.ttl = Millis{1500} * slowness, .server_timeout = Millis{400} * slowness};
 
@@ -51,6 +53,15 @@ inline std::vector<std::string> fresh_keys(int count)
     keys.push_back(prefix + std::to_string(i));
   }
   return keys;
+}
+
+// Why a client whose requests do not fail did not get its lock: the machine did not give it the answers in time. Empty: for
+// another reason, which is wrong.
+template <typename T>
+std::string too_slow_for(const std::string& client, const Result<T>& result)
+{
+  const bool had_no_answer = !result && is_passing(result.error().code);
+  return had_no_answer ? client + " did not get the lock: " + result.error().text : "";
 }
 
 // Each fault once and for good.

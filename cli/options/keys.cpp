@@ -60,6 +60,24 @@ Result<LockName> resolve_key(const RawKeys& raw, std::span<const std::string> op
   return names->front();
 }
 
+Result<std::vector<LockName>> resolve_keys_to_take(const RawKeys& raw)
+{
+  Result<std::vector<LockName>> names = resolve_keys(raw, {});
+  for (std::size_t i = 0; names && i < names->size(); ++i) {
+    if (const Result<Done> checked = check_can_be_taken((*names)[i]); !checked) {
+      return checked.error();
+    }
+  }
+  return names;
+}
+
+Result<LockName> resolve_key_to_take(const RawKeys& raw, std::span<const std::string> operands)
+{
+  Result<LockName> name = resolve_key(raw, operands);
+  const Result<Done> checked = name ? check_can_be_taken(*name) : Result(Done{});
+  return checked ? std::move(name) : Result<LockName>(checked.error());
+}
+
 void add_shards_option(Options& options, Text& raw, const char* number)
 {
   options.text("--shards", raw, "N", {"take any free lock of KEY:0 to KEY:N-1", number});
@@ -77,8 +95,9 @@ Result<std::vector<LockName>> resolve_shards(const Text& raw, const LockName& ke
   }
   for (int i = 0; i < *count; ++i) {
     const Result<LockName> name = LockName::parse(key.text() + ":" + std::to_string(i));
-    if (!name) {
-      return name.error();
+    const Result<Done> checked = name ? check_can_be_taken(*name) : Result<Done>(name.error());
+    if (!checked) {
+      return checked.error();
     }
     shards.push_back(*name);
   }

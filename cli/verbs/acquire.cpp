@@ -211,7 +211,7 @@ void add_acquire_options(Options& options, RawAcquire& raw)
 Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                        const Environment& environment)
 {
-  Result<LockName> name = resolve_key(raw.keys, operands);
+  Result<LockName> name = resolve_key_to_take(raw.keys, operands);
   if (!name) {
     return name.error();
   }

@@ -203,7 +203,7 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   }
   RawKeys keys = raw.keys;
   keys.keys = {operands.front()};
-  Result<LockName> name = resolve_key(keys, {});
+  Result<LockName> name = resolve_key_to_take(keys);
   if (!name) {
     return name.error();
   }

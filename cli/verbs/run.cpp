@@ -222,7 +222,7 @@ void add_common_run_options(Options& options, RawRun& raw)
 Result<RunRequest> resolve_run(const RawRun& raw, const std::vector<std::string>& command,
                                const Environment& environment)
 {
-  const Result<std::vector<LockName>> names = resolve_keys(raw.keys, {});
+  const Result<std::vector<LockName>> names = resolve_keys_to_take(raw.keys);
   if (!names) {
     return names.error();
   }

@@ -56,6 +56,17 @@ Result<LockName> LockName::parse(std::string_view text)
   return LockName(std::string(text));
 }
 
+Result<Done> check_can_be_taken(const LockName& name)
+{
+  for (const std::string_view prefix : {own_key_prefix, fence_key_prefix}) {
+    if (name.text().starts_with(prefix)) {
+      return Error{ErrorCode::config, "the key \"" + printable(name.text()) + "\" begins with " + std::string(prefix) +
+                                          ", as the keys that rlock keeps beside a lock (choose another name)"};
+    }
+  }
+  return Done{};
+}
+
 Owner Owner::fresh(Rng& rng, int pid) { return Owner(random_uuid(rng) + ":" + std::to_string(pid)); }
 
 Hold Hold::nested_in(Owner ancestor, Rng& rng, int pid)

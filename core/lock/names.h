@@ -10,6 +10,11 @@
 
 namespace rlock {
 
+// How the keys that lie beside a lock begin: rlock's own, and the fencing number, which Redisson has too. The grant and the
+// release of a lock write and delete these keys.
+inline constexpr std::string_view own_key_prefix = "rlock:";
+inline constexpr std::string_view fence_key_prefix = "redisson_lock_token:";
+
 // A lock's name: the Redis key itself, byte for byte, prefix included.
 class LockName {
  public:
@@ -24,6 +29,10 @@ class LockName {
   explicit LockName(std::string text) : m_text(std::move(text)) {}
   std::string m_text;
 };
+
+// ErrorCode::config: the name begins like a key that lies beside a lock, so another lock would delete this one. For those
+// that take the lock; one that a foreign client has taken can still be looked at and released.
+Result<Done> check_can_be_taken(const LockName& name);
 
 // Identifies one acquisition to the server. Never used for a second one, except for holds that are nested in the first.
 class Owner {

@@ -31,7 +31,8 @@ bool names(const std::string& error, const Row& row)
   return std::count(error.begin(), error.end(), '\n') == 1 &&
          error.find(key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") !=
              std::string::npos &&
-         error.find("(delete it: DEL " + key + "; ") != std::string::npos;
+         error.find("(see rlock status " + key + "; or choose another key") != std::string::npos &&
+         error.find("DEL") == std::string::npos;
 }
 
 void put(const QueueFixture& queue, const Row& row)
@@ -70,6 +71,18 @@ TEST_CASE("wrong type: what stands in the place of a record is named when a lock
     holder.wait();
     CHECK_MESSAGE((row.hinders_letting_go ? names(holder.err(), row) : holder.err().empty()), holder.err());
   }
+}
+
+TEST_CASE("wrong type: what may be a lock is looked at, not deleted, where it stands in the place of a record")
+{
+  const QueueFixture queue;
+  const std::string key = "rlock:queue:{k}";
+  queue.server.command({"HSET", key, "6f2b1a7e-0000-4000-8000-000000000001:1", "1"});  // a Java lock of that name
+  queue.server.command({"PEXPIRE", key, "60000"});
+  Process refused(queue.rlock("run", {"-n", "--", "true"}));
+  CHECK(refused.wait() == Exit{78});
+  CHECK_MESSAGE(names(refused.err(), {key.c_str(), {}, "hash", "zset"}), refused.err());
+  CHECK(run_rlock({"status", "-S", queue.server.url(), key}).code == 0);
 }
 
 TEST_CASE("wrong type: the lock's own key is not offered for deletion")

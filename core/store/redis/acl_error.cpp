@@ -77,7 +77,7 @@ Error naming_wrong_type(Error error, Transport& transport, const ScriptCall& cal
     if (reply && reply->text != "none" && reply->text != types[i]) {
       const std::string key = printable(call.keys[i]);
       std::string text = key + " is a " + printable(reply->text) + ", where a ";
-      text.append(types[i]).append(" of rlock's belongs (delete it: DEL ").append(key);
+      text.append(types[i]).append(" of rlock's belongs (see rlock status ").append(key);
       return {ErrorCode::config, text.append("; or choose another key for the lock)")};
     }
   }

@@ -21,10 +21,10 @@ const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts
 
 // In the order of Mode's alternatives.
 const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
-    {plain, "", "", "redisson_lock__channel"},
-    {rw, "read", "-rw", "redisson_rwlock"},
-    {rw, "write", "-rw", "redisson_rwlock"},
-    {permits, "", "-permits", "redisson_sc"},
+    {plain, "", "", "redisson_lock__channel:"},
+    {rw, "read", "-rw", "redisson_rwlock:"},
+    {rw, "write", "-rw", "redisson_rwlock:"},
+    {permits, "", "-permits", "redisson_sc:"},
     {string, "", "-string", ""},
 }};
 

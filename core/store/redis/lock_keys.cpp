@@ -11,12 +11,12 @@ bool has_tag(const std::string& name) { return name.find('{') != std::string::np
 // As Redisson names what belongs to an object.
 std::string tagged(std::string_view prefix, const std::string& name)
 {
-  return std::string(prefix) + (has_tag(name) ? ":" + name : ":{" + name + "}");
+  return std::string(prefix) + (has_tag(name) ? name : "{" + name + "}");
 }
 
 constexpr std::string_view tagged_infix = "tagged:";
 
-std::string own_prefix(std::string_view part) { return "rlock:" + std::string(part) + ":"; }
+std::string own_prefix(std::string_view part) { return std::string(own_key_prefix) + std::string(part) + ":"; }
 
 std::string own(std::string_view part, const std::string& name)
 {
@@ -39,14 +39,14 @@ std::string release_channel(const std::string& name, const Mode& mode)
 
 LockKeys::LockKeys(const LockName& name, const Mode& mode)
     : lock(name.text()),
-      fence(tagged("redisson_lock_token", lock)),
+      fence(tagged(fence_key_prefix, lock)),
       holder(own("holder", lock)),
       force(own("force", lock)),
       events(own("events", lock)),
       queue(own("queue" + std::string(redis_kind(mode).queue_suffix), lock)),
       waiters(own("waiters" + std::string(redis_kind(mode).queue_suffix), lock)),
       reserved(own("reserved", lock)),
-      fair_queue(tagged("redisson_lock_queue", lock)),
+      fair_queue(tagged("redisson_lock_queue:", lock)),
       second(suffixed(lock, "timeout")),
       reads(suffixed(lock, "")),
       own_number(own("permits", lock)),

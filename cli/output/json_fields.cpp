@@ -9,7 +9,7 @@
 
 namespace rlock::cli {
 
-// nlohmann::json prints DEL and C1 characters as they are; outside of strings there are none.
+// nlohmann::json prints unprintable characters above U+001F as they are; outside of strings there are none.
 std::string one_line(const Json& json)
 {
   const std::string dumped = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -17,7 +17,7 @@ std::string one_line(const Json& json)
   line.reserve(dumped.size() + 1);
   for (std::string_view rest = dumped; !rest.empty();) {
     const std::string_view character = rest.substr(0, std::max<std::size_t>(utf8_length(rest), 1));
-    line += begins_with_control(character) ? json_escape(character) : std::string(character);
+    line += begins_with_unprintable(character) ? json_escape(character) : std::string(character);
     rest.remove_prefix(character.size());
   }
   return line + "\n";

@@ -148,7 +148,7 @@ std::string label_value(std::string_view text)
   while (!text.empty()) {
     const std::size_t size = utf8_length(text);
     const char c = text.front();
-    if (size == 0 || (c != '\n' && begins_with_control(text))) {
+    if (size == 0 || (c != '\n' && begins_with_unprintable(text))) {
       value += "\xef\xbf\xbd";
     } else if (c == '\\' || c == '"') {
       value += {'\\', c};

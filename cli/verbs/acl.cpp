@@ -32,15 +32,15 @@ constexpr std::array exits{
     ExitLine{"78", "a brace in the pattern would split the lock over two cluster slots"},
 };
 
-// As one word of redis-cli and redis.conf.
+// As one word of redis-cli and redis.conf, which read the escapes of printable() in double quotes.
 std::string quoted_word(std::string_view word)
 {
-  if (word.find_first_of("\"'") == std::string_view::npos) {
+  if (word.find_first_of("\"'") == std::string_view::npos && without_controls(word) == word) {
     return std::string(word);
   }
   std::string text = "\"";
-  for (const char c : word) {
-    text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  for (const char c : printable(word)) {
+    text += c == '"' ? std::string{'\\', c} : std::string(1, c);
   }
   return text + "\"";
 }

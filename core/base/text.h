@@ -12,11 +12,15 @@ namespace rlock {
 // text is empty. The only definition of valid UTF-8.
 std::size_t utf8_length(std::string_view text);
 
-// Whether the text begins with a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F).
-bool begins_with_control(std::string_view text);
+// Whether the text begins with a character that is not printed as it is, because a reader would see another text:
+//   * a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F);
+//   * one that changes the direction of text: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069;
+//   * one without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are printed: scripts
+//     and emoji need them.
+bool begins_with_unprintable(std::string_view text);
 
-// Writes control characters as \n, \t or \xNN, bytes that are no valid UTF-8 as \xNN, and doubles a backslash, so that
-// the name of a lock cannot move the cursor or forge a log line.
+// Writes unprintable characters as \n, \t or \xNN for each byte, bytes that are no valid UTF-8 as \xNN, and doubles a
+// backslash, so that the name of a lock cannot move the cursor, forge a log line or look like another name.
 std::string printable(std::string_view text);
 
 // Like printable(), but does not double a backslash: for a line that may contain printable() text already.
@@ -28,10 +32,10 @@ std::string_view cut_to(std::string_view text, std::size_t most);
 // A text of more than `most` bytes is cut there and ends with "...".
 std::string shortened(std::string_view text, std::size_t most);
 
-// A control character as JSON writes it: "\\u009b".
-std::string json_escape(std::string_view control);
+// An unprintable character as JSON writes it: "\\u009b", "\\u202e". It has at most three bytes of UTF-8.
+std::string json_escape(std::string_view character);
 
-// A JSON string with its quotes: control characters as \u00NN, invalid UTF-8 as U+FFFD.
+// A JSON string with its quotes: unprintable characters as \uNNNN, invalid UTF-8 as U+FFFD.
 std::string json_text(std::string_view text);
 
 bool is_control(char c);  // C0 or DEL

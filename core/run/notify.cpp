@@ -2,6 +2,7 @@
 #include "run/notify.h"
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "lock/held_locks.h"
 #include "process/shell.h"
 
@@ -59,7 +60,7 @@ void notify(const std::string& command, std::vector<std::string> environment, co
   set_variable(environment, "RLOCK_OUTCOME", news.outcome);
   set_variable(environment, "RLOCK_EXIT_CODE", news.exit_code ? std::to_string(*news.exit_code) : "");
   set_variable(environment, "RLOCK_DURATION_MS", std::to_string(news.duration.count()));
-  set_variable(environment, "RLOCK_MESSAGE", message);
+  set_variable(environment, "RLOCK_MESSAGE", without_controls(message));
   const ShellEnd end = run_in_shell({.line = command, .environment = std::move(environment), .time_limit = time_limit},
                                     clock, inherited, heeded);
   if (end.how != ShellEnd::How::exited || end.number != 0) {

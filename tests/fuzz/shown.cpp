@@ -10,6 +10,7 @@
 #include "cli/verbs/force_unlock.h"
 #include "fuzz/fuzzer.h"
 #include "run/waiting_line.h"
+#include "support/clean_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -26,8 +27,13 @@ bool is_control_at(std::string_view text, std::size_t i)
   return byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next >= 0x80 && next <= 0x9f);
 }
 
-bool has_control(std::string_view text)
+bool has_unprintable(std::string_view text)
 {
+  for (const std::string_view character : misleading) {
+    if (text.find(character) != std::string_view::npos) {
+      return true;
+    }
+  }
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\n' && is_control_at(text, i)) {
       return true;
@@ -134,7 +140,7 @@ void promise_messages(const LockState& state, const Holder& holder)
 
 void promise_clean(std::string_view text)
 {
-  promise(!has_control(text), "no control character is printed", text);
+  promise(!has_unprintable(text), "no control character is printed, and none that misleads", text);
   promise(is_utf8(text), "what is printed is UTF-8", text);
 }
 

@@ -13,7 +13,8 @@ namespace rlock::test {
 // A fixed time: "now" of all outputs.
 inline constexpr std::int64_t noon = 1'795'262'400'000;  // 2026-11-21 12:00:00 UTC
 
-// Valid UTF-8 without control characters, except the ends of lines.
+// Valid UTF-8 without control characters, except the ends of lines, and without characters that change the direction of text or
+// have no width.
 void promise_clean(std::string_view text);
 // The same without ends of lines, and not empty: a message.
 void promise_one_line(std::string_view text);

@@ -4,6 +4,7 @@
 #include "support/job_runner.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
+#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -136,17 +137,21 @@ TEST_CASE("masking: secrets in records of older versions are masked when they ar
   CHECK_FALSE(has(shown, secret));
 }
 
-TEST_CASE("escaping: text of servers, keys and labels is shown without control characters")
+TEST_CASE("escaping: text of servers, keys and labels is shown without control characters and misleading ones")
 {
   const RedisServer server;
-  const std::string nasty =
+  std::string nasty =
       "a\x9b"
       "31m\xc2\x9b"
       "2J\x1b[1m\x7f\xff";
-  const std::string key =
+  std::string key =
       "a\x9b"
       "31m\xc2\x9b"
       "2J\xff";
+  for (const std::string_view character : misleading) {
+    nasty += character;
+    key += character;
+  }
   const std::string record = "host=" + nasty + "\npid=71\nuser=" + nasty + "\ncommand=" + nasty + "\nlabel=" + nasty +
                              "\nsince=1790000000000\nlease=30000\nauto=1";
   for (const std::string& lock : {std::string("k"), key}) {
@@ -166,6 +171,13 @@ TEST_CASE("escaping: text of servers, keys and labels is shown without control c
   words.insert(words.begin() + 1, "--log-format=json");
   CHECK(is_clean(run_rlock(words).err));
   CHECK(is_clean(run_rlock({"status", "--json", "-S", server.url(), key}).out));
+  const auto told = make_temp_dir("escaping") / "told";
+  CHECK(run_rlock({"run", "-n", "-S", server.url(), "--notify", "printf %s \"$RLOCK_MESSAGE\" > " + told.string(), "-k",
+                   key, "--", "true"})
+            .code == 75);
+  CHECK_MESSAGE(is_clean(text_of(told)), text_of(told));
+  CHECK(has(text_of(told), "2J"));
+  CHECK(is_clean(run_rlock({"acl", "-k", key}).out));
 }
 
 TEST_CASE("escaping: the requester of a force-unlock is named without control characters")

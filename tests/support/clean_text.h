@@ -2,14 +2,27 @@
 // Whether a text is safe on a terminal. Not the definition of core/base/text.h, which is what the tests check.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace rlock::test {
 
-// No control character but the end of a line, no C1, whether as UTF-8 or as a byte, and no byte that UTF-8 never has.
+// The characters that change the direction of text, and those without width, as UTF-8.
+inline constexpr std::array<std::string_view, 15> misleading{"\u061c", "\u200b", "\u200e", "\u200f", "\u202a",
+                                                             "\u202b", "\u202c", "\u202d", "\u202e", "\u2060",
+                                                             "\u2066", "\u2067", "\u2068", "\u2069", "\ufeff"};
+
+// No control character but the end of a line, no C1, whether as UTF-8 or as a byte, no byte that UTF-8 never has, and nothing
+// misleading.
 inline bool is_clean(const std::string& text)
 {
+  for (const std::string_view character : misleading) {
+    if (text.find(character) != std::string::npos) {
+      return false;
+    }
+  }
   unsigned before = 0;
   for (const char c : text) {
     const unsigned byte = static_cast<unsigned char>(c);

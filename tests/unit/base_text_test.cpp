@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include "support/clean_text.h"
+
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace rlock;
+using namespace rlock::test;
 
 TEST_CASE("printable: nothing that comes from a server moves the cursor")
 {
@@ -27,6 +32,26 @@ TEST_CASE("printable: bytes that are no valid UTF-8 are escaped, a C1 control am
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // a surrogate
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
   CHECK(printable("\xe2\x82\xac\xf0\x9f\x94\x92") == "\xe2\x82\xac\xf0\x9f\x94\x92");
+}
+
+TEST_CASE("printable: no character changes the direction of text or hides, and those that scripts need stay")
+{
+  CHECK(printable("a\u202eb") == "a\\xe2\\x80\\xaeb");
+  CHECK(json_text("a\u202eb\u200b\ufeff\u061c") == "\"a\\u202eb\\u200b\\ufeff\\u061c\"");
+  CHECK(json_text("\x1f\x7f\u009b") == R"("\u001f\u007f\u009b")");
+  for (const std::string_view character : misleading) {
+    CAPTURE(json_text(character));
+    CHECK(is_clean(printable("x" + std::string(character) + "y")));
+    CHECK(is_clean(without_controls(character)));
+    CHECK(is_clean(json_text(character)));
+  }
+  // joiners, a combining mark, the soft hyphen, and the neighbours of the characters above
+  for (const std::string text :
+       {"\u200c", "\u200d", "e\u0301", "\u00ad", "\u061b", "\u061d", "\u200a", "\u2010", "\u2029", "\u202f", "\u205f",
+        "\u2061", "\u2065", "\u206a", "\ufefe", "\uff00", "\U0001f512"}) {
+    CHECK(printable(text) == text);
+    CHECK(json_text(text) == "\"" + text + "\"");
+  }
 }
 
 TEST_CASE("without_controls: text that is escaped already stays as it is")

@@ -11,7 +11,11 @@ namespace {
 struct Source {
   std::string name;
   ErrorCode code;
-  [[nodiscard]] Error error(const std::string& text) const { return {code, name + ": " + text}; }
+  std::string_view setting = {};  // of the file
+  [[nodiscard]] Error error(const std::string& text) const
+  {
+    return {code, name + (setting.empty() ? ": " : ": " + std::string(setting) + ": ") + text};
+  }
 };
 
 // The servers of a quorum are independent masters with one vote each.
@@ -37,7 +41,7 @@ Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& 
   return Done{};
 }
 
-Result<std::vector<Endpoint>> endpoints_of(const std::vector<std::string>& urls, const Source& source)
+Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& urls, const Source& source)
 {
   std::vector<Endpoint> endpoints;
   for (const std::string& url : urls) {
@@ -48,7 +52,8 @@ Result<std::vector<Endpoint>> endpoints_of(const std::vector<std::string>& urls,
     endpoints.push_back(*std::move(endpoint));
   }
   const auto checked = check_quorum(endpoints, source);
-  return checked ? Result(std::move(endpoints)) : Result<std::vector<Endpoint>>(checked.error());
+  return checked ? Result(NamedEndpoints{.endpoints = std::move(endpoints), .named_by = source.name})
+                 : Result<NamedEndpoints>(checked.error());
 }
 
 }  // namespace
@@ -66,21 +71,21 @@ std::vector<std::string> urls_in(std::string_view text)
   return urls;
 }
 
-Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
+Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
 {
   if (!urls.empty()) {
     return endpoints_of(urls, {"--server", ErrorCode::usage});
   }
-  for (const char* name : {"RLOCK_SERVER", "REDIS_URL"}) {
-    const auto inherited = urls_in(environment.value(name));
-    if (!inherited.empty()) {
-      return endpoints_of(inherited, {name, ErrorCode::config});
-    }
+  if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
+    return endpoints_of(own, {"RLOCK_SERVER", ErrorCode::config});
   }
   if (const Setting* configured = environment.setting("--server")) {
-    return endpoints_of(configured->values, {configured->where + ": server", ErrorCode::config});
+    return endpoints_of(configured->values, {configured->where, ErrorCode::config, "server"});
   }
-  return endpoints_of({std::string(default_url)}, {"--server", ErrorCode::internal});
+  if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
+    return endpoints_of(of_application, {"REDIS_URL", ErrorCode::config});
+  }
+  return endpoints_of({std::string(default_url)}, {"default", ErrorCode::internal});
 }
 
 }  // namespace rlock::cli

@@ -43,7 +43,7 @@ Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, 
 
 std::string url_help()
 {
-  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, REDIS_URL, " +
+  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, the config file, REDIS_URL, " +
          std::string(default_url) + ")";
 }
 
@@ -97,12 +97,13 @@ void add_single_server_options(Options& options, RawServer& raw)
 
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
 {
-  Result<std::vector<Endpoint>> endpoints = resolve_endpoints(raw.urls, environment);
-  if (!endpoints) {
-    return endpoints.error();
+  Result<NamedEndpoints> named = resolve_endpoints(raw.urls, environment);
+  if (!named) {
+    return named.error();
   }
   ServerSpec server;
-  server.endpoints = *std::move(endpoints);
+  server.endpoints = std::move(named->endpoints);
+  server.named_by = std::move(named->named_by);
   server.timeout = server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout;
   if (raw.timeout) {
     const Result<Done> given = assign(resolve_duration(*raw.timeout, timeout_rule), server.timeout);

@@ -29,7 +29,8 @@ void add_server_options(Options& options, RawServer& raw);
 // help hides them.
 void add_single_server_options(Options& options, RawServer& raw);
 
-// Options come before variables, and variables before the config file. Reads the password file, and no other file.
+// Options come before variables, and variables before the config file; but the server of the file comes before that of
+// REDIS_URL. Reads the password file, and no other file.
 // ErrorCode::usage: an option is wrong. ErrorCode::config: a variable, a setting or the password file is wrong.
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment);
 

@@ -178,6 +178,7 @@ RunEnd run(const RunRequest& request, RunContext context)
 {
   const auto path = find_command(request.argv.front(), find_variable(request.environment, "PATH"));
   context.signals.block();
+  context.log.detail("server " + request.server.shown() + " (" + request.server.named_by + ")", {.event = "server"});
   if (!path) {
     const RunReport report = fail(request, context, path.error());
     LockSet not_locked(request, context, "");

@@ -25,6 +25,7 @@ struct ServerSpec {
   std::optional<Millis> restart_guard_for = std::nullopt;  // how long it does not; nullopt: the longest ttl in use
 
   // The URLs in the form of RLOCK_SERVER, separated by spaces, without passwords.
+  std::string named_by;                     // where the caller names them, such as "--server"; for the log
   [[nodiscard]] std::string shown() const;
 };
 

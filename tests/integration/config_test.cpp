@@ -67,10 +67,11 @@ TEST_CASE("config: a server, and options for all verbs and for one")
   CHECK(config.rlock({"run", "-w", "10ms", "-k", "k", "--", "true"}).err.find("after 10ms") != std::string::npos);
 }
 
-TEST_CASE("config: the arguments come before the environment, that before the file, and that before the default")
+TEST_CASE("config: the server is that of the arguments, RLOCK_SERVER, the file, REDIS_URL")
 {
   const RedisServer in_file;
   const RedisServer in_environment;
+  const RedisServer of_application;
   const RedisServer typed;
   Config config(server_line(in_file));
   const auto where = [&](std::vector<std::string> options) {
@@ -79,12 +80,57 @@ TEST_CASE("config: the arguments come before the environment, that before the fi
     return config.rlock(options).out;
   };
   CHECK(where({}) == in_file.url() + "\n");
-  config.options.env["REDIS_URL"] = in_environment.url();
-  CHECK(where({}) == in_environment.url() + "\n");
-  config.options.env["REDIS_URL"] = std::nullopt;
+  config.options.env["REDIS_URL"] = of_application.url();
+  CHECK(where({}) == in_file.url() + "\n");
   config.options.env["RLOCK_SERVER"] = in_environment.url();
   CHECK(where({}) == in_environment.url() + "\n");
   CHECK(where({"-S", typed.url()}) == typed.url() + "\n");
+  config.options.env["RLOCK_SERVER"] = std::nullopt;
+  config.options.env["RLOCK_CONFIG"] = "/dev/null";
+  CHECK(where({}) == of_application.url() + "\n");
+}
+
+TEST_CASE("config: two crontabs of which one has REDIS_URL of an application exclude each other")
+{
+  const RedisServer locks;
+  const RedisServer cache;
+  Config config("no-wait = true\n" + server_line(locks));
+  Process holder = hold(locks);
+  config.options.env["REDIS_URL"] = cache.url();
+  CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 75);
+  CHECK(config.rlock({"flock", "-n", "-E", "9", "k", "true"}).code == 9);
+}
+
+TEST_CASE("config: -v names the server and where it was named, without the password")
+{
+  const RedisServer server({.args = {}, .tcp = true, .password = "hunter2"});
+  const std::string bare = server.tcp_url();
+  const std::string url = "redis://:hunter2@" + bare.substr(std::string("redis://").size());
+  Config config("# where we lock\n\nserver = \"" + url + "\"\n");
+  const auto line_of = [&](const Words& words) {
+    const Finished end = config.rlock(words);
+    CHECK_MESSAGE(end.code == 0, end.err);
+    CHECK(end.err.find("hunter2") == std::string::npos);
+    const auto at = end.err.find("server redis://");
+    return at == std::string::npos ? "" : end.err.substr(at, end.err.find('\n', at) - at);
+  };
+  const std::string named = "server " + bare;
+  const Words run{"run", "-v", "-k", "k", "--", "true"};
+  const std::string file = config.line(3);
+  CHECK(line_of(run) == named + " (" + file.substr(0, file.size() - 2) + ")");
+  CHECK(line_of({"once", "-v", "-k", "o", "--for", "1s", "--", "true"}) == line_of(run));
+  CHECK(line_of({"flock", "--verbose", "k", "true"}) == line_of(run));
+  CHECK(line_of({"run", "-k", "k", "--", "true"}).empty());
+  CHECK(line_of({"run", "-v", "-S", url, "-k", "k", "--", "true"}) == named + " (--server)");
+  config.options.env["RLOCK_SERVER"] = url;
+  CHECK(line_of(run) == named + " (RLOCK_SERVER)");
+  config.options.env["RLOCK_SERVER"] = std::nullopt;
+  config.options.env["RLOCK_CONFIG"] = "/dev/null";
+  config.options.env["REDIS_URL"] = url;
+  CHECK(line_of(run) == named + " (REDIS_URL)");
+  const auto json = [&](const Finished& end) { return end.err.substr(0, end.err.find('\n')); };
+  const std::string first = json(config.rlock({"run", "-v", "--log-format", "json", "-k", "k", "--", "true"}));
+  CHECK_MESSAGE(first.find("\"event\":\"server\"") != std::string::npos, first);
 }
 
 TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")

@@ -53,6 +53,14 @@ TEST_CASE("server: first found wins, and an empty variable is not found")
   CHECK(meant(with_url("redis://arg:3"), both).endpoints.front().host == "arg");
   CHECK(meant({}, both).endpoints.front().host == "one");
   CHECK(meant({}, {"RLOCK_SERVER=", "REDIS_URL=redis://two:2"}).endpoints.front().host == "two");
+  Environment configured({"REDIS_URL=redis://two:2"});
+  configured.configure({{.option = "--server", .values = {"redis://file:4"}, .where = "/etc/rlock.toml:3"}});
+  const Result<ServerSpec> of_file = resolve_server({}, configured);
+  REQUIRE(of_file);
+  CHECK(of_file->endpoints.front().host == "file");
+  CHECK(of_file->named_by == "/etc/rlock.toml:3");
+  CHECK(meant({}, {}).named_by == "default");
+  CHECK(meant({}, both).named_by == "RLOCK_SERVER");
   CHECK(meant({}, {"XRLOCK_SERVER=redis://no:1"}).endpoints.front().shown() == "redis://127.0.0.1:6379");
   CHECK(meant(with_url("local:"), {}).endpoints.front().kind == Endpoint::Kind::local);
 }

@@ -74,7 +74,7 @@ bool is_option_of_any_verb(const std::string& option, std::vector<std::string>& 
 
 Error unknown(const std::string& where, const std::string& key, const std::vector<std::string>& names)
 {
-  return wrong(where, "unknown option '" + printable(key) + "'" +
+  return wrong(where, "unknown option '" + shown_name(key) + "'" +
                           did_you_mean(key, names, " (the long options of rlock help VERB, without --)"));
 }
 
@@ -116,7 +116,7 @@ class SettingsReader {
     const std::string option = "--" + entry.key;
     if (!entry.table.empty() && !find_verb(entry.table)) {
       return wrong(m_file.path + ":" + std::to_string(entry.table_line),
-                   "[" + printable(entry.table) + "] is no verb (try [run], or no table at all)");
+                   "[" + shown_name(entry.table) + "] is no verb (try [run], or no table at all)");
     }
     if (!is_about(entry, m_known)) {
       return Done{};

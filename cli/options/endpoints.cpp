@@ -56,6 +56,22 @@ Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& urls, const 
                  : Result<NamedEndpoints>(checked.error());
 }
 
+// A blank in a user or password ends the URL before it.
+bool has_cut_credentials(const std::vector<std::string>& urls)
+{
+  return std::any_of(urls.begin(), urls.end(),
+                     [&](const std::string& url) { return &url != &urls.front() && url.find('@') < url.find("://"); });
+}
+
+Result<NamedEndpoints> endpoints_in(const std::vector<std::string>& urls, const char* variable)
+{
+  const Source source{variable, ErrorCode::config};
+  if (has_cut_credentials(urls)) {
+    return source.error("a blank separates servers (write a blank in a user or password as %20)");
+  }
+  return endpoints_of(urls, source);
+}
+
 }  // namespace
 
 std::vector<std::string> urls_in(std::string_view text)
@@ -77,13 +93,13 @@ Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, c
     return endpoints_of(urls, {"--server", ErrorCode::usage});
   }
   if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
-    return endpoints_of(own, {"RLOCK_SERVER", ErrorCode::config});
+    return endpoints_in(own, "RLOCK_SERVER");
   }
   if (const Setting* configured = environment.setting("--server")) {
     return endpoints_of(configured->values, {configured->where, ErrorCode::config, "server"});
   }
   if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
-    return endpoints_of(of_application, {"REDIS_URL", ErrorCode::config});
+    return endpoints_in(of_application, "REDIS_URL");
   }
   return endpoints_of({std::string(default_url)}, {"default", ErrorCode::internal});
 }

@@ -2,6 +2,7 @@
 #include "cli/options/options.h"
 
 #include "base/duration.h"
+#include "base/secrets.h"
 
 #include <algorithm>
 #include <charconv>
@@ -41,7 +42,7 @@ void Options::each(const char* names, std::string_view value_name, const std::fu
   m_table.add({.names = names, .value_name = value_name, .group = m_group, .help = help, .target = seen});
 }
 
-std::string shown_word(std::string_view word) { return shortened(printable(word), longest_quoted); }
+std::string shown_word(std::string_view word) { return shortened(printable(without_secrets(word)), longest_quoted); }
 
 Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
 

@@ -39,7 +39,7 @@ class Options {
 // Step two.
 Error usage(std::string text);
 
-// A word as errors quote it: escaped, and shortened when it is long.
+// A word as errors quote it: escaped, without secrets, and shortened when it is long.
 std::string shown_word(std::string_view word);
 
 struct DurationRule {

@@ -138,10 +138,11 @@ class Parser {
     }
     skip_blanks();
     if (peek() != '=') {
-      return wrong("after " + printable(*key) + " there should be = and a value (try wait = \"10s\")");
+      return wrong("after " + shown_name(*key) + " there should be = and a value (try wait = \"10s\")");
     }
     drop();
     skip_blanks();
+    m_key = *key;
     Result<TomlValue> found = peek() == '[' ? array() : value();
     if (!found) {
       return found.error();
@@ -150,7 +151,7 @@ class Parser {
       return earlier.table == m_table && earlier.key == *key;
     });
     if (again) {
-      return wrong(printable(*key) + " is given twice");
+      return wrong(shown_name(*key) + " is given twice");
     }
     m_entries.push_back({.table = m_table,
                          .key = *std::move(key),
@@ -199,7 +200,7 @@ class Parser {
       drop(word.size());
       return TomlValue{TomlValue::Kind::text, {word}};
     }
-    return wrong("'" + printable(word) + "' is no value: text stands in quotes (try wait = \"10s\")");
+    return wrong("the value of " + shown_name(m_key) + " is invalid: text stands in quotes (try wait = \"10s\")");
   }
 
   Result<std::string> quoted()
@@ -262,12 +263,20 @@ class Parser {
 
   std::string_view m_rest;
   std::size_t m_line = 1;
+  std::string m_key;  // of the value that is read
   std::string m_table;
   std::size_t m_table_line = 0;
   std::vector<TomlEntry> m_entries;
 };
 
 }  // namespace
+
+std::string shown_name(std::string_view name)
+{
+  constexpr std::size_t longest = 64;
+  const bool is_name = !name.empty() && name.size() <= longest && std::all_of(name.begin(), name.end(), is_bare);
+  return is_name ? std::string(name) : "...";
+}
 
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text) { return Parser(text).parse(); }
 

@@ -26,7 +26,11 @@ struct TomlEntry {
   std::size_t table_line = 0;  // of [table]
 };
 
-// ErrorCode::config, "LINE: what is wrong", also when a table has a key twice.
+// The name of a setting or table as errors quote it; "..." for a name that no option or verb can have, because it may be a URL with
+// a password.
+std::string shown_name(std::string_view name);
+
+// ErrorCode::config, "LINE: what is wrong", also when a table has a key twice. The text quotes no value, which may be a secret.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 }  // namespace rlock::cli

@@ -11,27 +11,8 @@
 namespace rlock {
 namespace {
 
-constexpr std::string_view secret_parameter = "sentinel_password=";
 constexpr std::size_t longest_host = 253;    // bytes of a DNS name (RFC 1035)
 constexpr std::size_t longest_quoted = 200;  // bytes of a URL in an error
-
-// The text up to the last '@', because a password may contain an unescaped '/' or '@', and all text from a password
-// among the parameters on are left out.
-std::string quotable(std::string_view url)
-{
-  const auto scheme = url.find("://");
-  const auto head = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const auto at = url.rfind('@');
-  const auto secret = url.find(secret_parameter);
-  const bool has_at = at != std::string_view::npos;
-  if (secret == std::string_view::npos) {
-    return has_at ? printable(std::string(url.substr(0, head < at ? head : 0)) + std::string(url.substr(at + 1)))
-                  : printable(url);
-  }
-  const auto from = std::min(has_at ? at + 1 : head, secret);
-  return printable(std::string(url.substr(0, std::min(head, from))) + std::string(url.substr(from, secret - from))) +
-         "...";
-}
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max)
 {
@@ -48,6 +29,61 @@ bool is_ipv6(std::string_view host)
   in6_addr parsed{};
   const bool zone_is_fine = percent == std::string_view::npos || is_host_name(host.substr(percent + 1));
   return zone_is_fine && ::inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
+}
+
+// The size of the scheme with "://" that the text begins with; 0: there is none.
+std::size_t scheme_size(std::string_view url)
+{
+  const auto end = url.find("://");
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+';
+  };
+  const bool is_scheme = end != std::string_view::npos && std::all_of(url.begin(), url.begin() + end, is_part);
+  return is_scheme ? end + 3 : 0;
+}
+
+bool is_port(std::string_view text)
+{
+  constexpr std::size_t most_digits = 5;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && text.size() <= most_digits && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+// The size of what is surely no user and password at the front of `host:port,host:port/path`: before a ':' that no port
+// follows, as in "user:password" where the '@' is missing.
+std::size_t hosts_size(std::string_view rest)
+{
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?"));
+  for (std::size_t begin = 0; begin < authority.size();) {
+    const std::size_t end = std::min(authority.find(',', begin), authority.size());
+    std::string_view item = authority.substr(begin, end - begin);
+    if (const auto bracket = item.find(']');
+        item.starts_with('[') && bracket != std::string_view::npos && is_ipv6(item.substr(1, bracket - 1))) {
+      item.remove_prefix(bracket + 1);
+    }
+    if (const auto colon = item.find(':'); colon != std::string_view::npos && !is_port(item.substr(colon + 1))) {
+      return begin;
+    }
+    begin = end + 1;
+  }
+  return rest.size();
+}
+
+// The URL without what may be a secret where it is written wrongly: all text up to the last '@', because a password may
+// contain an unescaped '/', '?' or '@'; a user and password without an '@'; and the parameters.
+std::string quotable(std::string_view url)
+{
+  const std::size_t head = scheme_size(url);
+  const std::string scheme(url.substr(0, head));
+  std::string_view rest = url.substr(head);
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  if (rest.find('@', question) != std::string_view::npos) {
+    return scheme + "...";
+  }
+  const auto at = rest.rfind('@');
+  rest.remove_prefix(at == std::string_view::npos ? 0 : at + 1);
+  const std::size_t shown = std::min(hosts_size(rest), rest.find('?'));
+  return printable(scheme + std::string(rest.substr(0, shown))) + (shown < rest.size() ? "..." : "");
 }
 
 }  // namespace

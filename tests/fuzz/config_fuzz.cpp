@@ -64,6 +64,20 @@ bool same(const TomlEntry& one, const TomlEntry& other)
          one.value.texts == other.value.texts;
 }
 
+// The quotes around a URL are missing.
+void promise_error_without_password(std::string_view rest)
+{
+  const std::string secret = "S3cretValue";
+  if (rest.find(secret) != std::string_view::npos) {
+    return;
+  }
+  for (const char* front : {"server = ", "server = [", "server ", "", "[", "\"", "[\"", "\"\" = 1\n'"}) {
+    const auto entries = parse_toml(front + ("redis://u:" + secret + "@" + std::string(rest)));
+    promise(entries || entries.error().text.find(secret) == std::string::npos, "no error quotes a password",
+            entries ? "" : entries.error().text);
+  }
+}
+
 void promise_toml(std::string_view text)
 {
   const auto entries = parse_toml(text);
@@ -85,6 +99,7 @@ void fuzz_config(std::string_view bytes)
   const bool is_public = input.flag();
   const auto verb = find_verb(input.line());
   promise_toml(input.rest());
+  promise_error_without_password(input.rest());
   if (!verb) {
     return;
   }

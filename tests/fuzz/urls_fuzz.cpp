@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // URLs of servers.
+#include "cli/options/endpoints.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "store/open.h"
@@ -31,11 +32,27 @@ void promise_error_without_password(std::string_view rest)
     return;
   }
   for (const std::string& url : {"redis://u:" + secret + "@" + std::string(rest),
-                                 "redis+sentinel://h/m?sentinel_password=" + secret + std::string(rest)}) {
+                                 "redis+sentinel://h/m?sentinel_password=" + secret + std::string(rest),
+                                 "redis+sentinel://h/m?sentinel_pasword=" + secret + std::string(rest)}) {
     const auto endpoint = parse_server(url);
     const std::string shown = endpoint ? endpoint->shown() : endpoint.error().text;
     promise(shown.find(secret) == std::string::npos, "neither a URL that is shown nor an error has the password",
             shown);
+  }
+}
+
+// A blank in the password of a variable ends a URL in the middle of the password.
+void promise_variable_without_password(std::string_view rest)
+{
+  const std::string secret = "S3cretValue";
+  if (rest.find(secret) != std::string_view::npos || rest.find('\0') != std::string_view::npos) {
+    return;
+  }
+  for (const std::string& variable :
+       {"redis://u:" + secret + " x@" + std::string(rest), "redis://u:x " + secret + "@" + std::string(rest)}) {
+    const auto named = cli::resolve_endpoints({}, cli::Environment({"RLOCK_SERVER=" + variable}));
+    promise(!named && named.error().text.find(secret) == std::string::npos, "no error has half of a password",
+            named ? variable : named.error().text);
   }
 }
 
@@ -44,6 +61,7 @@ void promise_error_without_password(std::string_view rest)
 void fuzz_urls(std::string_view bytes)
 {
   promise_error_without_password(bytes);
+  promise_variable_without_password(bytes);
   const auto endpoint = parse_server(bytes);
   if (!endpoint) {
     promise_error(endpoint.error());

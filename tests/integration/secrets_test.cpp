@@ -183,3 +183,44 @@ TEST_CASE("secrets: a password that is rotated while a job runs is read again, a
   CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
   CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
 }
+TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is written")
+{
+  const std::filesystem::path config = make_temp_dir("secrets") / "rlock.toml";
+  const auto from_file = [&](const std::string& text) {
+    std::ofstream(config) << text << "\n";
+    return run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_CONFIG", config.string()}}});
+  };
+  for (const std::string& text :
+       {"server = redis://u:" + secret + "@h", "server = [redis://u:" + secret + "@h]",
+        "\"redis://u:" + secret + "@h\" = 1", "[\"redis://u:" + secret + "@h\"]\nwait = 1",
+        "server = \"redis+sentinel://h/m?sentinel_pasword=" + secret + "\"", "server = \"redis://u:" + secret + "\""}) {
+    CAPTURE(text);
+    const Finished end = from_file(text);
+    CHECK_MESSAGE(end.code == 78, end.err);
+    CHECK_MESSAGE(!tells(end.err), end.err);
+  }
+  for (const char* variable : {"RLOCK_SERVER", "REDIS_URL"}) {
+    for (const std::string& url : {"redis://u:" + secret + " x@127.0.0.1:1", "redis://u:x " + secret + "@127.0.0.1:1",
+                                   "redis://:" + secret + " x y@127.0.0.1:1", "redis://u:" + secret,
+                                   "redis+sentinel://h/m?sentinel_pasword=" + secret,
+                                   "redis+sentinel://u:x@h/m?tls=yes&sentinel_pass=x@" + secret}) {
+      CAPTURE(variable);
+      CAPTURE(url);
+      const Finished end = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{variable, url}}});
+      CHECK_MESSAGE(end.code == 78, end.err);
+      CHECK_MESSAGE(!tells(end.err), end.err);
+    }
+  }
+  const Finished cut = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", "redis://u:x y@h"}}});
+  CHECK_MESSAGE(cut.err.find("write a blank in a user or password as %20") != std::string::npos, cut.err);
+  for (const Words& words : std::vector<Words>{{"run", "--sever=redis://u:" + secret + "@h", "-k", "k", "--", "true"},
+                                               {"run", "-Xredis://u:" + secret + "@h", "-k", "k", "--", "true"},
+                                               {"redis://u:" + secret + "@h"},
+                                               {"list", "*", "redis://u:" + secret + "@h"},
+                                               {"run", "-w", "redis://u:" + secret + "@h", "-k", "k", "--", "true"}}) {
+    const Finished end = run_rlock(words);
+    CHECK_MESSAGE(end.code == 64, end.err);
+    CHECK_MESSAGE(!tells(end.err), end.err);
+  }
+}
+

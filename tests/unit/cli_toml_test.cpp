@@ -61,8 +61,8 @@ TEST_CASE("toml: everything else is refused, and where it stands is told")
 {
   const Row rows[] = {
       {"wait", "1: after wait there should be = and a value (try wait = \"10s\")"},
-      {"\n\nwait =", "3: '' is no value: text stands in quotes (try wait = \"10s\")"},
-      {"wait = 10s", "1: '10s' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"\n\nwait =", "3: the value of wait is invalid: text stands in quotes (try wait = \"10s\")"},
+      {"wait = 10s", "1: the value of wait is invalid: text stands in quotes (try wait = \"10s\")"},
       {"wait = \"10s", "1: the text has no end"},
       {"wait = \"10s\n\"", "1: the text has no end"},
       {"wait = \"\"\"10s\"\"\"", "1: a text of several lines is no option's value (use one pair of quotes)"},
@@ -75,10 +75,10 @@ TEST_CASE("toml: everything else is refused, and where it stands is told")
       {"[run.job]", "1: a table is the name of a verb in brackets (try [run])"},
       {"[run", "1: a table is the name of a verb in brackets (try [run])"},
       {"run.wait = 1", "1: after run there should be = and a value (try wait = \"10s\")"},
-      {"run = { wait = 1 }", "1: '{' is no value: text stands in quotes (try wait = \"10s\")"},
-      {"day = 2026-01-01", "1: '2026-01-01' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"run = { wait = 1 }", "1: the value of run is invalid: text stands in quotes (try wait = \"10s\")"},
+      {"day = 2026-01-01", "1: the value of day is invalid: text stands in quotes (try wait = \"10s\")"},
       {"server = [\"a\" \"b\"]", "1: in an array there is a comma between values"},
-      {"server = [[1]]", "1: '[1' is no value: text stands in quotes (try wait = \"10s\")"},
+      {"server = [[1]]", "1: the value of server is invalid: text stands in quotes (try wait = \"10s\")"},
       {"server = [\"a\",\n", "2: the array has no end"},
       {R"(label = "\q")", R"(1: unknown escape \q (in single quotes a backslash is itself))"},
       {R"(label = "\ud800")", R"(1: \u is followed by the four digits of a character, \U by eight)"},
@@ -89,6 +89,20 @@ TEST_CASE("toml: everything else is refused, and where it stands is told")
     CHECK(shown(row.text) == row.expect);
   }
   CHECK(parse_toml("wait").error().code == ErrorCode::config);
+}
+
+TEST_CASE("toml: no error quotes what may be a password")
+{
+  for (const char* text :
+       {"server = redis://u:hush@h", "server = redis://u:hu,hush@h", "server = [redis://u:hush@h]",
+        "server = [\"redis://a\", redis://u:hush@h]", "server = \"redis://u:hush@h", "\"redis://u:hush@h\"",
+        "\"redis://u:hush@h\" = 1\n\"redis://u:hush@h\" = 1", "server \"redis://u:hush@h\"",
+        "server = redis://u:x hush@h", "[\"redis://u:hush@h\"", "server = 'redis://a', 'redis://u:hush@h'"}) {
+    CAPTURE(text);
+    const auto entries = parse_toml(text);
+    REQUIRE_FALSE(entries);
+    CHECK_MESSAGE(entries.error().text.find("hush") == std::string::npos, entries.error().text);
+  }
 }
 
 TEST_CASE("toml: no beginning of a file is too short to be told from it")

@@ -177,12 +177,33 @@ TEST_CASE("url: what is refused, and why")
 
 TEST_CASE("url: an error never quotes what stands before the @")
 {
-  for (const char* url :
-       {"redis+sentinel://ann:hush@h:0/m", "redis+sentinel://h/m?sentinel_password=hush&x",
-        "redis+sentinel://a/?sentinel_password=hush", "redis+sentinel://h/m?sentinel_password=x@hush&y",
-        "redis://a:sentinel_password=hush@h:0", "redis://ann:hush@h:0", "redis://ann:hush@", "redis://:hu/hush@h:1",
-        "redis://:hush%@h", "unix://ann:hush@x", "unix://:hu/hush@/x?db=z", "http://ann:hush@h", "ann:hush@h",
-        "rediss://:hush@h:0", "redis://ann:hush@h\x01", "local:hush@h"}) {
+  for (const char* url : {"redis+sentinel://ann:hush@h:0/m",
+                          "redis+sentinel://h/m?sentinel_password=hush&x",
+                          "redis+sentinel://a/?sentinel_password=hush",
+                          "redis+sentinel://h/m?sentinel_password=x@hush&y",
+                          "redis://a:sentinel_password=hush@h:0",
+                          "redis://ann:hush@h:0",
+                          "redis://ann:hush@",
+                          "redis://:hu/hush@h:1",
+                          "redis://:hush%@h",
+                          "unix://ann:hush@x",
+                          "unix://:hu/hush@/x?db=z",
+                          "http://ann:hush@h",
+                          "ann:hush@h",
+                          "rediss://:hush@h:0",
+                          "redis://ann:hush@h\x01",
+                          "local:hush@h",
+                          "redis://ann:hush",
+                          "redis://:hush",
+                          "ann:hush",
+                          "redis+sentinel://h/m?sentinel_pasword=hush",
+                          "redis+sentinel://h/m?x=1&sentinel_pass=hu@hush",
+                          "redis+sentinel://ann:x@h/m?sentinel_pasword=hush",
+                          "redis://ann:x@x?hush@h:0",
+                          "redis://ann:x?hush@h:0",
+                          "redis+cluster://ann:hush,h:1",
+                          "unix:///s?password=hush",
+                          "redis://ann:hush://h"}) {
     CAPTURE(url);
     const std::string text = told(url);
     CHECK(text.starts_with("error: "));

@@ -3,6 +3,7 @@
 
 #include "base/password_file.h"
 #include "cli/options/endpoints.h"
+#include "run/environment.h"
 
 #include <filesystem>
 #include <system_error>
@@ -10,17 +11,48 @@
 namespace rlock::cli {
 namespace {
 
+// Where a password is, and who says so.
+struct PasswordFile {
+  std::string path;
+  std::string_view named_by;
+};
+
+// The first of --password-file, RLOCK_PASSWORD_FILE, the config file, that no variable with a password comes before.
+std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environment& environment)
+{
+  if (raw.password_file) {
+    return PasswordFile{*raw.password_file, "--password-file"};
+  }
+  if (!environment.value(password_variable).empty()) {
+    return std::nullopt;
+  }
+  if (const auto inherited = environment.value(password_file_variable); !inherited.empty()) {
+    return PasswordFile{std::string(inherited), password_file_variable};
+  }
+  const Setting* configured = environment.setting("--password-file");
+  return configured != nullptr && environment.value("REDISCLI_AUTH").empty()
+             ? std::optional(PasswordFile{configured->values.front(), "--password-file"})
+             : std::nullopt;
+}
+
 std::string_view password_of(const Environment& environment)
 {
-  const std::string_view own = environment.value("RLOCK_PASSWORD");
+  const std::string_view own = environment.value(password_variable);
   return own.empty() ? environment.value("REDISCLI_AUTH") : own;
 }
 
-Text password_file_of(const RawServer& raw, const Environment& environment)
+// The absolute path of a file that can be read again later; empty: it is a pipe.
+std::string lasting_path(const std::string& path)
 {
-  const Setting* configured = environment.setting("--password-file");
-  const bool is_configured = configured != nullptr && password_of(environment).empty();
-  return !raw.password_file && is_configured ? Text(configured->values.front()) : raw.password_file;
+  std::error_code failed;
+  const std::string absolute = std::filesystem::absolute(path, failed).string();
+  return !failed && std::filesystem::is_regular_file(absolute, failed) ? absolute : "";
+}
+
+// Empty: another process means another file by this path.
+std::string path_for_job(const std::string& path)
+{
+  return path.starts_with("/dev/") || path.starts_with("/proc/") ? "" : path;
 }
 
 // The URLs for which the environment or the config file may know passwords. RLOCK_SERVER of a job or a script has none.
@@ -33,36 +65,40 @@ std::vector<std::string> known_urls(const Environment& environment)
   return urls;
 }
 
-// From the last of `urls` that means the same server.
-std::optional<Endpoint> find_same(const Endpoint& endpoint, const std::vector<std::string>& urls)
+// From the last of `urls` that has a secret for the same server, and for the same user where `endpoint` names one.
+std::optional<Endpoint> find_same(const Endpoint& endpoint, const std::vector<std::string>& urls,
+                                  bool (*has_secret)(const Endpoint&))
 {
   std::optional<Endpoint> found;
   for (const std::string& url : urls) {
     Result<Endpoint> known = parse_server(url);
-    if (known && known->shown() == endpoint.shown()) {
+    const bool is_same =
+        known && known->shown() == endpoint.shown() && (endpoint.user.empty() || endpoint.user == known->user);
+    if (is_same && has_secret(*known)) {
       found = *std::move(known);
     }
   }
   return found;
 }
 
-Result<Done> apply_password(const Text& file, const Environment& environment, Endpoint& endpoint)
+Result<Done> apply_password(const std::optional<PasswordFile>& file, const Environment& environment, Endpoint& endpoint)
 {
-  Result<std::string> password = file ? read_password_file(*file) : std::string(password_of(environment));
+  Result<std::string> password =
+      file ? read_password_file(file->path, file->named_by) : std::string(password_of(environment));
   if (!password) {
     return password.error();
   }
   endpoint.password = *std::move(password);
-  std::error_code none;
-  if (file && std::filesystem::is_regular_file(*file, none)) {
-    endpoint.password_file = *file;  // to be read again later; a pipe can be read only once
+  if (file) {
+    endpoint.password_file = lasting_path(file->path);
   }
   if (!endpoint.password.empty()) {
     return Done{};
   }
-  if (const auto same = find_same(endpoint, known_urls(environment))) {
+  if (const auto same =
+          find_same(endpoint, known_urls(environment), [](const Endpoint& known) { return !known.password.empty(); })) {
     endpoint.password = same->password;
-    endpoint.user = endpoint.user.empty() ? same->user : endpoint.user;
+    endpoint.user = same->user;
   }
   return Done{};
 }
@@ -83,12 +119,16 @@ std::string value_of(const Text& raw, const Environment& environment, std::strin
 
 Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  const Text file = password_file_of(raw, environment);
+  const std::optional<PasswordFile> file = password_file_of(raw, environment);
   for (Endpoint& endpoint : server.endpoints) {
-    const bool needs_one = endpoint.password.empty() && !endpoint.is_private();
-    Result<Done> applied = needs_one ? apply_password(file, environment, endpoint) : Result(Done{});
-    if (!applied) {
+    if (!endpoint.password.empty() || endpoint.is_private()) {
+      continue;
+    }
+    if (const Result<Done> applied = apply_password(file, environment, endpoint); !applied) {
       return applied;
+    }
+    if (file) {
+      server.password_file = path_for_job(endpoint.password_file);
     }
   }
   return Done{};
@@ -108,7 +148,8 @@ Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& envir
     if (!sentinels.password.empty()) {
       continue;
     }
-    if (const auto same = find_same(endpoint, urls_in(environment.value("REDIS_URL")))) {
+    if (const auto same = find_same(endpoint, known_urls(environment),
+                                    [](const Endpoint& known) { return !known.sentinels.password.empty(); })) {
       sentinels.user = same->sentinels.user;
       sentinels.password = same->sentinels.password;
     }

@@ -6,8 +6,8 @@
 
 namespace rlock::cli {
 
-// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, REDISCLI_AUTH, the config file's
-// password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
+// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH, the
+// config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
 Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server);
 
 // The sentinels' own passwords; rlock never sends them those of the server.

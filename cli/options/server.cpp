@@ -61,7 +61,7 @@ void add_quorum_options(Options options, RawServer& raw)
 void add_access_options(Options& options, RawServer& raw)
 {
   options.text("--password-file", raw.password_file, "FILE",
-               "file whose first line is the password (else RLOCK_PASSWORD, REDISCLI_AUTH)");
+               "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH)");
   options.text("--cacert", raw.cacert, "FILE",
                "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
   options.text("--cert", raw.cert, "FILE", "certificate that rlock shows to the server (else RLOCK_CERT, none)");

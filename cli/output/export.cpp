@@ -2,11 +2,9 @@
 #include "cli/output/export.h"
 
 #include "base/text.h"
+#include "cli/options/endpoints.h"
 #include "lock/held_locks.h"
 #include "store/open.h"
-
-#include <algorithm>
-#include <sstream>
 
 namespace rlock::cli {
 namespace {
@@ -28,21 +26,37 @@ std::string held_of_others(std::string_view held, std::string_view key)
   return others;
 }
 
-// Whether RLOCK_SERVER already names these servers, with a password for one of them.
-bool has_password_for(const std::string& servers, const Environment& environment)
+// RLOCK_SERVER of the environment without passwords, as JobServer::urls; empty: no URL in it has a password.
+std::string known_with_password(const Environment& environment)
 {
-  std::istringstream urls{std::string(environment.value(server_variable))};
   std::string known;
   bool has_password = false;
-  for (std::string url; urls >> url;) {
+  for (const std::string& url : urls_in(environment.value(server_variable))) {
     const Result<Endpoint> endpoint = parse_server(url);
     if (!endpoint) {
-      return false;
+      return {};
     }
-    known += (known.empty() ? "" : " ") + endpoint->shown();
+    known += (known.empty() ? "" : " ") + endpoint->without_passwords();
     has_password = has_password || !endpoint->password.empty();
   }
-  return has_password && known == servers;
+  return has_password ? known : "";
+}
+
+// Removes what the environment must not have beside the file.
+std::string password_file_lines(const JobServer& server, const Environment& environment)
+{
+  if (!server.password_file) {
+    return {};
+  }
+  std::string lines;
+  if (!environment.value(password_variable).empty()) {
+    lines += "unset " + std::string(password_variable) + "\n";
+  }
+  if (!server.password_file->empty()) {
+    return lines + line(password_file_variable, *server.password_file);
+  }
+  const bool has_other = !environment.value(password_file_variable).empty();
+  return lines + (has_other ? "unset " + std::string(password_file_variable) + "\n" : "");
 }
 
 }  // namespace
@@ -85,11 +99,11 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
     }
     if (name == fence_variable) {
       lines += line(name, std::to_string(fence));
-    } else if (name != server_variable || !has_password_for(lock.server, environment)) {
+    } else if (name != server_variable || known_with_password(environment) != lock.server.urls) {
       lines += line(name, environment_value(variables, name));
     }
   }
-  return lines;
+  return lines + password_file_lines(lock.server, environment);
 }
 
 }  // namespace rlock::cli

@@ -20,7 +20,7 @@ std::string copied_word(std::string_view text);
 
 // Lines `export NAME='value'` for one lock. RLOCK_HELD is the environment's and this lock, which replaces an earlier one under
 // its key unless it is nested in it. RLOCK_SERVER is left out where the environment's has the same servers and a password,
-// because the exported URL has none.
+// because the exported URL has none. `unset NAME` for a variable that would come before RLOCK_PASSWORD_FILE.
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment);
 
 }  // namespace rlock::cli

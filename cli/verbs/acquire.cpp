@@ -141,7 +141,7 @@ std::string shown(const RawAcquire& raw, const AcquireRequest& request, const He
     return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.shown()}, fence, environment);
+    return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.for_job()}, fence, environment);
   }
   return lock.hold.token() + "\n";
 }

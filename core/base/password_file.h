@@ -5,10 +5,11 @@
 #include "base/result.h"
 
 #include <string>
+#include <string_view>
 
 namespace rlock {
 
-// Returns the first line. ErrorCode::config when there is none: the text names --password-file and the path.
-Result<std::string> read_password_file(const std::string& path);
+// Returns the first line. ErrorCode::config when there is none: the text names `named_by` and the path.
+Result<std::string> read_password_file(const std::string& path, std::string_view named_by = "--password-file");
 
 }  // namespace rlock

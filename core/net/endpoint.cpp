@@ -9,35 +9,77 @@
 namespace rlock {
 namespace {
 
-// The form that parse_url reads back, in which an '@' is not taken for the end of a secret.
-std::string percent_encoded(std::string_view path)
+std::string percent_encoded(char c)
 {
   constexpr std::string_view digits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  return {'%', digits[byte >> 4], digits[byte & 15]};
+}
+
+// The form that parse_url reads back, in which an '@' is not taken for the end of a secret.
+std::string encoded_path(std::string_view path)
+{
   constexpr std::string_view special = "%?#@ \\";
   std::string out;
   for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_control(c) || byte >= 0x80 || special.find(c) != std::string_view::npos) {
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      out += c;
-    }
+    const bool is_plain =
+        !is_control(c) && static_cast<unsigned char>(c) < 0x80 && special.find(c) == std::string_view::npos;
+    out += is_plain ? std::string(1, c) : percent_encoded(c);
   }
   return out;
 }
 
-std::string show_sentinel(const Endpoint& endpoint)
+std::string encoded_name(std::string_view name)
 {
-  std::string hosts;
-  for (const HostPort& at : endpoint.sentinels.hosts) {
-    hosts += (hosts.empty() ? "" : ",") + show(at);
+  std::string out;
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                          c == '.' || c == '_' || c == '~';
+    out += is_plain ? std::string(1, c) : percent_encoded(c);
   }
-  const bool differ = endpoint.tls.has_value() != endpoint.sentinels.tls.has_value();
-  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + hosts + "/" + endpoint.sentinels.master +
-         (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) +
-         (differ ? std::string("?sentinel_tls=") + (endpoint.sentinels.tls ? "yes" : "no") : "");
+  return out;
+}
+
+std::string joined(const std::vector<HostPort>& hosts)
+{
+  std::string all;
+  for (const HostPort& at : hosts) {
+    all += (all.empty() ? "" : ",") + show(at);
+  }
+  return all;
+}
+
+// `login`: "user@" or empty.
+std::string sentinel_url(const Endpoint& endpoint, const std::string& login, bool with_users)
+{
+  const Sentinels& sentinels = endpoint.sentinels;
+  std::string parameters;
+  if (endpoint.tls.has_value() != sentinels.tls.has_value()) {
+    parameters += std::string("?sentinel_tls=") + (sentinels.tls ? "yes" : "no");
+  }
+  if (with_users && !sentinels.user.empty()) {
+    parameters += (parameters.empty() ? "?" : "&") + ("sentinel_username=" + encoded_name(sentinels.user));
+  }
+  return (endpoint.tls ? "rediss+sentinel://" : "redis+sentinel://") + login + joined(sentinels.hosts) + "/" +
+         sentinels.master + (endpoint.db == 0 ? "" : "/" + std::to_string(endpoint.db)) + parameters;
+}
+
+std::string url_of(const Endpoint& endpoint, bool with_users)
+{
+  const std::string login = with_users && !endpoint.user.empty() ? encoded_name(endpoint.user) + "@" : "";
+  const std::string db = std::to_string(endpoint.db);
+  switch (endpoint.kind) {
+    case Endpoint::Kind::local: return "local:";
+    case Endpoint::Kind::other: return endpoint.scheme + ":" + endpoint.path;
+    case Endpoint::Kind::unix_socket:
+      return "unix://" + login + encoded_path(endpoint.path) + (endpoint.db == 0 ? "" : "?db=" + db);
+    case Endpoint::Kind::sentinel: return sentinel_url(endpoint, login, with_users);
+    case Endpoint::Kind::cluster:
+      return (endpoint.tls ? "rediss+cluster://" : "redis+cluster://") + login + joined(endpoint.nodes);
+    case Endpoint::Kind::tcp: break;
+  }
+  return (endpoint.tls ? "rediss://" : "redis://") + login + show(HostPort{endpoint.host, endpoint.port}) +
+         (endpoint.db == 0 ? "" : "/" + db);
 }
 
 }  // namespace
@@ -48,29 +90,9 @@ std::string show(const HostPort& at)
   return (ipv6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
 }
 
-std::string Endpoint::shown() const
-{
-  if (kind == Kind::local) {
-    return "local:";
-  }
-  if (kind == Kind::other) {
-    return scheme + ":" + path;
-  }
-  if (kind == Kind::unix_socket) {
-    return "unix://" + percent_encoded(path) + (db == 0 ? "" : "?db=" + std::to_string(db));
-  }
-  if (kind == Kind::sentinel) {
-    return show_sentinel(*this);
-  }
-  if (kind == Kind::cluster) {
-    std::string hosts;
-    for (const HostPort& node : nodes) {
-      hosts += (hosts.empty() ? "" : ",") + show(node);
-    }
-    return (tls ? "rediss+cluster://" : "redis+cluster://") + hosts;
-  }
-  return (tls ? "rediss://" : "redis://") + show(HostPort{host, port}) + (db == 0 ? "" : "/" + std::to_string(db));
-}
+std::string Endpoint::shown() const { return url_of(*this, false); }
+
+std::string Endpoint::without_passwords() const { return url_of(*this, true); }
 
 std::vector<HostPort> Endpoint::addresses() const
 {

@@ -50,8 +50,10 @@ struct Endpoint {
   bool must_be_master = false;  // tcp: a replica is refused
   Sentinels sentinels;          // sentinel: instead of host and port
 
-  // The URL without user and password: the only form that is ever printed or handed to the job.
+  // The URL without user and password: the only form that is ever printed.
   [[nodiscard]] std::string shown() const;
+  // The same with the users of the server and of the sentinels: the form that is handed to the job.
+  [[nodiscard]] std::string without_passwords() const;
 
   [[nodiscard]] bool is_redis() const { return kind != Kind::other; }
   [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }

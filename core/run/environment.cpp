@@ -41,6 +41,19 @@ std::string_view environment_value(const std::vector<std::string>& environment, 
   return find_variable(environment, name).value_or("");
 }
 
+void set_server(std::vector<std::string>& environment, const JobServer& server)
+{
+  set_variable(environment, server_variable, server.urls);
+  if (!server.password_file) {
+    return;
+  }
+  unset_variable(environment, password_variable);
+  unset_variable(environment, password_file_variable);
+  if (!server.password_file->empty()) {
+    set_variable(environment, password_file_variable, *server.password_file);
+  }
+}
+
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks)
 {
   std::string held{environment_value(inherited, held_locks_variable)};
@@ -53,7 +66,7 @@ std::vector<std::string> job_environment(std::vector<std::string> inherited, con
   set_variable(inherited, key_variable, locks.held.front().name.text());
   set_variable(inherited, token_variable, locks.held.front().hold.token());
   set_variable(inherited, lease_variable, std::to_string(locks.lease.count()));
-  set_variable(inherited, server_variable, locks.server);
+  set_server(inherited, locks.server);
   set_variable(inherited, held_locks_variable, held);
   if (const auto shard = locks.held.front().shard) {
     set_variable(inherited, shard_variable, std::to_string(*shard));

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "lock/names.h"
 #include "lock/reentry.h"
+#include "store/open.h"
 
 #include <cstddef>
 #include <optional>
@@ -24,7 +25,7 @@ struct HeldLock {
 struct JobLocks {
   std::vector<HeldLock> held;  // at least one; RLOCK_KEY and RLOCK_TOKEN name the first
   Millis lease;
-  const std::string server;  // as ServerSpec::shown
+  JobServer server;
 };
 
 // The variables about the innermost lock.
@@ -32,13 +33,19 @@ constexpr std::string_view key_variable = "RLOCK_KEY";
 constexpr std::string_view token_variable = "RLOCK_TOKEN";
 constexpr std::string_view lease_variable = "RLOCK_LEASE_MS";
 constexpr std::string_view server_variable = "RLOCK_SERVER";
+constexpr std::string_view password_variable = "RLOCK_PASSWORD";  // rlock reads it, and sets it for no job
+constexpr std::string_view password_file_variable = "RLOCK_PASSWORD_FILE";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
 constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so it is set last, by Job::go
 
 void unset_variable(std::vector<std::string>& environment, std::string_view name);
 void set_variable(std::vector<std::string>& environment, std::string_view name, const std::string& value);
 
-// Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN, RLOCK_LEASE_MS and RLOCK_SERVER set, RLOCK_SHARD if there is a
+// Sets RLOCK_SERVER; where the password came from a file also RLOCK_PASSWORD_FILE, and unsets RLOCK_PASSWORD, which would come
+// before the file.
+void set_server(std::vector<std::string>& environment, const JobServer& server);
+
+// Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN and RLOCK_LEASE_MS set, with set_server, RLOCK_SHARD if there is a
 // shard, and without RLOCK_FENCE. RLOCK_HELD has one "TOKEN KEY" per line: the locks of all ancestors, then `locks`.
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 

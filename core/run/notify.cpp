@@ -42,14 +42,14 @@ std::vector<std::string> notify_environment(const std::vector<std::string>& inhe
 }
 
 std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const LockName& wanted,
-                                            const std::string& server)
+                                            const JobServer& server)
 {
   auto environment = inherited;
   for (const std::string_view of_outer_lock : {token_variable, lease_variable, shard_variable, fence_variable}) {
     unset_variable(environment, of_outer_lock);
   }
   set_variable(environment, key_variable, wanted.text());
-  set_variable(environment, server_variable, server);
+  set_server(environment, server);
   return environment;
 }
 

@@ -19,7 +19,7 @@ std::vector<std::string> notify_environment(const std::vector<std::string>& inhe
                                             std::uint64_t fence);
 // The same of a run that got no lock.
 std::vector<std::string> notify_environment(const std::vector<std::string>& inherited, const LockName& wanted,
-                                            const std::string& server);
+                                            const JobServer& server);
 
 struct RunNews {
   std::string outcome;           // succeeded failed lost forced timed_out busy replaced unreachable

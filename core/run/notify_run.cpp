@@ -15,9 +15,9 @@ void notify_of(const RunRequest& request, const RunContext& context, const LockS
   auto environment =
       held != nullptr
           ? notify_environment(request.environment,
-                               {.held = held->held_locks(), .lease = request.ttl, .server = request.server.shown()},
+                               {.held = held->held_locks(), .lease = request.ttl, .server = request.server.for_job()},
                                held->sessions.front().fence())
-          : notify_environment(request.environment, *request.names.begin(), request.server.shown());
+          : notify_environment(request.environment, *request.names.begin(), request.server.for_job());
   notify(request.notify, std::move(environment),
          {.outcome = report.outcome,
           .exit_code = exit_code_of(report.end),

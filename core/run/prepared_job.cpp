@@ -47,7 +47,7 @@ Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant ea
       .path = m_path,
       .argv = m_request.argv,
       .environment = job_environment(m_request.environment,
-                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.shown()}),
+                                     {.held = locks, .lease = m_request.ttl, .server = m_request.server.for_job()}),
       .late_variable = std::string(fence_variable),
       .stop_signal = m_request.stop_signal,
       .kill_after = m_request.kill_after,

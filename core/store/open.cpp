@@ -94,6 +94,15 @@ std::string ServerSpec::shown() const
 }
 
 void add_engine(const Engine& engine) { added_engines().push_back(engine); }
+JobServer ServerSpec::for_job() const
+{
+  std::string urls;
+  for (const Endpoint& endpoint : endpoints) {
+    urls += (urls.empty() ? "" : " ") + endpoint.without_passwords();
+  }
+  return {.urls = std::move(urls), .password_file = password_file};
+}
+
 
 Result<Endpoint> parse_server(std::string_view url) { return engine_of(url.substr(0, url.find(':'))).parse(url); }
 

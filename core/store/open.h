@@ -15,6 +15,14 @@
 
 namespace rlock {
 
+// How the rlocks inside a job reach the servers of its locks.
+struct JobServer {
+  std::string urls;  // the value of RLOCK_SERVER: with users, without passwords
+  // The value of RLOCK_PASSWORD_FILE, absolute; empty: the password came from a file that the job cannot read, such as a pipe;
+  // nullopt: it came from no file.
+  std::optional<std::string> password_file = std::nullopt;
+};
+
 struct ServerSpec {
   std::vector<Endpoint> endpoints;          // one server, or independent servers of which a quorum has to agree
   Millis timeout = default_server_timeout;  // bounds connecting and each answer
@@ -22,13 +30,14 @@ struct ServerSpec {
   std::string local_name;                   // for `local:`: the value of RLOCK_LOCAL_NAME
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;  // several servers: a server that may have lost its data does not count
-  std::optional<Millis> restart_guard_for = std::nullopt;  // how long it does not; nullopt: the longest ttl in use
+  std::optional<Millis> restart_guard_for = std::nullopt;   // how long it does not; nullopt: the longest ttl in use
+  std::optional<std::string> password_file = std::nullopt;  // as JobServer::password_file
 
-  // The URLs in the form of RLOCK_SERVER, separated by spaces, without passwords.
-  std::string named_by;                     // where the caller names them, such as "--server"; for the log
+  // The URLs separated by spaces, without users and passwords.
   [[nodiscard]] std::string shown() const;
 };
 
+  [[nodiscard]] JobServer for_job() const;
 // A row of the table.
 struct Engine {
   std::string_view scheme;  // Endpoint::scheme of its URLs

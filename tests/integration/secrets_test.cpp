@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A password is visible only to processes that were given it, and may change while a job runs.
 #include "support/job_runner.h"
+#include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
@@ -11,8 +12,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/stat.h>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -92,6 +97,66 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
   }
 }
 
+TEST_CASE(
+    "secrets: the rlocks of a job and of a script know the file of the password and the user, and not the password")
+{
+  const RedisServer server({.password = "other"});
+  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">" + secret, "~*", "&*", "+@all"})) == "\"OK\"");
+  const std::filesystem::path dir = make_temp_dir("secrets");
+  std::ofstream(dir / "password") << secret << "\n";
+  std::ofstream(dir / "rlock.toml") << "[run]\npassword-file = \"password\"\n";
+  const std::string url = "unix://shop@" + server.socket_path().string();
+  const std::string inside =
+      "cd / && rlock check && rlock run -k inner -- rlock check && rlock status outer >&2 && "
+      "echo \"$RLOCK_SERVER $RLOCK_PASSWORD_FILE $RLOCK_PASSWORD\"";
+  const std::string expected = url + " " + (dir / "password").string() + " \n";
+  struct Row {
+    const char* why;
+    std::string script;
+    std::map<std::string, std::optional<std::string>> environment = {};
+  };
+  const Row rows[] = {
+      {"a job", "rlock run -S " + url + " --password-file password -k outer -- sh -c '" + inside + "'"},
+      {"a job whose rlock found another password",
+       "rlock run -S " + url + " --password-file password -k outer -- sh -c '" + inside + "'",
+       {{"RLOCK_PASSWORD", "wrong"}, {"REDISCLI_AUTH", "wrong"}}},
+      {"a job by RLOCK_PASSWORD_FILE",
+       "rlock run -k outer -- sh -c '" + inside + "'",
+       {{"RLOCK_SERVER", url}, {"RLOCK_PASSWORD_FILE", "password"}}},
+      {"a job by the table of the verb",
+       "rlock run -S " + url + " -k outer -- sh -c '" + inside + "'",
+       {{"RLOCK_CONFIG", (dir / "rlock.toml").string()}}},
+      {"a script",
+       "lock=$(rlock acquire outer --lease 10s --export -S " + url +
+           " --password-file password) || exit; eval \"$lock\"; " + inside + " && rlock release",
+       {{"RLOCK_PASSWORD", "wrong"}}},
+      {"flock", "rlock flock -S " + url + " --password-file password outer sh -c 'rlock check; " + inside + "'"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    ProcessOptions options{.env = row.environment};
+    options.env["PATH"] = std::filesystem::path(RLOCK_BINARY).parent_path().string() + ":/usr/bin:/bin";
+    Process script({"sh", "-c", "cd " + dir.string() + " && " + row.script}, options);
+    const Exit end = script.wait();
+    CHECK_MESSAGE(end == Exit{0}, script.err());
+    CHECK(script.out() == expected);
+    CHECK_FALSE(tells(script.err()));
+  }
+}
+
+TEST_CASE("secrets: a pipe with the password, which can be read once only, is no file for the job")
+{
+  const RedisServer server({.password = secret});
+  const std::filesystem::path pipe = make_temp_dir("secrets") / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  Process writer({"sh", "-c", "echo " + secret + " > " + pipe.string()});
+  const Finished end = run_rlock({"run", "-S", server.url(), "--password-file", pipe.string(), "-k", "k", "--", "sh",
+                                  "-c", "echo \"[$RLOCK_PASSWORD_FILE]\""},
+                                 {.env = {{"RLOCK_PASSWORD_FILE", "/of/another/server"}}});
+  CHECK_MESSAGE(end.code == 0, end.err);
+  CHECK(end.out == "[]\n");
+}
+
 TEST_CASE("secrets: the keeper of an acquired lock shows none, nor what a script gets of it")
 {
   const RedisServer server({.password = secret});
@@ -153,36 +218,6 @@ TEST_CASE("secrets: no error shows it, whatever is wrong")
   }
 }
 
-TEST_CASE("secrets: a password that is rotated while a job runs is read again, and the lock is kept")
-{
-  const RedisServer server;
-  const std::filesystem::path dir = make_temp_dir("rotation");
-  const auto write = [&](const std::string& password) { std::ofstream(dir / "password") << password << "\n"; };
-  write("old");
-  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">old", "~*", "&*", "+@all"})) == "\"OK\"");
-  Process rlock(rlock_argv({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
-                            (dir / "password").string(), "-k", "k", "--ttl", "2s", "--", "sh", "-c",
-                            "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"}));
-  wait_until(
-      [&] {
-        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-      },
-      "it holds the lock, and listens");
-  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "<old", ">new"})) == "\"OK\"");
-  write("new");
-  // With its connection a subscription ends, so one that is seen later is a new one. rlock listens again at once.
-  CHECK(as_int(server.command({"CLIENT", "KILL", "USER", "shop"})) >= 1);
-  wait_until(
-      [&] {
-        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-      },
-      "it has come back");
-  const Instant since = BootClock().now();
-  wait_until([&] { return BootClock().now() - since > 4s; }, "two leases have passed");
-  std::ofstream(dir / "go").close();
-  CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
-}
 TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is written")
 {
   const std::filesystem::path config = make_temp_dir("secrets") / "rlock.toml";
@@ -224,3 +259,33 @@ TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is w
   }
 }
 
+TEST_CASE("secrets: a password that is rotated while a job runs is read again, and the lock is kept")
+{
+  const RedisServer server;
+  const std::filesystem::path dir = make_temp_dir("rotation");
+  const auto write = [&](const std::string& password) { std::ofstream(dir / "password") << password << "\n"; };
+  write("old");
+  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">old", "~*", "&*", "+@all"})) == "\"OK\"");
+  Process rlock(rlock_argv({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
+                            (dir / "password").string(), "-k", "k", "--ttl", "2s", "--", "sh", "-c",
+                            "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"}));
+  wait_until(
+      [&] {
+        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+      },
+      "it holds the lock, and listens");
+  REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "<old", ">new"})) == "\"OK\"");
+  write("new");
+  // With its connection a subscription ends, so one that is seen later is a new one. rlock listens again at once.
+  CHECK(as_int(server.command({"CLIENT", "KILL", "USER", "shop"})) >= 1);
+  wait_until(
+      [&] {
+        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
+      },
+      "it has come back");
+  const Instant since = BootClock().now();
+  wait_until([&] { return BootClock().now() - since > 4s; }, "two leases have passed");
+  std::ofstream(dir / "go").close();
+  CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
+  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+}

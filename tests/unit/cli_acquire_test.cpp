@@ -152,14 +152,14 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
 {
   const LockName name = *LockName::parse("it's");
   const Owner owner = Owner::of("o:1");
-  const std::string server = parse_url("redis://u:secret@h:1")->shown();
+  const JobServer server{.urls = parse_url("redis://u:secret@h:1")->without_passwords()};
   const JobLocks lock{.held = {{name, owner}}, .lease = Millis{30'000}, .server = server};
   CHECK(export_lines(lock, 7, Environment({"RLOCK_HELD=x:1 it's\ny:1 b", "RLOCK_SERVER=redis://other"})) ==
         "export RLOCK_KEY='it'\\''s'\n"
         "export RLOCK_TOKEN='o:1'\n"
         "export RLOCK_FENCE='7'\n"
         "export RLOCK_LEASE_MS='30000'\n"
-        "export RLOCK_SERVER='redis://h:1'\n"
+        "export RLOCK_SERVER='redis://u@h:1'\n"
         "export RLOCK_HELD='y:1 b\no:1 it'\\''s'\n");
 
   const auto lines = [&](const char* known) { return export_lines(lock, 7, Environment({known})); };
@@ -169,9 +169,24 @@ TEST_CASE("export: the names of a job's environment, and the key's earlier token
   CHECK(has_server(lines("RLOCK_SERVER=redis://u:secret@h:2")));
 }
 
+TEST_CASE("export: the file of the password, and nothing that comes before it")
+{
+  JobLocks lock{.held = {{*LockName::parse("k"), Owner::of("o:1")}}, .lease = Millis{1}, .server = {"redis://h:1"}};
+  const auto tail = [&](const std::vector<std::string>& known) {
+    const std::string lines = export_lines(lock, 7, Environment(known));
+    return lines.substr(lines.find("o:1 k'\n") + 7);
+  };
+  CHECK(tail({"RLOCK_PASSWORD=x", "RLOCK_PASSWORD_FILE=/y"}).empty());
+  lock.server.password_file = "/etc/pass word";
+  CHECK(tail({}) == "export RLOCK_PASSWORD_FILE='/etc/pass word'\n");
+  CHECK(tail({"RLOCK_PASSWORD=x"}) == "unset RLOCK_PASSWORD\nexport RLOCK_PASSWORD_FILE='/etc/pass word'\n");
+  lock.server.password_file = "";  // a pipe
+  CHECK(tail({"RLOCK_PASSWORD_FILE=/y"}) == "unset RLOCK_PASSWORD_FILE\n");
+}
+
 TEST_CASE("export: a nested lock leaves the outer one where it is")
 {
-  const std::string server = parse_url("redis://h:1")->shown();
+  const JobServer server{.urls = "redis://h:1"};
   const std::string token = "o:1/8743c9c0-0795-4907-87fd-6c719a6b4586:1";
   const JobLocks lock{
       .held = {{*LockName::parse("k"), Hold::of_token(token)}}, .lease = Millis{30'000}, .server = server};

@@ -128,11 +128,40 @@ TEST_CASE("server: where the password comes from")
   CHECK(meant(typed, {}).endpoints.front().password.empty());
   CHECK(meant(typed, {"RLOCK_PASSWORD=", "REDISCLI_AUTH=theirs"}).endpoints.front().password == "theirs");
   CHECK(meant(typed, variables).endpoints.front().password == "ours");
+  const std::string inherited = "RLOCK_PASSWORD_FILE=" + file.path();
+  CHECK(meant(typed, {inherited, "REDISCLI_AUTH=theirs"}).endpoints.front().password == "from file");
+  CHECK(meant(typed, {inherited, "RLOCK_PASSWORD=ours"}).endpoints.front().password == "ours");
   typed.password_file = file.path();
   CHECK(meant(typed, variables).endpoints.front().password == "from file");
   typed.urls = {"redis://:inurl@h"};
   CHECK(meant(typed, variables).endpoints.front().password == "inurl");
   CHECK(meant(with_url("local:"), variables).endpoints.front().password.empty());
+}
+
+TEST_CASE("server: what the job gets of user and password")
+{
+  const TempFile file("from file\n");
+  RawServer typed = with_url("redis://a%40b:inurl@h/3");
+  CHECK(meant(typed, {}).for_job().urls == "redis://a%40b@h:6379/3");
+  typed.password_file = file.path();
+  CHECK_FALSE(meant(typed, {}).for_job().password_file);  // the URL has one
+  typed.urls = {"unix://ann@/run/x.sock", "redis://h"};
+  CHECK(meant(typed, {}).for_job().urls == "unix://ann@/run/x.sock redis://h:6379");
+  CHECK(meant(typed, {}).for_job().password_file == file.path());
+  CHECK_FALSE(meant(with_url("redis://h"), {"RLOCK_PASSWORD=x"}).for_job().password_file);
+  typed.urls = {"redis+sentinel://ann@a/m?sentinel_username=eve&sentinel_tls=yes"};
+  CHECK(meant(typed, {"RLOCK_SENTINEL_PASSWORD=p"}).for_job().urls ==
+        "redis+sentinel://ann@a:26379/m?sentinel_tls=yes&sentinel_username=eve");
+
+  // The password of a URL for the same server is for its user.
+  const Variables known{"RLOCK_SERVER=redis://ann@h", "REDIS_URL=redis://ann:pw@h"};
+  CHECK(meant({}, known).endpoints.front().password == "pw");
+  CHECK(meant({}, {"RLOCK_SERVER=redis://eve@h", known[1]}).endpoints.front().password.empty());
+  Environment configured({"REDIS_URL=redis://ann:pw@h"});
+  configured.configure({{.option = "--server", .values = {"redis://h"}, .where = "/etc/rlock.toml:3"}});
+  const Result<ServerSpec> of_file = resolve_server({}, configured);
+  REQUIRE(of_file);
+  CHECK(of_file->endpoints.front().user + ":" + of_file->endpoints.front().password == "ann:pw");
 }
 
 TEST_CASE("server: where the sentinels' own password comes from, and the server's is not theirs")
@@ -171,6 +200,9 @@ TEST_CASE("server: a password file that gives none is 78")
     const Error error = error_of({.password_file = path}, {});
     CHECK(error.code == ErrorCode::config);
     CHECK(error.text.starts_with("--password-file: cannot read a password from " + path + ": "));
+    const Error inherited = error_of({}, {"RLOCK_PASSWORD_FILE=" + path});
+    CHECK(inherited.code == ErrorCode::config);
+    CHECK(inherited.text.starts_with("RLOCK_PASSWORD_FILE: cannot read a password from " + path + ": "));
   }
 }
 

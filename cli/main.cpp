@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
+#include "base/title.h"
 #include "cli/options/wipe.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
@@ -55,6 +56,7 @@ int main(int argc, char** argv)
   using namespace rlock;
   RunEnd end = cli::ended(ExitCode::internal);
   cli::occupy_standard_descriptors();
+  keep_title(argv);
   try {
     end = cli::end_of({argv, static_cast<std::size_t>(argc)});
   } catch (const std::system_error& refused) {  // no descriptor or thread is left

@@ -119,6 +119,7 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
   }
   server.runtime_directory = environment.value("XDG_RUNTIME_DIR");
   server.local_name = environment.value("RLOCK_LOCAL_NAME");
+  server.local_idle = environment.value("RLOCK_LOCAL_IDLE");
   return server;
 }
 

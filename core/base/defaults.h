@@ -19,6 +19,9 @@ inline constexpr Millis default_history{3600000};      // --history; every repea
 inline constexpr Millis default_force_grace{10000};    // force-unlock --grace: how long the holder may be silent
 inline constexpr Millis default_bench_time{1000};      // bench --for
 
+inline constexpr Millis default_local_idle{
+    600000};  // RLOCK_LOCAL_IDLE: a private server ends when it is not used for so long
+
 // Leases.
 inline constexpr int renewals_per_ttl{3};             // renewals within one ttl, one every renewal_period(ttl)
 inline constexpr Millis longest_check_period{10000};  // the longest time between two checks of a fixed lease

@@ -15,14 +15,14 @@ Result<Done> Local::connect(const CallLimits& limit)
   if (is_connected()) {
     return Done{};
   }
-  auto endpoint = local_server(m_spec, clock(), limit);
-  return endpoint ? connect_to(*std::move(endpoint), limit) : Result<Done>(endpoint.error());
+  const auto server = local_server(m_spec, clock(), limit);
+  return server ? connect_to(server->endpoint, limit) : Result<Done>(server.error());
 }
 
 Result<Subscription> Local::subscribe(std::span<const std::string_view> channels, const CallLimits& limit)
 {
-  const auto endpoint = local_server(m_spec, clock(), limit);
-  return endpoint ? Subscription::open(*endpoint, channels, clock(), limit) : Result<Subscription>(endpoint.error());
+  const auto server = local_server(m_spec, clock(), limit);
+  return server ? Subscription::open(server->endpoint, channels, clock(), limit) : Result<Subscription>(server.error());
 }
 
 }  // namespace rlock

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/local_directory.h"
 
+#include "base/defaults.h"
+#include "base/duration.h"
 #include "base/text.h"
 #include "net/socket_path.h"
 #include "net/wait.h"
+#include "server/local_name.h"
 #include "server/local_server.h"
 
 #include <cerrno>
@@ -41,7 +44,8 @@ Error unusable(const std::string& directory, const std::string& why)
 
 }  // namespace
 
-Result<LocalSpec> local_spec(const std::string& xdg_runtime_dir, const std::string& name, unsigned uid)
+Result<LocalSpec> local_spec(const std::string& xdg_runtime_dir, const std::string& name, const std::string& idle,
+                             unsigned uid)
 {
   constexpr std::size_t longest = 32;
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -49,18 +53,23 @@ Result<LocalSpec> local_spec(const std::string& xdg_runtime_dir, const std::stri
     return Error{ErrorCode::config, "RLOCK_LOCAL_NAME: '" + printable(name) +
                                         "' is no name (use at most 32 letters, digits, '-', '_' and '.')"};
   }
+  const auto idle_time = idle.empty() ? default_local_idle : read_duration(idle);
+  if (!std::holds_alternative<Millis>(idle_time)) {
+    return Error{ErrorCode::config, "RLOCK_LOCAL_IDLE: '" + printable(idle) + "' is no duration (try 10m; 0: never)"};
+  }
   const std::string user = std::to_string(uid);
   const std::string suffix = name.empty() ? "" : "-" + name;
   const std::string of_session = "/run/user/" + user;
   LocalSpec spec{.directories = {of_session + "/rlock" + suffix, "/tmp/rlock-" + user + suffix},
-                 .name = "rlock-local-" + user + suffix};
+                 .name = "rlock-local-" + user + "-" + root_identity() + suffix,
+                 .idle = std::get<Millis>(idle_time)};
   if (!xdg_runtime_dir.empty() && xdg_runtime_dir != of_session) {
     spec.directories = {xdg_runtime_dir + "/rlock" + suffix};
   }
   return spec;
 }
 
-std::string local_socket(const std::string& directory) { return directory + "/redis.sock"; }
+std::string local_socket(const std::string& directory) { return directory + "/" + std::string(local_socket_name); }
 
 std::string local_log(const std::string& directory) { return directory + "/redis.log"; }
 

@@ -5,8 +5,13 @@
 #include "base/result.h"
 
 #include <string>
+#include <string_view>
 
 namespace rlock {
+
+// In the directory. Literals, so that they end with a zero byte.
+inline constexpr std::string_view local_socket_name = "redis.sock";
+inline constexpr std::string_view start_lock_name = "start.lock";  // locked by the process that starts the server
 
 std::string local_socket(const std::string& directory);
 std::string local_log(const std::string& directory);

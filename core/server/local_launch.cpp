@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/local_launch.h"
 
+#include "base/title.h"
 #include "net/socket_path.h"
 #include "net/wait.h"
 #include "server/local_directory.h"
@@ -36,6 +37,7 @@ struct Plan {
   std::string log;
   sockaddr_un socket;
   AbstractAddress name;
+  IdleRule idle;
   int lock;
   int events;
 };
@@ -152,11 +154,35 @@ void report(const Plan& plan, LaunchEvent event)
   ::_exit(127);
 }
 
+// Whether the server listens; false: it has ended.
+bool watch_until_listening(pid_t server, const Plan& plan)
+{
+  constexpr int pause_ms = 2;
+  while (server > 0 && ::waitpid(server, nullptr, WNOHANG) == 0) {
+    if (listens(plan.socket)) {
+      return true;
+    }
+    ::poll(nullptr, 0, pause_ms);  // no event tells that a socket begins to listen
+  }
+  return false;
+}
+
+// The process that started the server stays as long as the server. It must not look like the rlock that it was forked from: a
+// CI server kills processes with the environment of a finished build.
+void watch_for_end(pid_t server, const Plan& plan)
+{
+  replace_title("rlock: ends the server of local: when it is not used");
+  ::prctl(PR_SET_NAME, "rlock-local");
+  ::close(plan.events);
+  ::close(plan.lock);
+  take_default_signals();
+  end_when_idle(server, plan.idle);
+}
+
 // In a session of its own, so that Ctrl-C in the terminal does not reach it, and without open descriptors of rlock, so
 // that no reader of rlock's stdout waits for the server to end.
 [[noreturn]] void watch_start(const Plan& plan)
 {
-  constexpr int pause_ms = 2;
   constexpr int no_last = 0x7fffffff;
   ::setsid();
   const auto [low, high] = std::minmax(plan.lock, plan.events);
@@ -168,12 +194,12 @@ void report(const Plan& plan, LaunchEvent event)
   if (server == 0) {
     become_server(plan);
   }
-  while (server > 0 && ::waitpid(server, nullptr, WNOHANG) == 0) {
-    if (listens(plan.socket)) {
-      report(plan, LaunchEvent::listens);
-      break;
+  if (watch_until_listening(server, plan)) {
+    report(plan, LaunchEvent::listens);
+    const bool has_directory = ::chdir(plan.directory.c_str()) == 0;
+    if (has_directory && plan.idle.time > Millis{0}) {
+      watch_for_end(server, plan);
     }
-    ::poll(nullptr, 0, pause_ms);  // no event tells that a socket begins to listen
   }
   ::_exit(0);
 }
@@ -229,7 +255,7 @@ bool is_listening(const std::string& socket_path)
 }
 
 Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
-                         const Fd& lock)
+                         const IdleRule& idle, const Fd& lock)
 {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -245,6 +271,7 @@ Result<Fd> launch_server(const std::string& program, const std::string& director
             .log = local_log(directory),
             .socket = socket_address(local_socket(directory)),
             .name = abstract_address(name),
+            .idle = idle,
             .lock = lock.get(),
             .events = write_end.get()};
   plan.argv = pointers_to(plan.words);

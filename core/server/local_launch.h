@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "server/local_idle.h"
 
 #include <string>
 
@@ -20,10 +21,11 @@ enum class LaunchEvent : char { listens = 'L', name_taken = 'T' };
 //
 // A process that watches the start holds `lock` until then, because the caller may be interrupted or killed meanwhile,
 // and a second server beside one that does not listen yet would replace its socket and its file. The server does not
-// inherit the lock. It holds the abstract socket `name` until it ends.
+// inherit the lock. It holds the abstract socket `name` until it ends. The process that watched the start ends the server by
+// `idle`.
 //
 // The caller may have several threads and may be a child subreaper: the server never becomes its child.
 Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
-                         const Fd& lock);
+                         const IdleRule& idle, const Fd& lock);
 
 }  // namespace rlock

@@ -2,8 +2,11 @@
 #include "server/local_name.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -76,6 +79,16 @@ std::string working_directory_of(pid_t pid)
 }
 
 }  // namespace
+
+std::string root_identity()
+{
+  struct stat root {};
+  ::stat("/", &root);
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%jx:%ju", static_cast<std::uintmax_t>(root.st_dev),
+                static_cast<std::uintmax_t>(root.st_ino));
+  return text.data();
+}
 
 AbstractAddress abstract_address(const std::string& name)
 {

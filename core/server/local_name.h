@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The name of a private server: an abstract unix socket that the server process holds until it ends. The kernel gives a
 // name to one socket only and frees it when the process ends, whatever happens to the server's files. Each network
-// namespace has names of its own. Private to server.
+// namespace has names of its own; containers and chroots with the network of their host share them. Private to server.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,10 @@
 #include <sys/un.h>
 
 namespace rlock {
+
+// Device and inode of the root directory, "fd01:2": another one in a container or chroot, whose files are others. Processes
+// that share a root file system have the same, also in different mount namespaces.
+std::string root_identity();
 
 struct AbstractAddress {
   sockaddr_un bytes{};

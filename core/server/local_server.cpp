@@ -7,12 +7,14 @@
 #include "net/errors.h"
 #include "net/wait.h"
 #include "server/local_directory.h"
+#include "server/local_idle.h"
 #include "server/local_launch.h"
 #include "server/local_name.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace rlock {
@@ -104,7 +107,7 @@ Result<Endpoint> when_ready(const std::string& directory, const Clock& clock, co
 Result<Fd> start_lock(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
-  const std::string path = directory + "/start.lock";
+  const std::string path = directory + "/" + std::string(start_lock_name);
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) {
     return Error{ErrorCode::config, "local: cannot open " + printable(path) + ": " + os_text(errno)};
@@ -124,29 +127,32 @@ Result<Fd> start_lock(const std::string& directory, const Clock& clock, const Ca
   return file;
 }
 
-Result<std::optional<Endpoint>> ready_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
+using Found = std::optional<LocalServer>;  // nullopt: there is none, and the caller looks again
+
+Result<Found> ready_in(const std::string& directory, Fd entry, const Clock& clock, const CallLimits& limit)
 {
   auto ready = when_ready(directory, clock, limit);
-  return ready ? Result(std::optional(*std::move(ready))) : Result<std::optional<Endpoint>>(ready.error());
+  return ready ? Result(Found(LocalServer{*std::move(ready), std::move(entry)})) : Result<Found>(ready.error());
 }
 
 // nullopt: another process took the name at the same moment.
-Result<std::optional<Endpoint>> start_in(const std::string& directory, const std::string& name, const Clock& clock,
-                                         const CallLimits& limit)
+Result<Found> start_in(const std::string& directory, const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   const auto program = find_server_program();
   if (!program) {
     return program.error();
   }
-  auto lock = start_lock(directory, clock, limit);
+  auto entry = local_entry(directory, clock, limit);
+  auto lock = entry ? start_lock(directory, clock, limit) : Result<Fd>(entry.error());
   if (!lock) {
     return lock.error();
   }
   if (is_listening(local_socket(directory))) {  // the process that had the lock before started it
-    return ready_in(directory, clock, limit);
+    return ready_in(directory, *std::move(entry), clock, limit);
   }
   const Instant start = clock.now();
-  const auto events = launch_server(*program, directory, name, *lock);
+  const IdleRule idle{.time = spec.any_lock.empty() ? Millis{0} : spec.idle, .lock_query = eval_request(spec.any_lock)};
+  const auto events = launch_server(*program, directory, spec.name, idle, *lock);
   if (!events) {
     return events.error();
   }
@@ -160,20 +166,31 @@ Result<std::optional<Endpoint>> start_in(const std::string& directory, const std
   if (::read(events->get(), &event, 1) != 1) {
     return ended(directory);
   }
-  return event == static_cast<char>(LaunchEvent::listens) ? ready_in(directory, clock, limit)
-                                                          : Result(std::optional<Endpoint>{});
+  return event == static_cast<char>(LaunchEvent::listens) ? ready_in(directory, *std::move(entry), clock, limit)
+                                                          : Result(Found());
 }
 
-// In the first directory whose parent exists.
-Result<std::optional<Endpoint>> start(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
+// The time of the log, which a server writes at its start and its end; 0: no server has used the directory.
+std::int64_t last_use(const std::string& directory)
 {
-  for (const std::string& directory : spec.directories) {
+  struct stat log {};
+  const bool was_used = is_private_directory(directory) && ::stat(local_log(directory).c_str(), &log) == 0;
+  return was_used ? std::int64_t{log.st_mtim.tv_sec} * 1'000'000'000 + log.st_mtim.tv_nsec : 0;
+}
+
+// In the directory that was used last, else in the first one whose parent exists.
+Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
+{
+  std::vector<std::string> directories = spec.directories;
+  std::stable_sort(directories.begin(), directories.end(),
+                   [](const std::string& one, const std::string& other) { return last_use(one) > last_use(other); });
+  for (const std::string& directory : directories) {
     const auto usable = prepare_directory(directory);
     if (!usable) {
       return usable.error();
     }
     if (*usable) {
-      return start_in(directory, spec.name, clock, limit);
+      return start_in(directory, spec, clock, limit);
     }
   }
   return Error{ErrorCode::config,
@@ -182,15 +199,19 @@ Result<std::optional<Endpoint>> start(const LocalSpec& spec, const Clock& clock,
 }
 
 // nullopt: no server listens there.
-std::optional<Result<Endpoint>> found_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
+Result<Found> found_in(const std::string& directory, const Clock& clock, const CallLimits& limit)
 {
   const std::string socket = local_socket(directory);
   if (!is_private_directory(directory) || !is_listening(socket)) {
-    return std::nullopt;
+    return Found();
   }
-  auto ready = when_ready(directory, clock, limit);
-  const bool died_just_now = !ready && ready.error().code != ErrorCode::interrupted && !is_listening(socket);
-  return died_just_now ? std::nullopt : std::optional(std::move(ready));
+  auto entry = local_entry(directory, clock, limit);
+  if (!entry) {
+    return entry.error();
+  }
+  auto ready = ready_in(directory, *std::move(entry), clock, limit);
+  const bool has_died = !ready && ready.error().code != ErrorCode::interrupted && !is_listening(socket);
+  return has_died ? Result(Found()) : std::move(ready);
 }
 
 Error name_is_taken(const std::string& name)
@@ -208,34 +229,38 @@ Error out_of_reach(const NameHolder& holder)
               "; stop it with 'kill " + pid + "' when its jobs have ended"};
 }
 
+bool is_settled(const Result<Found>& found) { return !found || found->has_value(); }
+
+Result<LocalServer> settled(Result<Found> found)
+{
+  return found ? Result(**std::move(found)) : Result<LocalServer>(found.error());
+}
+
 }  // namespace
 
-Result<Endpoint> local_server(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
+Result<LocalServer> local_server(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause_time{10};
   for (;;) {
     for (const std::string& directory : spec.directories) {
-      if (auto found = found_in(directory, clock, limit)) {
-        return *std::move(found);
+      if (auto found = found_in(directory, clock, limit); is_settled(found)) {
+        return settled(std::move(found));
       }
     }
     const auto holder = find_name_holder(spec.name);
-    if (!holder) {
-      auto started = start(spec, clock, limit);
-      if (!started || *started) {
-        return started ? Result(**std::move(started)) : Result<Endpoint>(started.error());
-      }
-    } else if (holder->pid != 0) {
-      if (holder->directory.empty()) {
-        return out_of_reach(*holder);
-      }
-      if (auto found = found_in(holder->directory, clock, limit)) {
-        return *std::move(found);
-      }
+    const bool is_visible = holder && holder->pid != 0;
+    if (is_visible && holder->directory.empty()) {
+      return out_of_reach(*holder);
+    }
+    auto found = !holder      ? start(spec, clock, limit)
+                 : is_visible ? found_in(holder->directory, clock, limit)
+                              : Result(Found());
+    if (is_settled(found)) {
+      return settled(std::move(found));
     }
     // The server may be starting or ending.
     if (clock.now() >= limit.deadline) {
-      return holder && holder->pid != 0 ? out_of_reach(*holder) : name_is_taken(spec.name);
+      return is_visible ? out_of_reach(*holder) : name_is_taken(spec.name);
     }
     if (!pause(pause_time, clock, limit)) {
       return interrupted();

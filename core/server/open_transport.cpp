@@ -13,10 +13,11 @@ namespace {
 
 Result<std::unique_ptr<Transport>> open_local(const LocalServerOptions& local, const Clock& clock, StopToken stop)
 {
-  auto spec = local_spec(local.runtime_directory, local.name, ::geteuid());
+  auto spec = local_spec(local.runtime_directory, local.name, local.idle, ::geteuid());
   if (!spec) {
     return spec.error();
   }
+  spec->any_lock = local.any_lock;
   auto transport = std::make_unique<Local>(*std::move(spec), clock);
   const auto started = transport->connect({.deadline = clock.now() + local.timeout, .stop = stop});
   return started ? Result(std::unique_ptr<Transport>(std::move(transport)))

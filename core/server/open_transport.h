@@ -15,6 +15,8 @@ struct LocalServerOptions {
   Millis timeout;                 // to start it
   std::string runtime_directory;  // XDG_RUNTIME_DIR
   std::string name;               // RLOCK_LOCAL_NAME
+  std::string idle;               // RLOCK_LOCAL_IDLE
+  std::string any_lock;           // as LocalSpec::any_lock
 };
 
 // The caller owns the transport; `clock` must outlive it. Starts the private server of `local:`; connects to no other

@@ -4,6 +4,7 @@
 #include "lock/abilities.h"
 #include "store/quorum/quorum_store.h"
 #include "store/redis/redis_store.h"
+#include "store/redis/scan.h"
 
 #include <algorithm>
 #include <array>
@@ -93,7 +94,6 @@ std::string ServerSpec::shown() const
   return all;
 }
 
-void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 JobServer ServerSpec::for_job() const
 {
   std::string urls;
@@ -103,6 +103,7 @@ JobServer ServerSpec::for_job() const
   return {.urls = std::move(urls), .password_file = password_file};
 }
 
+void add_engine(const Engine& engine) { added_engines().push_back(engine); }
 
 Result<Endpoint> parse_server(std::string_view url) { return engine_of(url.substr(0, url.find(':'))).parse(url); }
 
@@ -115,9 +116,13 @@ Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Cl
 Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, const Endpoint& endpoint,
                                                   const Clock& clock, StopToken stop)
 {
-  return open_transport(
-      endpoint, {.timeout = server.timeout, .runtime_directory = server.runtime_directory, .name = server.local_name},
-      clock, stop);
+  return open_transport(endpoint,
+                        {.timeout = server.timeout,
+                         .runtime_directory = server.runtime_directory,
+                         .name = server.local_name,
+                         .idle = server.local_idle,
+                         .any_lock = endpoint.is_private() ? any_lock_script() : ""},
+                        clock, stop);
 }
 
 }  // namespace rlock

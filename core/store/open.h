@@ -25,9 +25,11 @@ struct JobServer {
 
 struct ServerSpec {
   std::vector<Endpoint> endpoints;          // one server, or independent servers of which a quorum has to agree
+  std::string named_by;                     // where the caller names them, such as "--server"; for the log
   Millis timeout = default_server_timeout;  // bounds connecting and each answer
   std::string runtime_directory;            // for `local:`: the value of XDG_RUNTIME_DIR
   std::string local_name;                   // for `local:`: the value of RLOCK_LOCAL_NAME
+  std::string local_idle;                   // for `local:`: the value of RLOCK_LOCAL_IDLE
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;  // several servers: a server that may have lost its data does not count
   std::optional<Millis> restart_guard_for = std::nullopt;   // how long it does not; nullopt: the longest ttl in use
@@ -35,9 +37,9 @@ struct ServerSpec {
 
   // The URLs separated by spaces, without users and passwords.
   [[nodiscard]] std::string shown() const;
+  [[nodiscard]] JobServer for_job() const;
 };
 
-  [[nodiscard]] JobServer for_job() const;
 // A row of the table.
 struct Engine {
   std::string_view scheme;  // Endpoint::scheme of its URLs

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// `local:` is one server for each user and host, wherever its directory is, and is started again after a crash.
+// `local:` is one server for each user and root file system of a host, wherever its directory is, and is started again after a crash.
+#include "support/paths.h"
 #include "support/runtime_dir.h"
+#include "support/skip.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -16,6 +21,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -54,8 +60,13 @@ Finished try_once(const RuntimeDir& dir)
 // Takes the abstract socket that the server of this test case would take.
 int squat()
 {
+  struct stat root {};
+  REQUIRE(::stat("/", &root) == 0);
+  std::array<char, 64> of_root{};
+  std::snprintf(of_root.data(), of_root.size(), "-%jx:%ju-", static_cast<std::uintmax_t>(root.st_dev),
+                static_cast<std::uintmax_t>(root.st_ino));
   const std::string name =
-      "rlock-local-" + std::to_string(::geteuid()) + "-" + clean_environment().at("RLOCK_LOCAL_NAME");
+      "rlock-local-" + std::to_string(::geteuid()) + of_root.data() + clean_environment().at("RLOCK_LOCAL_NAME");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -134,6 +145,47 @@ TEST_CASE("local: the name taken by a process that is no server is named with 69
   CHECK(end.code == 69);
   CHECK(end.err.find("process " + std::to_string(::getpid()) + " ") != std::string::npos);
   ::close(fd);
+}
+
+// A root file system with the programs of this one and a /tmp of its own, as a container has it, with a /proc of its own, but
+// with the network of this one.
+TEST_CASE("local: a container with the network of its host has a server of its own beside that of the host")
+{
+  if (::geteuid() != 0 ||
+      Process({"unshare", "-m", "-p", "-f", "mount", "-t", "tmpfs", "none", "/mnt"}).wait() != Exit{0}) {
+    skip("root and mount namespaces");
+  }
+  const RuntimeDir dir;
+  const auto end = make_temp_dir("end") / "end";
+  Process holder = hold(dir, end);
+  const auto root = make_temp_dir("root");
+  const std::string program = std::filesystem::path(RLOCK_BINARY).parent_path().string();
+  const std::string inside =
+      "rlock run -S local: -k k -n -- true && rlock run -S local: -k other -n -- echo ran inside";
+  const std::string container =
+      "set -e; root=" + root.string() +
+      "; mount -t tmpfs none $root; cd /; "
+      "for each in bin sbin lib lib64 usr etc dev; do "
+      "  if [ -L $each ]; then cp -P $each $root/$each; "
+      "  elif [ -d $each ]; then mkdir $root/$each; mount --rbind $each $root/$each; fi; done; "
+      "mkdir -p $root/tmp $root/proc $root" +
+      program +
+      "; mount -t proc proc $root/proc; "
+      "mount --bind " +
+      program + " $root" + program +
+      "; "
+      "chroot $root sh -c '" +
+      inside + "'";
+  ProcessOptions options = dir.options();
+  options.env["XDG_RUNTIME_DIR"] = "/tmp";
+  options.env["PATH"] = program + ":/usr/sbin:/usr/bin:/sbin:/bin";
+  Process other({"unshare", "-m", "-p", "-f", "sh", "-c", container}, options);
+  CHECK_MESSAGE(other.wait(60s) == Exit{0}, other.err());
+  CHECK(other.out() == "ran inside\n");
+  CHECK(dir.servers().size() == 1);
+  CHECK(try_once(dir).code == 75);
+  touch(end);
+  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
 }
 
 TEST_CASE("local: a name for a further server has to be one")

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <string>
+#include <system_error>
 
 namespace rlock::test {
 
@@ -32,6 +33,19 @@ std::set<pid_t> RuntimeDir::servers() const
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {
     const std::string line = text_of(process.path() / "cmdline");
     if (line.find(socket().string()) != std::string::npos && line.find("-server") != std::string::npos) {
+      pids.insert(std::stoi(process.path().filename()));
+    }
+  }
+  return pids;
+}
+
+std::set<pid_t> RuntimeDir::watchers() const
+{
+  std::set<pid_t> pids;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::error_code gone;
+    if (text_of(process.path() / "comm") == "rlock-local\n" &&
+        std::filesystem::read_symlink(process.path() / "cwd", gone) == home()) {
       pids.insert(std::stoi(process.path().filename()));
     }
   }

@@ -23,6 +23,8 @@ class RuntimeDir {
 
   // The server processes of its socket, even if the socket was removed.
   [[nodiscard]] std::set<pid_t> servers() const;
+  // The processes of rlock that end a server of this directory when it is not used.
+  [[nodiscard]] std::set<pid_t> watchers() const;
   // Kills them with KILL and waits for their end.
   void kill_servers() const;
 

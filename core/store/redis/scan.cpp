@@ -151,6 +151,8 @@ Result<Keys> find_locks(Transport& transport, std::string_view pattern, const Pe
   return locks;
 }
 
+std::string any_lock_script() { return scripts::any_lock.source(); }
+
 Result<Keys> locks_beside(Transport& transport, std::string_view part, std::string_view pattern, std::string_view type,
                           const PerAnswer& limits)
 {

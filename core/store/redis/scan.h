@@ -20,4 +20,7 @@ Result<std::vector<std::string>> find_locks(Transport& transport, std::string_vi
 Result<std::vector<std::string>> locks_beside(Transport& transport, std::string_view part, std::string_view pattern,
                                               std::string_view type, const PerAnswer& limits);
 
+// Lua for the private server of `local:`: 0 where no lock is held, of whichever kind.
+std::string any_lock_script();
+
 }  // namespace rlock

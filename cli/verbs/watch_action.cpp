@@ -127,6 +127,9 @@ std::string obstacle_to(LockAction action, const LockState& state)
   if (action == LockAction::freeze && std::holds_alternative<Permits>(state.mode)) {
     return "permits cannot be frozen: a freeze is one holder, and there may be more";
   }
+  if (const Result<Done> checked = check_can_be_taken(state.name); action == LockAction::freeze && !checked) {
+    return checked.error().text;
+  }
   const std::string key = printable(state.name.text());
   if (action == LockAction::force_unlock && is_frozen(state)) {
     return key + " is frozen, and no job runs under it; z thaws it";

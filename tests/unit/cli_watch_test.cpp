@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/columns.h"
 #include "cli/output/watch.h"
+#include "cli/verbs/watch_action.h"
 
 #include <doctest/doctest.h>
 
@@ -189,6 +190,14 @@ TEST_CASE("watch: a question waits for y, and any other key takes it back and me
   CHECK_FALSE(view.question);
   REQUIRE(view.confirmed);
   CHECK(view.confirmed->about.name.text() == "b");
+}
+
+TEST_CASE("watch: a lock with the name of a key beside a lock is not frozen, and can be broken")
+{
+  const LockState held{
+      .name = *LockName::parse("rlock:holder:{a}"), .holders = {{.owner = Owner::of("o:1")}}, .waiting = {}};
+  CHECK(obstacle_to(LockAction::freeze, held).find("choose another name") != std::string::npos);
+  CHECK(obstacle_to(LockAction::force_unlock, held).empty());
 }
 
 TEST_CASE("watch: the details of a lock fill the screen, whatever its size, and arrows do not leave it")

@@ -43,6 +43,13 @@ void Lease::start_watchdog(const WatchOptions& options, std::function<void(Insta
                                           m_clock, m_log);
 }
 
+void Lease::act(StopToken interrupt)
+{
+  if (m_watchdog) {
+    m_watchdog->act(interrupt);
+  }
+}
+
 void Lease::stop_watchdog()
 {
   if (!m_watchdog) {

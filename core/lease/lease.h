@@ -31,7 +31,7 @@ struct GrantedLock {
 class Lease {
  public:
   // `kill_margin`: the time that the job needs to die before the lease ends. `store`, `clock` and `log` must outlive
-  // the lease. While is_watched() only the watchdog's thread may use the store.
+  // the lease. While is_watched() only the watchdog may use the store.
   Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log);
 
   [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
@@ -41,9 +41,13 @@ class Lease {
   // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
   [[nodiscard]] Instant watch_from() const;
 
-  // `on_moved` is called by the watchdog's thread with each new end of the lease. Throws std::system_error when there
-  // is no thread or descriptor.
+  // `on_moved` is called by the watchdog with each new end of the lease. Throws std::system_error when there is no
+  // descriptor.
   void start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved);
+  // For a watchdog without a thread (watchdog.h). Without a watchdog: nothing, far_future, -1.
+  void act(StopToken interrupt);
+  [[nodiscard]] Instant due() const { return m_watchdog ? m_watchdog->due() : far_future; }
+  [[nodiscard]] int message_fd() const { return m_watchdog ? m_watchdog->message_fd() : -1; }
   void stop_watchdog();  // returns when its thread has ended
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
 
@@ -58,6 +62,7 @@ class Lease {
   [[nodiscard]] int lost_fd() const { return m_watchdog && m_event ? m_watchdog->lost_fd() : -1; }
   // Why renewals failed when the watchdog was stopped; empty: they did not.
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }
+  void set_trouble(std::string why) { m_trouble = std::move(why); }  // why there is no watchdog
 
  private:
   LockStore& m_store;

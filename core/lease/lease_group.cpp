@@ -27,6 +27,25 @@ void LeaseGroup::add(Lease& lease)
   m_terms.push_back(lease.term());
 }
 
+Instant LeaseGroup::due() const
+{
+  Instant due = m_due;
+  for (const Lease* lease : m_leases) {
+    due = std::min(due, lease->due());
+  }
+  return due;
+}
+
+void LeaseGroup::watch()
+{
+  if (m_clock.now() >= m_due) {
+    start_watchdogs();
+  }
+  for (Lease* lease : m_leases) {
+    lease->act(m_options.interrupt);
+  }
+}
+
 void LeaseGroup::start_watchdogs()
 {
   m_due = far_future;
@@ -36,8 +55,12 @@ void LeaseGroup::start_watchdogs()
     }
     try {
       start_watchdog(i);
-    } catch (const std::system_error& refused) {  // a job that forks up to a limit may leave no thread now
-      m_log.detail("cannot watch the lease yet: " + refused.code().message());
+    } catch (const std::system_error& refused) {
+      const std::string why = "it could not be watched: " + refused.code().message();
+      if (m_leases[i]->trouble() != why) {
+        m_log.detail("cannot watch the lease yet: " + refused.code().message());
+        m_leases[i]->set_trouble(why);
+      }
       m_due = m_clock.now() + m_leases[i]->spec().ttl / retries_per_ttl;
       return;
     }

@@ -15,6 +15,7 @@ struct LeaseGroupOptions {
   WatchOptions watch;
   // Called with the lease that ends first when one was renewed. Called from watchdog threads, one at a time. May be empty.
   std::function<void(const LeaseTerm&)> on_moved = {};
+  StopToken interrupt = StopToken::never();  // ends a request in the main thread early (watchdog.h)
   AnyStop* wakes = nullptr;  // becomes readable when a watchdog has an event; null: none; must outlive the group
 };
 
@@ -28,10 +29,11 @@ class LeaseGroup {
 
   void add(Lease& lease);
 
-  [[nodiscard]] Instant due() const { return m_due; }  // when start_watchdogs() must be called; far_future: never
-  // Starts a watchdog for each lease that has neither a watchdog nor an event. When a watchdog cannot get a thread or
-  // descriptor, due() is the time of the next attempt.
-  void start_watchdogs();
+  // When watch() must be called; also when the message_fd() of a lease is readable. far_future: never.
+  [[nodiscard]] Instant due() const;
+  // Starts a watchdog for each lease that has neither a watchdog nor an event, and does the work of those that have no thread.
+  // When a watchdog cannot get a descriptor, due() is the time of the next attempt.
+  void watch();
   // Stops all watchdogs, also before a fork whose child goes on with the leases. If any ran, due() is now. If a lease
   // has an event, due() is far_future.
   void stop_watchdogs();
@@ -39,6 +41,7 @@ class LeaseGroup {
   Lease* with_event();  // the first lease that has an event; null: none has
 
  private:
+  void start_watchdogs();
   void start_watchdog(std::size_t which);
   void move(std::size_t which, const LeaseTerm& term);
 
@@ -46,7 +49,7 @@ class LeaseGroup {
   const Clock& m_clock;
   const Log& m_log;
   std::vector<Lease*> m_leases;
-  Instant m_due = far_future;
+  Instant m_due = far_future;  // when a watchdog is to be started
 
   Mutex m_mutex;
   std::vector<LeaseTerm> m_terms GUARDED_BY(m_mutex);  // of the leases, in their order

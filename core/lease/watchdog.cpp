@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include <poll.h>
@@ -20,6 +22,7 @@ constexpr Millis hear_pause{50};      // after messages were read: a flood of th
 constexpr Millis notice_after{1000};  // shorter failures are logged as details only
 constexpr Millis details_every{1000};
 constexpr Millis renew_every_while_stopping{1000};
+constexpr std::int64_t thread_attempts_per_ttl = 50;  // where the system refuses a thread
 
 // Without the advice in parentheses, because another server is no help for a lock that is held on this one.
 std::string reason_of(const Error& error)
@@ -57,9 +60,9 @@ Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock
       m_state{.valid_until = valid_until(m_options.acquired_at, m_options.claim.value_or(m_options.spec.ttl)),
               .last_kept = m_options.acquired_at,
               .last_try = m_options.acquired_at},
-      m_listen_at(clock.now()),
-      m_thread([this] { watch(); })
+      m_listen_at(clock.now())
 {
+  start_thread();
 }
 
 Watchdog::~Watchdog() { stop(); }
@@ -80,8 +83,10 @@ std::unique_ptr<Listener> Watchdog::take_listener()
 std::string Watchdog::trouble() const
 {
   const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
-  return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble;
+  return m_trouble.empty() ? "" : "no renewal for " + show_roughly(silence) + ": " + m_trouble + refusal();
 }
+
+std::string Watchdog::refusal() const { return m_refused.empty() ? "" : "; no thread of its own: " + m_refused; }
 
 std::optional<LeaseEvent> Watchdog::event()
 {
@@ -89,26 +94,77 @@ std::optional<LeaseEvent> Watchdog::event()
   return m_event;
 }
 
-void Watchdog::watch()
+// A job that forks up to a limit may leave no thread.
+void Watchdog::start_thread()
 {
-  bool is_over = false;
-  while (!is_over && !m_stop.token().requested()) {
-    std::optional<LeaseEvent> event;
-    const Instant now = m_clock.now();
-    const Step step = next_step(m_state, m_policy, now);
-    if (std::holds_alternative<GiveUp>(step)) {
-      event =
-          Unconfirmed{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" : trouble()};
-    } else if (const auto* renewal = std::get_if<Renew>(&step)) {
-      event = renew(renewal->deadline);
-    } else if (std::exchange(m_renew_at_once, false) || listen_until(std::get<Sleep>(step).until)) {
-      event = renew(m_clock.now() + m_policy.try_for);
-    }
-    is_over = event && record(*std::move(event));
+  const std::string refused_before = std::exchange(m_refused, "");
+  const std::string lock = printable(m_options.spec.name.text());
+  m_interrupt = m_stop.token();
+  try {
+    m_thread = std::thread([this] { watch(); });
+  } catch (const std::system_error& refused) {
+    m_refused = refused.code().message();
+    m_thread_at = m_clock.now() + m_options.spec.ttl / thread_attempts_per_ttl;
+  }
+  if (refused_before.empty() && !m_refused.empty()) {
+    m_log.detail("no thread to renew " + lock + ": " + m_refused + "; the main thread renews it",
+                 {.event = "no_thread", .key = m_options.spec.name.text()});
+  } else if (!refused_before.empty() && m_refused.empty()) {
+    m_log.detail("a thread renews " + lock);
   }
 }
 
-// Returns true when the thread is done.
+void Watchdog::watch()
+{
+  while (!m_is_over && !m_stop.token().requested()) {
+    advance();
+    std::array<pollfd, 2> waits{pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = m_wake_fd, .events = POLLIN, .revents = 0}};
+    if (!m_is_over) {
+      ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), m_wake_at));
+    }
+  }
+}
+
+void Watchdog::act(StopToken interrupt)
+{
+  if (has_thread() || m_is_over) {
+    return;
+  }
+  if (m_clock.now() >= m_thread_at) {
+    start_thread();
+  }
+  if (!has_thread()) {
+    m_interrupt = interrupt;
+    advance();
+  }
+}
+
+Instant Watchdog::due() const { return has_thread() || m_is_over ? far_future : std::min(m_wake_at, m_thread_at); }
+
+int Watchdog::message_fd() const { return has_thread() || m_is_over ? -1 : m_wake_fd; }
+
+// What is due now.
+void Watchdog::advance()
+{
+  m_wake_at = Instant{};
+  m_wake_fd = -1;
+  std::optional<LeaseEvent> event;
+  const Step step = next_step(m_state, m_policy, m_clock.now());
+  if (std::holds_alternative<GiveUp>(step)) {
+    event = Unconfirmed{m_trouble.empty() ? "no renewal in time: rlock was stopped or got no processor time" + refusal()
+                                          : trouble()};
+  } else if (const auto* renewal = std::get_if<Renew>(&step)) {
+    event = renew(renewal->deadline);
+  } else if (std::exchange(m_renew_at_once, false) || has_news()) {
+    event = renew(m_clock.now() + m_policy.try_for);
+  } else {
+    rest_until(std::get<Sleep>(step).until);
+  }
+  m_is_over = event && record(*std::move(event));
+}
+
+// Returns true when nothing is left to do.
 bool Watchdog::record(LeaseEvent event)
 {
   const bool is_release_requested = std::holds_alternative<ReleaseRequested>(event);
@@ -141,7 +197,7 @@ std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
     const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
     spec.ttl = is_reader ? std::max(left, Millis{0}) : Millis{0};
   }
-  const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_stop.token()});
+  const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_interrupt});
   m_state.last_try = sent_at;
   if (!renewal) {
     m_store.forget();
@@ -251,7 +307,7 @@ void Watchdog::compare_clocks(const ClockSample& sample)
 // would hear each other, and would be counted as foreign waiters.
 void Watchdog::listen()
 {
-  const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_stop.token()};
+  const CallLimits limit{.deadline = m_clock.now() + m_policy.try_for, .stop = m_interrupt};
   auto opened = m_options.listener ? Result(std::move(m_options.listener))
                                    : m_store.listen({&m_options.spec, 1}, m_options.owner, limit);
   const bool shared = kind_of(m_options.spec.mode).is_shared;
@@ -269,28 +325,19 @@ void Watchdog::listen()
   }
 }
 
-// Opens the listener when that is due, else waits for a message. Returns true when a renewal is worthwhile: after the
+// Opens the listener when that is due, else reads its messages. Returns true when a renewal is worthwhile: after the
 // subscription it finds what happened before.
-bool Watchdog::listen_until(Instant until)
+bool Watchdog::has_news()
 {
-  if (m_listener || m_clock.now() < m_listen_at) {
-    return hint_before(until);
+  if (!m_listener && m_clock.now() >= m_listen_at) {
+    listen();
+    return m_listener != nullptr;
   }
-  listen();
-  return m_listener != nullptr;
+  return m_listener && m_clock.now() >= m_hear_at && StopToken(m_listener->fd()).requested() && is_renewal_worthwhile();
 }
 
-// Waits until then. Returns true, maybe earlier, when a message makes a renewal worthwhile.
-bool Watchdog::hint_before(Instant until)
+bool Watchdog::is_renewal_worthwhile()
 {
-  const bool hears = m_listener && m_clock.now() >= m_hear_at;
-  const Instant wake = hears ? until : std::min(until, m_listener ? m_hear_at : m_listen_at);
-  std::array<pollfd, 2> waits{pollfd{.fd = m_stop.token().fd(), .events = POLLIN, .revents = 0},
-                              pollfd{.fd = hears ? m_listener->fd() : -1, .events = POLLIN, .revents = 0}};
-  ::poll(waits.data(), waits.size(), poll_timeout(m_clock.now(), wake));
-  if (waits[1].revents == 0) {
-    return false;
-  }
   const auto heard = m_listener->heard(m_clock);
   m_hear_at = m_clock.now() + hear_pause;
   if (!heard) {
@@ -299,6 +346,13 @@ bool Watchdog::hint_before(Instant until)
     return true;                  // what broke the connection may have removed the lock
   }
   return heard->front().look_in.has_value();
+}
+
+void Watchdog::rest_until(Instant until)
+{
+  const bool hears = m_listener && m_clock.now() >= m_hear_at;
+  m_wake_at = hears ? until : std::min(until, m_listener ? m_hear_at : m_listen_at);
+  m_wake_fd = hears ? m_listener->fd() : -1;
 }
 
 }  // namespace rlock

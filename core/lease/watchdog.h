@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renews one lease from a thread of its own, and reports when the lock must be given up.
+// Renews one lease, and reports when the lock must be given up: from a thread of its own, or, where the system refuses a thread,
+// from the thread of its owner.
 #pragma once
 
 #include "base/log.h"
@@ -47,11 +48,11 @@ struct WatchdogOptions {
   std::string_view consequence = "it is given up";  // of failed renewals, for the log: "the job will be stopped"
 };
 
-// Owns its thread. From construction to stop() only that thread may use the store. The public functions are called from
-// one other thread.
+// Owns its thread. From construction to stop() only that thread may use the store; without a thread, only act(). The public
+// functions are called from one other thread.
 class Watchdog {
  public:
-  // `store`, `clock` and `log` must outlive it. Throws std::system_error when there is no thread or descriptor.
+  // `store`, `clock` and `log` must outlive it. Throws std::system_error when there is no descriptor.
   Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log);
   ~Watchdog();  // calls stop()
   Watchdog(const Watchdog&) = delete;
@@ -64,6 +65,13 @@ class Watchdog {
   // Readable when the lock was lost after ReleaseRequested and before its release.
   [[nodiscard]] int lost_fd() const { return m_loss.token().fd(); }
 
+  // Where the system refuses a thread, the owner calls act() when due() has come or message_fd() is readable. act() sends one
+  // request at most, which ends early when `interrupt` is requested, and now and then tries again to start the thread.
+  [[nodiscard]] bool has_thread() const { return m_thread.joinable(); }
+  void act(StopToken interrupt);
+  [[nodiscard]] Instant due() const;     // far_future: there is a thread, or nothing to do
+  [[nodiscard]] int message_fd() const;  // -1: the same, or no message is awaited
+
   void stop();  // returns when the thread has ended; the caller may use the store again
 
   // After stop(), for a caller that goes on with the lease.
@@ -74,7 +82,11 @@ class Watchdog {
   [[nodiscard]] std::string trouble() const;
 
  private:
+  void start_thread();
+  [[nodiscard]] std::string refusal() const;
   void watch();
+  void advance();
+  void rest_until(Instant until);
   bool record(LeaseEvent event);
   std::optional<LeaseEvent> renew(Instant deadline);
   void note_failure(const Error& error, Instant sent_at, Instant deadline);
@@ -83,9 +95,9 @@ class Watchdog {
   std::optional<LeaseEvent> handle_answer(Renewal renewal, Instant sent_at);
   void note_success(Instant sent_at, const std::optional<ClockSample>& sample);
   void compare_clocks(const ClockSample& sample);
-  bool listen_until(Instant until);
+  bool has_news();
   void listen();
-  bool hint_before(Instant until);
+  bool is_renewal_worthwhile();
 
   LockStore& m_store;
   WatchdogOptions m_options;  // the thread's, as the members up to m_mutex
@@ -106,13 +118,19 @@ class Watchdog {
   Instant m_detail_at{};                     // when the next detail may be logged
   bool m_is_revoked = false;                 // the server refuses renewals
   bool m_renew_at_once = false;
+  bool m_is_over = false;
+  StopToken m_interrupt = StopToken::never();  // of the request in progress
+  Instant m_wake_at{};                         // when advance() has something to do; earlier when m_wake_fd is readable
+  int m_wake_fd = -1;
+  std::string m_refused;  // why there is no thread; empty: there is one
+  Instant m_thread_at{};  // without a thread: when the next attempt to start it is due
 
   Mutex m_mutex;
   std::optional<LeaseEvent> m_event GUARDED_BY(m_mutex);
   StopSource m_event_set;
   StopSource m_loss;
   StopSource m_stop;
-  std::thread m_thread;  // the last member: it starts when all others exist
+  std::thread m_thread;
 };
 
 }  // namespace rlock

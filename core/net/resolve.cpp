@@ -6,10 +6,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <netdb.h>
 #include <poll.h>
@@ -41,6 +45,33 @@ Lookup look_up(const std::string& host, std::uint16_t port, int flags)
     ::freeaddrinfo(list);
   }
   return found;
+}
+
+// What was found before, for a process that gets no thread any more. Thread-safe.
+class KnownHosts {
+ public:
+  void remember(const std::string& host, std::uint16_t port, const std::vector<Address>& addresses)
+  {
+    const MutexLock lock(m_mutex);
+    m_addresses[{host, port}] = addresses;
+  }
+
+  std::optional<std::vector<Address>> find(const std::string& host, std::uint16_t port)
+  {
+    const MutexLock lock(m_mutex);
+    const auto found = m_addresses.find({host, port});
+    return found != m_addresses.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  Mutex m_mutex;
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<Address>> m_addresses GUARDED_BY(m_mutex);
+};
+
+KnownHosts& known_hosts()
+{
+  static KnownHosts& hosts = *new KnownHosts;  // never destroyed, because threads may use it until the process ends
+  return hosts;
 }
 
 // Shared by the caller and the lookup thread, and freed by the last of them.
@@ -93,7 +124,8 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   const Instant start = clock.now();
   const auto pending = start_lookup(host, port);
   if (!pending) {
-    return pending.error();
+    auto known = known_hosts().find(host, port);
+    return known ? Result(*std::move(known)) : pending.error();
   }
   switch (wait_for((*pending)->done.token().fd(), POLLIN, clock, limit)) {
     case Waited::stopped: return interrupted();
@@ -107,6 +139,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
   if (done.lookup.code != 0) {
     return unresolved(done.lookup);
   }
+  known_hosts().remember(host, port, done.lookup.addresses);
   return std::move(done.lookup.addresses);
 }
 

@@ -21,7 +21,8 @@ struct Address {
   [[nodiscard]] int family() const { return bytes.ss_family; }
 };
 
-// At least one address, in the order in which to try them. The text of an Error lacks the host: "no such host".
+// At least one address, in the order in which to try them. Where the system has no thread left for the lookup, those that an earlier
+// lookup found. The text of an Error lacks the host: "no such host".
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
                                      const CallLimits& limit);
 

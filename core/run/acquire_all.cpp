@@ -33,6 +33,7 @@ class HeldLocks {
       m_any_wake->add(m_loss.emplace().token());
     }
     m_leases.emplace(LeaseGroupOptions{.watch = {.renews = true, .consequence = "it is given up"},
+                                       .interrupt = context.signals.stop(),
                                        .wakes = are_several ? &*m_any_wake : nullptr},
                      context.clock, context.log);
   }
@@ -48,7 +49,7 @@ class HeldLocks {
 
   [[nodiscard]] std::size_t size() const { return m_sessions.size(); }
   [[nodiscard]] Instant due() const { return m_leases->due(); }  // when watch() must be called
-  void watch() { m_leases->start_watchdogs(); }
+  void watch() { m_leases->watch(); }
 
   void stop_threads()
   {

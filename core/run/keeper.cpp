@@ -56,7 +56,7 @@ Result<Keeper> Keeper::start(const KeeperTask& task)
   keepers_end.reset();
   char byte = 0;
   if (::read(callers_end.get(), &byte, 1) != 1) {
-    return Error{ErrorCode::os, "cannot start the keeper: there is no thread, descriptor or memory for it"};
+    return Error{ErrorCode::os, "cannot start the keeper: there is no descriptor or memory for it"};
   }
   return Keeper(std::move(callers_end));
 }

@@ -86,7 +86,7 @@ class KeeperLoop {
     return alarm;
   }
 
-  // Called by the watchdog's thread. Only that thread uses both members until it is stopped.
+  // Called by the watchdog. Only the watchdog uses both members until it is stopped.
   void move_end(Instant until)
   {
     m_valid_until = until;
@@ -97,13 +97,15 @@ class KeeperLoop {
   {
     std::optional<Reason> reason;
     while (!reason) {
-      std::array<pollfd, 6> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
+      std::array<pollfd, 7> waits{pollfd{.fd = m_task.watched.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_release_socket.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_caller.get(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_task.signals.fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_watchdog.fd(), .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = m_watchdog.message_fd(), .events = POLLIN, .revents = 0},
                                   pollfd{.fd = m_alarm.fd(), .events = POLLIN, .revents = 0}};
-      ::poll(waits.data(), waits.size(), -1);
+      ::poll(waits.data(), waits.size(), poll_timeout(m_task.clock.now(), m_watchdog.due()));
+      m_watchdog.act(m_task.signals.stop());
       reason = find_reason();
     }
     return *reason;
@@ -307,7 +309,7 @@ bool run_keeper(const KeeperTask& task, Fd caller)
     send_byte(socket);
     loop.run();
     return true;
-  } catch (const std::exception&) {  // no thread, no descriptor, no memory
+  } catch (const std::exception&) {  // no descriptor, no memory
     return false;
   }
 }

@@ -11,7 +11,7 @@ namespace rlock {
 void send_byte(int socket);
 
 // Holds the lock until a reason to end comes, and releases it. `caller`: the socket to `rlock acquire`. False: the
-// keeper could not begin, because there was no thread, descriptor or memory, and has sent nothing.
+// keeper could not begin, because there was no descriptor or memory, and has sent nothing.
 bool run_keeper(const KeeperTask& task, Fd caller);
 
 }  // namespace rlock

@@ -38,7 +38,8 @@ class Supervision {
         m_leases(
             {.watch = {.renews = request.automatic,
                        .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends"},
-             .on_moved = [this](const LeaseTerm& lease) { m_lock_set.prepared_job.move_deadline(lease); }},
+             .on_moved = [this](const LeaseTerm& lease) { m_lock_set.prepared_job.move_deadline(lease); },
+             .interrupt = context.signals.stop()},
             context.clock, context.log)
   {
     for (LockSession& session : lock_set.sessions) {
@@ -157,6 +158,9 @@ class Supervision {
     for (const LockSession& session : m_lock_set.sessions) {
       waits.push_back({.fd = m_is_hurried ? -1 : session.lease().lost_fd(), .events = POLLIN, .revents = 0});
     }
+    for (const LockSession& session : m_lock_set.sessions) {
+      waits.push_back({.fd = session.lease().message_fd(), .events = POLLIN, .revents = 0});
+    }
     waits.push_back({.fd = m_pipe_is_open ? job.pipe_fd() : -1, .events = 0, .revents = 0});
     const Instant now = m_context.clock.now();
     const int ready =
@@ -181,6 +185,7 @@ class Supervision {
         tell_loss_while_killing(Lost{"it ended before its job"}, m_lock_set.sessions[i]);
         stop(job, kill_after_loss, m_lock_set.sessions[i]);
       }
+      m_has_message = m_has_message || waits[i + 2 + 2 * locks].revents != 0;
     }
     if (waits.back().revents != 0 && !m_over) {
       handle_pipe_closed(job);
@@ -215,8 +220,9 @@ class Supervision {
     if (now >= leave_due()) {
       leave_job(job);
     }
-    if (!m_over && now >= m_leases.due()) {
-      m_leases.start_watchdogs();
+    if (!m_over && (now >= m_leases.due() || m_has_message)) {
+      m_has_message = false;
+      m_leases.watch();
     }
   }
 
@@ -443,6 +449,7 @@ class Supervision {
   bool m_lost = false;                   // one of the locks
   std::int64_t m_lost_at_ms = 0;         // by the wall clock; 0: no loss was seen before the release
   std::optional<int> m_killed_after;     // the signal of the user from which --kill-after counts
+  bool m_has_message = false;            // for a watchdog without a thread
   bool m_is_hurried = false;             // the lock was lost after ReleaseRequested, before the job had stopped
   bool m_was_released = false;           // by the job itself
   bool m_is_still_killing = false;       // KILL was sent, and processes of the job are left

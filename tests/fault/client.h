@@ -102,7 +102,7 @@ class Client {
   {
     while (m_clock.now() < end && m_leases->with_event() == nullptr) {
       if (m_clock.now() >= m_leases->due()) {
-        m_leases->start_watchdogs();
+        m_leases->watch();
       }
       m_clock.sleep_until(std::min(end, m_clock.now() + Millis{5}), StopToken::never());
     }

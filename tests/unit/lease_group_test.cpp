@@ -61,7 +61,12 @@ TEST_CASE("lease group: the job's deadline is the end of the lease that ends fir
                    real, quiet);
   group.add(lasting.lease);
   group.add(brief.lease);
-  group.start_watchdogs();
+  wait_until(
+      [&] {
+        group.watch();
+        return lasting.lease.is_watched() && brief.lease.is_watched();
+      },
+      "both are watched");
   wait_until([&] { return moves >= 3; }, "the short lease was renewed");
   group.stop_watchdogs();
   CHECK_FALSE(counts_on_the_longer);

@@ -38,17 +38,17 @@ TEST_CASE("server worker: a request after an interrupted one runs, also without 
   ServerWorker worker({.shown = {}, .store = nullptr, .marker = nullptr});
   std::atomic<bool> hangs = false;
   std::atomic<int> asked = 0;
-  worker.post("one", ServerWorker::PostMode::replace, [&](QuorumServer&, StopToken stop) {
+  worker.post("one", ServerWorker::PostMode::replace, [&](QuorumServer&, const CallLimits& limit) {
     hangs = true;
-    while (!stop.requested()) {
+    while (!limit.stop.requested()) {
     }
     return false;
   });
   wait_until([&] { return hangs.load(); }, "the request runs");
   const NoMoreDescriptors none;
   for (const int urgent : {1, 2}) {
-    worker.post("one", ServerWorker::PostMode::interrupt, [&](QuorumServer&, StopToken stop) {
-      asked += stop.requested() ? 100 : 1;
+    worker.post("one", ServerWorker::PostMode::interrupt, [&](QuorumServer&, const CallLimits& limit) {
+      asked += limit.stop.requested() ? 100 : 1;
       return true;
     });
     wait_until([&] { return asked == urgent; }, "the next request runs and is not interrupted");

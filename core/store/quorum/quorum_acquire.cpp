@@ -146,7 +146,7 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
     const auto answers = counted_attempts(votes, needed_age(votes, spec.ttl, m_policy.restart_guard));
     return done_in(answers) != nullptr || decide_grant(grants(answers), quorum_of(spec)) != Decision::open;
   };
-  const auto pending = post_all<Vote>(Subject{topic_of(spec.name, owner)}, limit.deadline,
+  const auto pending = post_all<Vote>(Subject{topic_of(spec.name, owner)}, limit,
                                       [spec, owner, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
                                         return vote_of(server, spec, owner, clock, within);
                                       })
@@ -245,11 +245,12 @@ void QuorumStore::tell_longest_ttl(const Answers<Vote>& votes, Millis within)
     if (votes[i] && *votes[i] && (*votes[i])->data && (*votes[i])->data->longest_ttl < longest) {
       m_workers[i]->post(
           "marker", ServerWorker::PostMode::replace,
-          [longest, within, &clock = m_clock](QuorumServer& server, StopToken stop) {
-            return static_cast<bool>(server.marker({.ttl = longest}, {.deadline = clock.now() + within, .stop = stop}));
+          [longest, within, &clock = m_clock](QuorumServer& server, const CallLimits& limit) {
+            return static_cast<bool>(server.marker({.ttl = longest}, earlier(limit, clock.now() + within)));
           });
     }
   }
+  work_without_threads({.deadline = m_clock.now() + within, .stop = StopToken::never()});
 }
 
 // Releases on all servers but those where another owner holds the lock: also where no answer came, because that server
@@ -264,6 +265,7 @@ void QuorumStore::take_back(const LockSpec& spec, const Owner& owner, const Answ
       post_release(i, spec, owner, announced, within);
     }
   }
+  work_without_threads({.deadline = m_clock.now() + within, .stop = StopToken::never()});
 }
 
 }  // namespace rlock

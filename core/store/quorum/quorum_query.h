@@ -14,6 +14,11 @@ namespace rlock {
 // Enough for a request to be on its way to a server that has not answered lately.
 constexpr Millis unresponsive_grace{50};
 
+inline CallLimits earlier(const CallLimits& limit, Instant deadline)
+{
+  return {.deadline = std::min(limit.deadline, deadline), .stop = limit.stop};
+}
+
 // What a request is about, and how it meets waiting requests of the same topic.
 struct Subject {
   std::string topic;
@@ -40,21 +45,23 @@ Granted greatest_grant(const Answers<T>& answers, Counts counts)
   return greatest;
 }
 
-// Posts `request(server, limits)` to all servers. It runs to its end also when the caller waits no longer.
+// Posts `request(server, limits)` to all servers. It runs to its end also when the caller waits no longer; where the system has
+// no thread left, it has run when this function returns.
 template <typename T, typename Request>
-QuorumStore::Query<T> QuorumStore::post_all(const Subject& subject, Instant deadline, Request request)
+QuorumStore::Query<T> QuorumStore::post_all(const Subject& subject, const CallLimits& limit, Request request)
 {
   auto pending = std::make_shared<PendingReplies<Result<T>>>(size());
   std::vector<bool> unresponsive;
   for (std::size_t i = 0; i < size(); ++i) {
-    const auto task = [pending, i, deadline, request](QuorumServer& server, StopToken stop) {
-      Result<T> answer = request(server, CallLimits{.deadline = deadline, .stop = stop});
+    const auto task = [pending, i, deadline = limit.deadline, request](QuorumServer& server, const CallLimits& within) {
+      Result<T> answer = request(server, earlier(within, deadline));
       const bool answered = static_cast<bool>(answer);
       pending->put(i, std::move(answer));
       return answered;
     };
     unresponsive.push_back(m_workers[i]->post(subject.topic, subject.mode, task));
   }
+  work_without_threads(limit);
   return {std::move(pending), std::move(unresponsive)};
 }
 
@@ -63,7 +70,7 @@ template <typename T, typename Request, typename MeansYes>
 QuorumStore::Proof<T> QuorumStore::prove(const Subject& subject, std::size_t quorum, const CallLimits& limit,
                                          Request request, MeansYes means_yes)
 {
-  const auto pending = post_all<T>(subject, limit.deadline, std::move(request)).pending;
+  const auto pending = post_all<T>(subject, limit, std::move(request)).pending;
   pending->wait(m_clock, limit, [&](const Answers<T>& so_far) {
     return decide_proof(tally(so_far, means_yes), quorum) != Decision::open;
   });
@@ -76,7 +83,7 @@ QuorumStore::Proof<T> QuorumStore::prove(const Subject& subject, std::size_t quo
 template <typename T, typename Request, typename Enough>
 Answers<T> QuorumStore::ask_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough)
 {
-  const auto [pending, unresponsive] = post_all<T>(subject, limit.deadline, std::move(request));
+  const auto [pending, unresponsive] = post_all<T>(subject, limit, std::move(request));
   pending->wait(m_clock, limit, [&unresponsive = unresponsive, &enough](const Answers<T>& answers) {
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (!answers[i] && !unresponsive[i]) {

@@ -5,6 +5,8 @@
 #include "store/quorum/quorum_listener.h"
 #include "store/quorum/quorum_query.h"
 
+#include <cstdint>
+
 namespace rlock {
 namespace {
 
@@ -102,12 +104,29 @@ void QuorumStore::rest()
   for (const auto& worker : m_workers) {
     worker->interrupt_for_next();
   }
+  work_without_threads({.deadline = over, .stop = StopToken::never()});
   const auto is_idle = [](const auto& worker) { return worker->is_idle(); };
   while (m_clock.now() < over && !std::all_of(m_workers.begin(), m_workers.end(), is_idle)) {
     m_clock.sleep_until(m_clock.now() + look_every, StopToken::never());
   }
   for (const auto& worker : m_workers) {
     worker->stop_thread();
+  }
+}
+
+// Each server has its part of the time that is left, so one that hangs leaves time for the others.
+void QuorumStore::work_without_threads(const CallLimits& limit)
+{
+  std::vector<ServerWorker*> waiting;
+  for (const auto& worker : m_workers) {
+    if (worker->needs_work_here()) {
+      waiting.push_back(worker.get());
+    }
+  }
+  for (std::size_t done = 0; done < waiting.size(); ++done) {
+    const Instant now = m_clock.now();
+    const Instant until = now + (limit.deadline - now) / static_cast<std::int64_t>(waiting.size() - done);
+    waiting[done]->work_here(earlier(limit, until));
   }
 }
 
@@ -129,6 +148,7 @@ Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hol
     for (std::size_t i = 0; i < size(); ++i) {
       post_release(i, spec, hold, false, within);
     }
+    work_without_threads({.deadline = m_clock.now() + within, .stop = StopToken::never()});
     return refusal_in(answers);
   }
   const Granted granted = outer_grant(answers);
@@ -207,10 +227,9 @@ Result<Release> QuorumStore::release(const LockSpec& spec, const Hold& hold, con
 void QuorumStore::post_release(std::size_t server, const LockSpec& spec, const Hold& hold, bool announced,
                                Millis within)
 {
-  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, StopToken stop) {
+  const auto task = [spec, hold, announced, within, &clock = m_clock](QuorumServer& at, const CallLimits& limit) {
     const ReleaseOptions release_options{.announced = announced, .result = {.unused = true}};
-    const CallLimits limit{.deadline = clock.now() + within, .stop = stop};
-    const auto released = at.store->release(spec, hold, release_options, limit);
+    const auto released = at.store->release(spec, hold, release_options, earlier(limit, clock.now() + within));
     if (!released) {
       at.unreleased.push_back({.spec = spec, .hold = hold, .expires_at = clock.now() + spec.ttl});
     }

@@ -114,12 +114,14 @@ class QuorumStore final : public LockStore,
     Decision decision;
   };
   template <typename T, typename Request>
-  Query<T> post_all(const Subject& subject, Instant deadline, Request request);
+  Query<T> post_all(const Subject& subject, const CallLimits& limit, Request request);
   template <typename T, typename Request, typename MeansYes>
   Proof<T> prove(const Subject& subject, std::size_t quorum, const CallLimits& limit, Request request,
                  MeansYes means_yes);
   template <typename T, typename Request, typename Enough>
   Answers<T> ask_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough);
+
+  void work_without_threads(const CallLimits& limit);
 
   Answers<Vote> ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit);
   Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,

@@ -56,7 +56,7 @@ bool ServerWorker::post(std::string topic, PostMode mode, Task task)
   if (!m_thread.joinable()) {
     try {
       m_thread = signal_blocked_thread([this] { work(); });
-    } catch (const std::system_error&) {  // the next post tries again
+    } catch (const std::system_error&) {
       return true;
     }
   }
@@ -99,16 +99,39 @@ void ServerWorker::work()
     if (std::exchange(m_interrupted, false)) {
       withdraw(m_stop);
     }
-    const Posted next = std::move(m_posted.front());
-    m_posted.pop_front();
-    m_busy = true;
-    const StopToken stop = m_stop.token();
+    const Posted next = begin_next();
+    const CallLimits limit{.deadline = far_future, .stop = m_stop.token()};
     lock.unlock();
-    const bool answered = next.task(m_server, stop);
+    const bool answered = next.task(m_server, limit);
     lock.lock();
-    m_busy = false;
-    m_failed = !answered;
+    end(answered);
   }
+}
+
+void ServerWorker::work_here(const CallLimits& limit)
+{
+  MutexLock lock(m_mutex);
+  while (!m_posted.empty()) {
+    const Posted next = begin_next();
+    lock.unlock();
+    const bool answered = next.task(m_server, limit);
+    lock.lock();
+    end(answered);
+  }
+}
+
+ServerWorker::Posted ServerWorker::begin_next()
+{
+  Posted next = std::move(m_posted.front());
+  m_posted.pop_front();
+  m_busy = true;
+  return next;
+}
+
+void ServerWorker::end(bool answered)
+{
+  m_busy = false;
+  m_failed = !answered;
 }
 
 }  // namespace rlock

@@ -43,8 +43,9 @@ struct QuorumServer {
 // The methods are for one thread, which is not the worker's. The worker's thread starts with the first request.
 class ServerWorker {
  public:
-  // Runs on the worker's thread and ends soon after `stop` is requested. False: the server did not answer.
-  using Task = std::function<bool(QuorumServer& server, StopToken stop)>;
+  // Runs on the worker's thread or in work_here(), and ends soon after the stop is requested and by the deadline (far_future on
+  // the worker's thread). False: the server did not answer.
+  using Task = std::function<bool(QuorumServer& server, const CallLimits& limit)>;
 
   // How a request meets the waiting requests of the same topic, so that requests to a server that hangs do not pile up.
   enum class PostMode {
@@ -58,9 +59,13 @@ class ServerWorker {
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet. Where
-  // the system has no thread left, the task does not run before the next post.
+  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet.
   bool post(std::string topic, PostMode mode, Task task);
+
+  // Where the system has no thread left, a posted task waits for work_here(), which runs all that wait in the calling thread.
+  // The next post tries again to start the thread.
+  [[nodiscard]] bool needs_work_here() const { return !m_thread.joinable() && !is_idle(); }
+  void work_here(const CallLimits& limit);
 
   // Interrupts the request in progress if others are waiting.
   void interrupt_for_next();
@@ -76,9 +81,11 @@ class ServerWorker {
     Task task;
   };
   void work();
+  Posted begin_next() REQUIRES(m_mutex);
+  void end(bool answered) REQUIRES(m_mutex);
   void interrupt() REQUIRES(m_mutex);
 
-  QuorumServer m_server;  // used by the worker's thread alone
+  QuorumServer m_server;  // used by the worker's thread alone, or by work_here()
   mutable Mutex m_mutex;
   std::condition_variable m_news;
   std::deque<Posted> m_posted GUARDED_BY(m_mutex);

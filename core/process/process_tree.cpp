@@ -121,7 +121,7 @@ std::optional<int> ProcessTree::take_pause() { return std::exchange(m_pause, std
 // `setsid CMD` does not fork when it leads no group, so the main process may have a session of its own.
 bool ProcessTree::is_daemon(pid_t session) const
 {
-  if (session == ::getsid(0) || session == m_own_session) {
+  if (session == ::getsid(0) || session == m_own_session || m_sessions.contains(session)) {
     return false;
   }
   return !m_daemons || m_daemons->contains(session);
@@ -165,8 +165,13 @@ bool ProcessTree::is_empty() const { return m_childless || (m_main == 0 && alive
 // The group's number cannot be given to another group until its leader is reaped, nor while a child is in the group.
 bool ProcessTree::leads_group() const { return m_grouping == Grouping::own && (m_main != 0 || has_child_in(m_group)); }
 
-ProcessTree::Refused ProcessTree::forward(int signal) const
+ProcessTree::Refused ProcessTree::forward(int signal)
 {
+  if (asks_to_end(signal)) {
+    for (const Process& process : alive()) {
+      m_sessions.insert(process.session);
+    }
+  }
   if (leads_group() && send_as_user(-m_group, signal)) {
     return {};
   }

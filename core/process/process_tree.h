@@ -37,8 +37,10 @@ class ProcessTree {
 
   // Each returns the processes that may not be signalled (EPERM) because they run as another user.
   using Refused = std::vector<pid_t>;
-  [[nodiscard]] Refused forward(int signal) const;  // to the job's group, and to the main process if it left the group
-  Refused stop(int signal);                         // to all, and CONT, because a stopped process would not react
+  // To the job's group, and to the main process if it left the group. A signal that asks to end may end a process and leave its
+  // children, so these sessions stay sessions of the job.
+  Refused forward(int signal);
+  Refused stop(int signal);  // to all, and CONT, because a stopped process would not react
 
   // Sends KILL to all until none is left, `patience` is over, or only processes are left that may not be signalled. Empty: all are
   // dead and reaped. Can be called again.
@@ -55,6 +57,7 @@ class ProcessTree {
   Grouping m_grouping = Grouping::shared;
   std::vector<pid_t> m_spared;
   std::optional<std::set<pid_t>> m_daemons;  // once it is decided
+  std::set<pid_t> m_sessions;                // of the job, each time a signal that asks to end was passed on
   bool m_childless = false;
   std::optional<int> m_status;
   std::optional<int> m_pause;

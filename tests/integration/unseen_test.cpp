@@ -158,6 +158,15 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
     CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
     CHECK(scene.part.is_dead());
   }
+  SUBCASE("after a signal that rlock passes on, which ends only the process that waits")
+  {
+    test::Process rlock = scene.start({}, {}, "exec " + scene.part.command(wrapper));
+    scene.part.await();
+    rlock.signal(SIGINT);
+    CHECK(rlock.wait(30s) == Exit{.code = -1, .signal = SIGINT});
+    CHECK(scene.part.is_dead());
+    CHECK(scene.is_free());
+  }
   SUBCASE("after kill -9 of rlock")
   {
     test::Process rlock = scene.start({}, {}, scene.part.command(wrapper) + "; true");

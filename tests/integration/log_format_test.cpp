@@ -78,9 +78,9 @@ TEST_CASE("log format: nothing on success, and with -v what was done")
   const JsonLogFixture fixture;
   CHECK(fixture.rlock("run", {"-k", "k", "--", "true"}).err == "");
   CHECK(shown(fixture.rlock("run", {"-v", "-k", "k", "--", "true"}).err) ==
-        Lines{"detail acquired k", "detail started k"});
+        Lines{"detail server k", "detail acquired k", "detail started k"});
   CHECK(shown(fixture.rlock("run", {"-v", "-k", "a", "-k", "b", "--", "true"}).err) ==
-        Lines{"detail acquired a", "detail acquired b", "detail started -"});
+        Lines{"detail server -", "detail acquired a", "detail acquired b", "detail started -"});
 }
 
 TEST_CASE("log format: busy, in all verbs that wait")
@@ -153,5 +153,5 @@ TEST_CASE("log format: in the config file, for flock too")
   std::ofstream(file) << "log-format = \"json\"\nserver = \"" << fixture.server.url() << "\"\n";
   options.env["RLOCK_CONFIG"] = file;
   const Finished end = run_rlock({"flock", "--verbose", "k", "true"}, options);
-  CHECK(shown(end.err) == Lines{"detail acquired k", "detail started k"});
+  CHECK(shown(end.err) == Lines{"detail server k", "detail acquired k", "detail started k"});
 }

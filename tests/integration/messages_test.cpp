@@ -140,7 +140,8 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   Process holder(rlock_argv(
       {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
   wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");
-  const Json acquired = objects(holder.err()).at(0);
+  CHECK(objects(holder.err()).at(0).at("event") == "server");
+  const Json acquired = objects(holder.err()).at(1);
   CHECK(acquired.at("event") == "acquired");
   CHECK(acquired.at("fence") > 1'700'000'000'000'000);
 

@@ -94,13 +94,14 @@ std::string show(const JobEvent& event)
   return std::visit(Show{}, event);
 }
 
+// Without StillKilling, which a guardian also says when a busy machine lets it wait for a death.
 std::string await(Job& job)
 {
   while (job.fd() >= 0) {
     if (!readable(job.fd())) {
       return "silence";
     }
-    if (const auto event = *job.next()) {
+    if (const auto event = *job.next(); event && !std::holds_alternative<StillKilling>(*event)) {
       return show(*event);
     }
   }

@@ -48,7 +48,7 @@ bool ran_at(const RunRecord& run, Instant at)
 
 void judge_killed(const Records& records, const RunRecord& run, Instant at, Deaths& result)
 {
-  if (!ran_at(run, at)) {
+  if (!ran_at(run, at) || outlasts_kill(run.form)) {
     return;
   }
   ++result.killed;

@@ -50,6 +50,14 @@ bool may_have_outlived_signal(const RunRecord& run)
   return was_sent(run, Target::runner, SIGTERM) || was_sent(run, Target::runner, SIGINT);
 }
 
+// A shell tells of a signal by 128 + its number, setsid(1) by the number.
+bool tells_signal(const RunRecord& run, int code)
+{
+  const int base = run.form == JobForm::setsid_wait ? 0 : 128;
+  return is_wrapped(run.form) && std::any_of(run.signals.begin(), run.signals.end(),
+                                             [&](const SentSignal& sent) { return code == base + sent.number; });
+}
+
 // Empty: the exit fits.
 std::string wrong_death(const RunRecord& run, int signal)
 {
@@ -64,7 +72,7 @@ std::string wrong_code(const Records& records, const RunRecord& run, int code)
 {
   const bool began = run.evidence.begin.has_value();
   const bool by_itself = run.evidence.end && run.evidence.end->code == code;
-  if (by_itself || code == lost) {
+  if (by_itself || code == lost || tells_signal(run, code)) {
     return "";
   }
   switch (code) {

@@ -14,9 +14,11 @@ namespace {
 constexpr Millis told_and_dead{1050};
 Millis ms(Instant::duration duration) { return std::chrono::ceil<Millis>(duration); }
 
-bool is_for(const FaultRecord& fault, const std::string& key)
+// A job that outlasts KILL lives on when its rlock cannot renew, so any fault may let another job in beside it.
+bool is_for(const FaultRecord& fault, const Holder& loser)
 {
-  return fault.excuse != Excuse::none && fault.excuse != Excuse::lost_count && (fault.key.empty() || fault.key == key);
+  const bool removes_locks = fault.excuse != Excuse::none && fault.excuse != Excuse::lost_count;
+  return (removes_locks || outlasts_kill(loser.run->form)) && (fault.key.empty() || fault.key == loser.key);
 }
 
 // Of several faults a fail-over, because it excuses most.
@@ -25,14 +27,14 @@ const FaultRecord* excuse_for(const Records& records, const Holder& loser, const
   const Instant granted = std::max(loser.run->spawned, loser.begin - grant_to_begin);
   const FaultRecord* excuse = nullptr;
   for (const FaultRecord& fault : records.faults) {
-    if (is_for(fault, loser.key) && fault.begin <= winner.begin && fault.end >= granted) {
+    if (is_for(fault, loser) && fault.begin <= winner.begin && fault.end >= granted) {
       excuse = excuse == nullptr || fault.excuse == Excuse::fail_over ? &fault : excuse;
     }
   }
   return excuse;
 }
 
-// A loser that is stopped, or that a fault cuts off from the server, is not told. Its job ends with the lease.
+// A loser that is stopped, or that a fault cuts off from the server, is not told. Its job ends with the lease, or when it can.
 Millis longest_excused(const Records& records, const Holder& loser, const Holder& winner)
 {
   const auto cuts_off = [&](const FaultRecord& fault) {
@@ -40,8 +42,12 @@ Millis longest_excused(const Records& records, const Holder& loser, const Holder
   };
   const bool untold = !loser.run->signals.empty() || loser.run->kind == Kind::script ||
                       std::any_of(records.faults.begin(), records.faults.end(), cuts_off);
-  return (untold ? std::max(loser.run->ttl, told_and_dead) : told_and_dead) +
-         stalled(records, winner.begin - loser.run->ttl, loser.last);
+  const Instant since = winner.begin - loser.run->ttl;
+  const Millis until_it_can = loser.run->form == JobForm::frozen   ? sum_of(records.freezes, since, loser.last)
+                              : loser.run->form == JobForm::hidden ? ms(loser.last - since)
+                                                                   : Millis{0};
+  return (untold ? std::max(loser.run->ttl, told_and_dead) : told_and_dead) + stalled(records, since, loser.last) +
+         until_it_can;
 }
 
 bool was_told(const RunRecord& loser)
@@ -56,7 +62,8 @@ bool was_told(const RunRecord& loser)
   const bool killed_otherwise =
       (loser.exit->signal == SIGKILL && sent(Target::job, SIGKILL)) ||
       (loser.exit->code == 71 && (sent(Target::guardian, SIGKILL) || sent(Target::guardian, SIGSTOP)));
-  return killed_otherwise || loser.exit->code == 121 || ((loser.fixed || loser.limited) && loser.exit->code == 124);
+  const bool tells_end_of_time = (loser.fixed || loser.limited) && !outlasts_kill(loser.form);
+  return killed_otherwise || loser.exit->code == 121 || (tells_end_of_time && loser.exit->code == 124);
 }
 
 // After a fail-over an old master that was only stopped serves again until a sentinel demotes it. It confirms renewals and

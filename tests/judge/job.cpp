@@ -6,6 +6,7 @@
 //     H NS PID               a heartbeat of the job or of one of its children
 //     E NS PID CODE          the end of the job, which exits with CODE
 //
+// With --write FILE it writes to that file before each heartbeat.
 // NS is CLOCK_BOOTTIME, read before the line is written. One write(2) with O_APPEND is one line.
 #include <csignal>
 #include <cstdio>
@@ -24,6 +25,7 @@ constexpr long long outlived_ns =
     2'000'000'000;  // how much longer the children live than the job, if they are left alone
 
 int file = -1;
+int written = -1;  // --write
 
 long long now_ns()
 {
@@ -50,6 +52,9 @@ void append(char type, const char* rest)
 void beat_until(long long end)
 {
   for (long long left = end - now_ns(); left > 0; left = end - now_ns()) {
+    if (written >= 0 && pwrite(written, "x", 1, 0) != 1) {
+      _exit(96);
+    }
     append('H', "");
     sleep_ns(left < beat_ns ? left : beat_ns);
   }
@@ -105,6 +110,10 @@ int main(int argc, char** argv)
       start_child(end);
     } else if (std::strcmp(argv[i], "--daemon") == 0) {
       start_daemon();
+    } else if (std::strcmp(argv[i], "--write") == 0 && i + 1 < argc) {
+      if ((written = open(argv[++i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) < 0) {
+        return 96;
+      }
     } else {
       code = std::atoi(argv[i]);
     }

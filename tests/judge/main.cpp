@@ -38,7 +38,33 @@ std::string copy_of_job(const std::filesystem::path& dir)
   return dir / "job";
 }
 
-StormOptions storm_options(const JudgeOptions& options, ServerFaults& faults, const std::filesystem::path& dir)
+// What is wanted and possible here.
+struct Forms {
+  std::vector<JobForm> forms;
+  std::unique_ptr<FrozenFiles> frozen;
+};
+
+Forms possible_forms(const JudgeOptions& options, const std::filesystem::path& dir)
+{
+  Forms possible;
+  for (const JobForm form : job_forms) {
+    std::string why_not;
+    if (form == JobForm::hidden && options.wants(form)) {
+      why_not = why_not_hidden();
+    } else if (form == JobForm::frozen && options.wants(form)) {
+      possible.frozen = FrozenFiles::make(dir, why_not);
+    }
+    if (!why_not.empty()) {
+      std::cerr << "no jobs of the form " << name_of(form) << ": " << why_not << '\n';
+    } else if (options.wants(form)) {
+      possible.forms.push_back(form);
+    }
+  }
+  return possible;
+}
+
+StormOptions storm_options(const JudgeOptions& options, ServerFaults& faults, const Forms& forms,
+                           const std::filesystem::path& dir)
 {
   const Servers& servers = faults.servers();
   StormOptions storm{.seed = options.seed,
@@ -50,9 +76,11 @@ StormOptions storm_options(const JudgeOptions& options, ServerFaults& faults, co
                      .server_options = servers.options(),
                      // Without a queue many waiters starve each other on a busy machine.
                      .most_patient = has_queue(options.topology) ? 40U : 6U,
+                     .forms = forms.forms,
                      .is_calm = [&faults] { return faults.is_calm(); },
                      .environment = {},
-                     .dir = dir};
+                     .dir = dir,
+                     .frozen = forms.frozen.get()};
   for (const auto& [name, value] : servers.environment()) {
     storm.environment[name] = value;
   }
@@ -99,8 +127,21 @@ void demand_known_faults(const JudgeOptions& options, const std::vector<std::str
   throw std::invalid_argument(text);
 }
 
+Forms demand_forms(const JudgeOptions& options, const std::filesystem::path& dir)
+{
+  if (const std::string unknown = options.unknown_job(); !unknown.empty()) {
+    throw std::invalid_argument("there is no form of jobs '" + unknown + "'");
+  }
+  Forms forms = possible_forms(options, dir);
+  if (forms.forms.empty()) {
+    throw std::invalid_argument("none of these jobs is possible here");
+  }
+  return forms;
+}
+
 Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
 {
+  const Forms forms = demand_forms(options, dir);
   StallMeter stalls = machine_stalls();
   ServerFaults faults({.topology = options.topology,
                        .keys = storm_keys(),
@@ -110,7 +151,7 @@ Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
                        .calms = has_queue(options.topology)});
   demand_known_faults(options, faults.names());
   StallMeter server_stalls = judge::server_stalls(faults.servers());
-  Storm storm(storm_options(options, faults, dir));
+  Storm storm(storm_options(options, faults, forms, dir));
   faults.begin();
   storm.rage(options.time);
   Violations more;
@@ -123,7 +164,14 @@ Verdict run(const JudgeOptions& options, const std::filesystem::path& dir)
   append(more, check_keys(faults.servers()));
   stalls.stop();
   server_stalls.stop();
-  Records records{storm.runs(), faults.records(), stalls.stalls(), server_stalls.stalls(), has_queue(options.topology)};
+  Records records{.runs = storm.runs(),
+                  .faults = faults.records(),
+                  .stalls = stalls.stalls(),
+                  .server_stalls = server_stalls.stalls(),
+                  .has_queue = has_queue(options.topology)};
+  if (forms.frozen) {
+    records.freezes = forms.frozen->freezes();
+  }
   records.wall_offset = std::chrono::system_clock::now().time_since_epoch() - BootClock().now().time_since_epoch();
   records.faults.insert(records.faults.end(), storm.operations().begin(), storm.operations().end());
   return judge::judge(records, more, storm.process_faults());
@@ -166,6 +214,9 @@ int main(int argc, char** argv)
     return 2;
   }
   std::cout << "seed " << options->seed << std::endl;
+  if (!mount_for_oneself()) {
+    std::cerr << "without mounts of its own, because this needs root\n";
+  }
   const std::filesystem::path dir = test::make_temp_dir("judge");
   try {
     return finish(*options, argv[0], run(*options, dir), dir);

@@ -37,6 +37,8 @@ bool set(JudgeOptions& options, const std::string& name, const std::string& valu
     options.rlock = value;
   } else if (name == "--faults") {
     options.faults = split(value);
+  } else if (name == "--jobs") {
+    options.jobs = split(value);
   } else if (name == "--rate") {
     options.rate = std::stod(value);
   } else if (name == "--server-pause") {
@@ -63,6 +65,17 @@ bool JudgeOptions::wants(const std::string& fault) const
   return faults.empty() || has(faults, fault) || (!is_fault_of_rlock(fault) && has(faults, "servers"));
 }
 
+bool JudgeOptions::wants(JobForm form) const { return jobs.empty() || has(jobs, name_of(form)); }
+
+std::string JudgeOptions::unknown_job() const
+{
+  const auto is_form = [](const std::string& name) {
+    return std::any_of(job_forms.begin(), job_forms.end(), [&](JobForm form) { return name == name_of(form); });
+  };
+  const auto unknown = std::find_if_not(jobs.begin(), jobs.end(), is_form);
+  return unknown == jobs.end() ? "" : *unknown;
+}
+
 std::string JudgeOptions::unknown_fault(const std::vector<std::string>& of_servers) const
 {
   const auto unknown = std::find_if(faults.begin(), faults.end(), [&](const std::string& name) {
@@ -82,12 +95,15 @@ std::string JudgeOptions::repeat_command(const std::string& program) const
   for (std::size_t i = 0; i < faults.size(); ++i) {
     text << (i == 0 ? " --faults " : ",") << faults[i];
   }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    text << (i == 0 ? " --jobs " : ",") << jobs[i];
+  }
   return text.str();
 }
 
 std::optional<JudgeOptions> parse_options(const std::vector<std::string>& words, std::uint64_t seed)
 {
-  JudgeOptions options{.seed = seed, .rlock = RLOCK_BINARY, .faults = {}, .report = {}};
+  JudgeOptions options{.seed = seed, .rlock = RLOCK_BINARY, .faults = {}, .jobs = {}, .report = {}};
   try {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (words[i] == "--keep") {
@@ -102,6 +118,15 @@ std::optional<JudgeOptions> parse_options(const std::vector<std::string>& words,
     return std::nullopt;
   }
   return options;
+}
+
+std::string names_of_forms()
+{
+  std::string text;
+  for (const JobForm form : job_forms) {
+    text += (text.empty() ? " " : ",") + std::string(name_of(form));
+  }
+  return text;
 }
 
 std::string usage_text()
@@ -119,6 +144,9 @@ std::string usage_text()
          "  --rlock PATH      the rlock that is judged (the built one)\n"
          "  --faults LIST     only these: processes, operators, servers, or server faults by their\n"
          "                    names, which a report lists (all)\n"
+         "  --jobs LIST       only these forms of jobs:" +
+         names_of_forms() +
+         " (all)\n"
          "  --rate N          rlocks a second (3)\n"
          "  --server-pause S  seconds between two server faults (4)\n"
          "  --report FILE     writes the report there, too\n"

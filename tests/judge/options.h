@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "judge/job_form.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,7 @@ struct JudgeOptions {
   std::string topology = "unix";
   std::string rlock;                // the program
   std::vector<std::string> faults;  // empty: all
+  std::vector<std::string> jobs;    // names of forms of jobs; empty: all
   double rate = 3;                  // rlocks a second
   Millis server_pause{4000};        // between two faults of the servers, on average
   std::string report;               // a file; empty: only with the evidence
@@ -24,6 +26,9 @@ struct JudgeOptions {
 
   // A name of a server fault, or "servers" for all of them; "processes"; "operators".
   [[nodiscard]] bool wants(const std::string& fault) const;
+  [[nodiscard]] bool wants(JobForm form) const;
+  // The first of `jobs` that is no form; empty: there is none.
+  [[nodiscard]] std::string unknown_job() const;
   // The first of `faults` that means nothing where the servers have these faults; empty: there is none.
   [[nodiscard]] std::string unknown_fault(const std::vector<std::string>& of_servers) const;
   [[nodiscard]] std::string repeat_command(const std::string& program) const;

@@ -50,10 +50,20 @@ Words options_of(Kind kind)
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
+// The process of a script is signalled by its keeper alone. A nested rlock below one that can end neither is another story.
+JobForm draw_form(Rng& rng, Kind kind, const std::vector<JobForm>& forms)
+{
+  const JobForm form = one_in(rng, 2) ? forms[below(rng, forms.size())] : forms.front();
+  const bool is_possible = kind != Kind::script && !(kind == Kind::nested && outlasts_kill(form));
+  return is_possible ? form : JobForm::direct;
+}
+
 void draw_lease(Rng& rng, RunPlan& plan)
 {
   plan.record.ttl = Millis(1000 + static_cast<std::int64_t>(below(rng, 2000)));
-  const bool may_be_fixed = plan.record.kind != Kind::script && plan.record.kind != Kind::nested;
+  // A fixed lease ends although a process of its job lives on that KILL does not end.
+  const bool may_be_fixed =
+      plan.record.kind != Kind::script && plan.record.kind != Kind::nested && !outlasts_kill(plan.record.form);
   plan.record.fixed = may_be_fixed && one_in(rng, 6);
   append(plan.rlock_options, {plan.record.fixed ? "--lease" : "--ttl", text_of(plan.record.ttl)});
 }
@@ -80,20 +90,33 @@ std::string draw_duration(Rng& rng, bool faulty)
 
 void draw_job(Rng& rng, RunPlan& plan, bool faulty)
 {
-  plan.job_options = {draw_duration(rng, faulty)};
+  const bool outlasts = outlasts_kill(plan.record.form);
+  plan.job_options = {draw_duration(rng, faulty || outlasts)};
   if (plan.record.kind == Kind::script) {
     return;  // the keeper sends one TERM to one process
   }
-  if (one_in(rng, 8)) {
+  if (plan.record.form == JobForm::hidden) {
+    plan.job_options.emplace_back("--nobody");
+  }
+  if (one_in(rng, outlasts ? 2 : 8)) {
     plan.record.limited = true;
     append(plan.rlock_options, {"--max-runtime", text_of(Millis(50 + static_cast<std::int64_t>(below(rng, 1500))))});
   }
+  // A child that outlives the leader of a session of its own is a daemon.
+  const bool leads_session = plan.record.form == JobForm::setsid_wait || plan.record.form == JobForm::setsid_background;
+  const Words child = leads_session ? Words{} : Words{"--child"};
   switch (below(rng, 12)) {
     case 0: plan.job_options.emplace_back("--setsid"); break;
     case 1: plan.job_options.emplace_back("--nobody"); break;
     case 2: append(plan.job_options, {"--ignore-term"}); break;
-    case 3: append(plan.job_options, {"--ignore-term", "--child"}); break;
-    case 4: append(plan.job_options, {"--child", "--child"}); break;
+    case 3:
+      append(plan.job_options, {"--ignore-term"});
+      append(plan.job_options, child);
+      break;
+    case 4:
+      append(plan.job_options, child);
+      append(plan.job_options, child);
+      break;
     case 5: append(plan.job_options, {"--daemon"}); break;
     default: break;
   }
@@ -129,7 +152,7 @@ Words storm_keys()
   return {"plain-1", "plain-2", "rw-1", "permits-1", "string-1", "shards-1:0", "shards-1:1", "once-1", kept_key};
 }
 
-RunPlan draw_run(Rng& rng, bool faulty)
+RunPlan draw_run(Rng& rng, bool faulty, const std::vector<JobForm>& forms)
 {
   const Choice& choice = choices[below(rng, choices.size())];
   RunPlan plan;
@@ -140,12 +163,13 @@ RunPlan draw_run(Rng& rng, bool faulty)
   }
   plan.record.permits = choice.kind == Kind::permits ? 2 : 1;
   plan.rlock_options = options_of(choice.kind);
+  plan.record.form = draw_form(rng, choice.kind, forms);
   draw_lease(rng, plan);
   draw_patience(rng, plan);
   const bool gets_fault = faulty && below(rng, 5) < 2;
   draw_job(rng, plan, gets_fault);
   if (gets_fault) {
-    plan.fault = draw_fault(rng, choice.kind, plan.record.ttl);
+    plan.fault = possible_fault(draw_fault(rng, choice.kind, plan.record.ttl), plan.record.form);
   }
   return plan;
 }
@@ -161,30 +185,33 @@ RunPlan patient_run(Millis duration)
   return plan;
 }
 
-Words argv_of(const RunPlan& plan, const std::string& rlock, const Words& server_options, const std::string& job,
-              const std::string& file)
+Words argv_of(const RunPlan& plan, const Programs& programs, const std::string& file)
 {
-  Words words{rlock, plan.record.kind == Kind::once ? "once" : "run"};
-  Words job_words{job, file};
-  append(job_words, plan.job_options);
-  Words options = server_options;
+  const JobForm form = plan.record.form;
+  Words words{programs.rlock, plan.record.kind == Kind::once ? "once" : "run"};
+  Words job{programs.job, file, plan.job_options.front()};
+  if (form == JobForm::frozen) {
+    append(job, {"--write", programs.frozen_file});  // opened before it becomes another user
+  }
+  job.insert(job.end(), plan.job_options.begin() + 1, plan.job_options.end());
+  Words options = programs.server_options;
   append(options, keys_as_options(plan.record.keys));
   append(options, plan.rlock_options);
   if (plan.record.kind == Kind::script) {
     append(options, {"--log-format", "json", "--export"});
     return {"/bin/sh", "-c",
-            "lock=$('" + rlock + "' acquire --pid $$ " + quoted(options) + ") || exit; eval \"$lock\"; exec " +
-                quoted(job_words)};
+            "lock=$('" + programs.rlock + "' acquire --pid $$ " + quoted(options) + ") || exit; eval \"$lock\"; exec " +
+                quoted(job)};
   }
   append(words, options);
   append(words, {"-v", "--log-format", "json", "--"});
   if (plan.record.kind == Kind::nested) {
-    append(words, {rlock, "run"});
-    append(words, server_options);
+    append(words, {programs.rlock, "run"});
+    append(words, programs.server_options);
     append(words, {"-k", plan.record.keys.front(), "--ttl", text_of(plan.record.ttl), "--"});
   }
-  append(words, job_words);
-  return words;
+  append(words, job_words(form, job));
+  return rlock_words(form, words);
 }
 
 }  // namespace rlock::judge

@@ -22,14 +22,21 @@ struct RunPlan {
 // All locks of the storm, as a server fault may remove them.
 Words storm_keys();
 
-// `faulty`: some runs get a fault of their processes.
-RunPlan draw_run(Rng& rng, bool faulty);
+// `faulty`: some runs get a fault of their processes. `forms`: of their jobs; never empty.
+RunPlan draw_run(Rng& rng, bool faulty, const std::vector<JobForm>& forms);
 
 // Waiters of one lock that is left in peace, whose order is checked.
 RunPlan patient_run(Millis duration);
 
-// The words to execute.
-Words argv_of(const RunPlan& plan, const std::string& rlock, const Words& server_options, const std::string& job,
-              const std::string& file);
+// What the words to execute are made of.
+struct Programs {
+  std::string rlock;
+  Words server_options;
+  std::string job;
+  std::string frozen_file;  // for a job of JobForm::frozen
+};
+
+// The words to execute. `file`: for the evidence.
+Words argv_of(const RunPlan& plan, const Programs& programs, const std::string& file);
 
 }  // namespace rlock::judge

@@ -120,6 +120,19 @@ FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl)
   return plan;
 }
 
+std::optional<FaultPlan> possible_fault(FaultPlan plan, JobForm form)
+{
+  const bool hits_runner =
+      std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return step.target == Target::runner; });
+  std::erase_if(plan.steps, [&](const FaultPlan::Step& step) {
+    const bool stops = step.number == SIGSTOP || step.number == SIGCONT;
+    return (leaves_group(form) || outlasts_kill(form)) &&
+           ((step.target == Target::guardian && hits_runner) ||
+            (step.target != Target::job && stops && outlasts_kill(form)));
+  });
+  return plan.steps.empty() ? std::nullopt : std::optional(std::move(plan));
+}
+
 bool ProcessFault::is_triggered(Instant freed) const
 {
   switch (m_plan.trigger) {

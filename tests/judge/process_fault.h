@@ -31,6 +31,10 @@ struct FaultPlan {
 
 FaultPlan draw_fault(Rng& rng, Kind kind, Millis ttl);
 
+// What of it rlock must bear when its job has this form; nullopt: nothing. The kernel kills only the job's process group, and what no
+// KILL ends lives longer than an rlock that cannot renew.
+std::optional<FaultPlan> possible_fault(FaultPlan plan, JobForm form);
+
 // Carries one plan out. The processes are found when the trigger comes, because a later step may find them gone.
 class ProcessFault {
  public:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "judge/job_form.h"
 #include "judge/servers.h"
 #include "support/process.h"
 
@@ -32,7 +33,7 @@ struct Evidence {
   };
   std::optional<Begin> begin;
   std::optional<End> end;
-  Instant last{};  // of all lines: a process of the job lived then
+  Instant last{};  // of all lines: a process of the job lived then; also what the storm has seen of its main process
 };
 
 enum class Kind { plain, reader, writer, permits, string, shards, several, nested, script, once };
@@ -51,6 +52,7 @@ struct SentSignal {
 struct RunRecord {
   std::size_t id = 0;
   Kind kind = Kind::plain;
+  JobForm form = JobForm::direct;
   std::vector<std::string> keys;  // as given to rlock
   unsigned permits = 1;
   Millis ttl{};
@@ -87,6 +89,7 @@ struct Records {
   std::vector<FaultRecord> faults;
   std::vector<Stall> stalls;               // of the machine
   std::vector<Stall> server_stalls = {};   // of a server, by a fault or because the machine is busy
+  std::vector<Stall> freezes = {};         // of the file system to which jobs of JobForm::frozen write
   bool has_queue = true;                   // a quorum has none
   std::chrono::nanoseconds wall_offset{};  // from an Instant to the time of day
 };

@@ -31,6 +31,15 @@ std::map<std::string, int> runs_by_kind(const Records& records)
   return counts;
 }
 
+std::map<std::string, int> jobs_by_form(const Records& records)
+{
+  std::map<std::string, int> counts;
+  for (const RunRecord& run : records.runs) {
+    counts[name_of(run.form)] += run.evidence.begin ? 1 : 0;
+  }
+  return counts;
+}
+
 std::map<std::string, int> runs_by_exit(const Records& records)
 {
   std::map<std::string, int> counts;
@@ -92,12 +101,11 @@ Verdict judge(const Records& records, const Violations& more, const std::map<std
        {check_fences(records), queue.violations, check_exits(records), losses.violations, deaths.violations, more}) {
     append(verdict.violations, some);
   }
-  const auto jobs = std::count_if(records.runs.begin(), records.runs.end(),
-                                  [](const RunRecord& run) { return run.evidence.begin.has_value(); });
   std::ostringstream out;
   write_counts(out, "rlocks", runs_by_kind(records));
   write_counts(out, "their ends", runs_by_exit(records));
-  out << "jobs that began: " << jobs << '\n';
+  write_counts(out, "jobs that began", jobs_by_form(records));
+  out << "freezes of the file system of some: " << records.freezes.size() << '\n';
   write_counts(out, "faults of processes", process_faults);
   write_counts(out, "faults of servers, and operators", faults_by_name(records));
   out << "handed over within " << handed_over.count() << " ms: " << count_handovers(records) << '\n'

@@ -10,6 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace rlock::judge {
 namespace {
 
@@ -34,13 +38,19 @@ void add(std::vector<SentSignal>& signals, const std::vector<SentSignal>& more)
 
 }  // namespace
 
-Storm::Storm(StormOptions options) : m_options(std::move(options)), m_rng(m_options.seed) {}
+Storm::Storm(StormOptions options)
+    : m_options(std::move(options)), m_rng(m_options.seed), m_rng_of_freezes(m_options.seed + 2)
+{
+}
 
 void Storm::rage(Millis time)
 {
   const Instant end = m_clock.now() + time;
   m_next_operation = m_clock.now() + pause_of_operators;
   for (Instant now = m_clock.now(); now < end; now = m_clock.now()) {
+    if (m_options.frozen != nullptr) {
+      m_options.frozen->go_on(now, m_rng_of_freezes);
+    }
     start_due(now);
     look_at_all(now);
     std::this_thread::sleep_for(tick);
@@ -49,6 +59,9 @@ void Storm::rage(Millis time)
 
 void Storm::calm(Millis timeout)
 {
+  if (m_options.frozen != nullptr) {
+    m_options.frozen->end();
+  }
   for (Active& active : m_active) {
     if (active.fault) {
       add(active.record.signals, active.fault->make_up());
@@ -67,6 +80,7 @@ void Storm::calm(Millis timeout)
   for (RunRecord& run : m_records) {
     run.evidence = {};
     EvidenceFile(evidence_path(run.id)).read_on(run.evidence);
+    run.evidence.last = std::max(run.evidence.last, m_seen[run.id]);
   }
 }
 
@@ -129,13 +143,18 @@ void Storm::start_burst()
 {
   const std::uint64_t count = below(m_rng, 10) == 0 ? 4 : 1;
   for (std::uint64_t i = 0; i < count; ++i) {
-    start(draw_run(m_rng, m_options.process_faults));
+    start(draw_run(m_rng, m_options.process_faults, m_options.forms));
   }
 }
 
 std::filesystem::path Storm::evidence_path(std::size_t run) const
 {
   return m_options.dir / (std::to_string(run) + ".job");
+}
+
+std::string Storm::frozen_file(std::size_t run) const
+{
+  return m_options.frozen == nullptr ? "" : m_options.frozen->directory() / std::to_string(run);
 }
 
 test::ProcessOptions Storm::process_options(const std::string& mark) const
@@ -151,7 +170,12 @@ void Storm::start(RunPlan plan)
   const std::size_t id = m_records.size();
   plan.record.id = id;
   EvidenceFile file(evidence_path(id));
-  const Words argv = argv_of(plan, m_options.rlock, m_options.server_options, m_options.job, file.path());
+  const Words argv = argv_of(plan,
+                             {.rlock = m_options.rlock,
+                              .server_options = m_options.server_options,
+                              .job = m_options.job,
+                              .frozen_file = frozen_file(id)},
+                             file.path());
   for (const std::string& word : argv) {
     plan.record.command += (plan.record.command.empty() ? "" : " ") + word;
   }
@@ -194,7 +218,31 @@ void Storm::look_at_all(Instant now)
   for (Aftermath& aftermath : m_aftermaths) {
     add(aftermath.record.signals, aftermath.fault.go_on(0, {}, now));
   }
+  look_at_watched();
   look_at_operations();
+}
+
+void Storm::watch(RunRecord& run)
+{
+  const bool is_known = m_seen.contains(run.id);
+  if (is_known || run.form != JobForm::frozen || !run.evidence.begin) {
+    return;
+  }
+  m_seen[run.id] = run.evidence.begin->at;
+  m_watched.push_back({run, Fd(static_cast<int>(::syscall(SYS_pidfd_open, run.evidence.begin->pid, 0)))});
+}
+
+void Storm::look_at_watched()
+{
+  for (auto watched = m_watched.begin(); watched != m_watched.end();) {
+    const Instant now = m_clock.now();
+    pollfd process{.fd = watched->process.get(), .events = POLLIN, .revents = 0};
+    const bool lives = watched->process && ::poll(&process, 1, 0) == 0;
+    if (lives) {
+      m_seen[watched->record.id] = now;
+    }
+    watched = lives ? std::next(watched) : m_watched.erase(watched);
+  }
 }
 
 void Storm::look_at_operations()
@@ -218,6 +266,7 @@ void Storm::look_at_operations()
 void Storm::look_at(Active& active, Instant now)
 {
   active.file.read_on(active.record.evidence);
+  watch(active.record);
   Instant& freed = m_freed[active.record.keys.front()];
   if (active.record.evidence.end) {
     freed = std::max(freed, active.record.evidence.end->at);

@@ -2,7 +2,9 @@
 // Starts the rlocks of a run, sends signals to their processes, and records what became of them. One thread.
 #pragma once
 
+#include "base/fd.h"
 #include "judge/evidence.h"
+#include "judge/frozen_files.h"
 #include "judge/plan.h"
 #include "judge/process_fault.h"
 #include "judge/records.h"
@@ -30,9 +32,11 @@ struct StormOptions {
   std::string job;
   Words server_options;
   std::size_t most_patient;       // waiters of one lock that wait for ever
+  std::vector<JobForm> forms;     // of the jobs
   std::function<bool()> is_calm;  // no fault of the servers disturbs anything for some seconds
   std::map<std::string, std::optional<std::string>> environment;
-  std::filesystem::path dir;  // for evidence
+  std::filesystem::path dir;      // for evidence
+  FrozenFiles* frozen = nullptr;  // for JobForm::frozen; outlives the storm
 };
 
 class Storm {
@@ -60,6 +64,11 @@ class Storm {
     RunRecord& record;
     ProcessFault fault;
   };
+  // The main process of a job that writes nothing while it is in state D, as long as it lives.
+  struct Watched {
+    RunRecord& record;
+    Fd process;
+  };
   struct Operation {
     FaultRecord record;
     test::Process process;
@@ -73,17 +82,23 @@ class Storm {
   void look_at_all(Instant now);
   void look_at(Active& active, Instant now);
   void look_at_operations();
+  void watch(RunRecord& run);
+  void look_at_watched();
   void count_faults();
   void note_end(Active& active);
   [[nodiscard]] test::ProcessOptions process_options(const std::string& mark) const;
   [[nodiscard]] std::filesystem::path evidence_path(std::size_t run) const;
+  [[nodiscard]] std::string frozen_file(std::size_t run) const;
 
   StormOptions m_options;
   BootClock m_clock;
   test::SeededRng m_rng;
+  test::SeededRng m_rng_of_freezes;  // whose number depends on the schedule of the machine
   std::deque<RunRecord> m_records;
   std::list<Active> m_active;
   std::list<Aftermath> m_aftermaths;
+  std::list<Watched> m_watched;
+  std::map<std::size_t, Instant> m_seen;  // by RunRecord::id: when its watched process was last seen alive
   std::list<Operation> m_operating;
   std::vector<FaultRecord> m_operations;
   std::map<std::string, int> m_fault_counts;

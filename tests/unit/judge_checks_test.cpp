@@ -51,6 +51,12 @@ RunRecord of_kind(RunRecord run, Kind kind, unsigned permits = 1)
   return run;
 }
 
+RunRecord of_form(RunRecord run, JobForm form)
+{
+  run.form = form;
+  return run;
+}
+
 RunRecord ended(RunRecord run, int code, int signal = 0)
 {
   run.exit = test::Exit{.code = code, .signal = signal};
@@ -298,4 +304,60 @@ TEST_CASE("judge: a job is dead before the lease of its stopped rlock ends")
   const RunRecord both = with(lost(1, 0, 1110, 5), Target::runner, SIGSTOP, 100);
   CHECK(wrong(with(both, Target::guardian, SIGSTOP, 100)) == 1);
   CHECK(wrong(with(both, Target::runner, SIGCONT, 500)) == 0);  // it renewed again
+}
+
+TEST_CASE("judge: a job that outlasts KILL keeps its lock, and only a loss that was told excuses an overlap")
+{
+  for (const JobForm form : {JobForm::frozen, JobForm::hidden}) {
+    RunRecord run = of_form(lost(1, 0, 3000, 5), form);
+    run.limited = true;
+    const RunRecord winner = ran(2, 200, 300, 6);
+    const auto overlaps_of = [&](int code, Excuse excuse, std::uint64_t fence) {
+      Records all = records({ended(run, code), ran(2, 200, 300, fence)}, {fault(excuse, 100, 101)});
+      all.freezes = {{at(50), at(3000)}};
+      return overlaps(all);
+    };
+    CHECK(overlaps(records({ended(run, 121), winner})) == 1);  // the lock was released, or left to its ttl
+    CHECK(overlaps_of(121, Excuse::none, 6) == 0);             // its rlock could not renew
+    CHECK(overlaps_of(124, Excuse::none, 6) == 1);
+    CHECK(overlaps_of(121, Excuse::none, 4) == 1);
+    CHECK(overlaps_of(121, Excuse::data_loss, 6) == 0);
+  }
+}
+
+TEST_CASE("judge: a frozen file system gives its jobs the time of its freezes, and no other jobs")
+{
+  const auto wrong = [](JobForm form, const std::vector<Stall>& freezes) {
+    Records all =
+        records({of_form(lost(1, 0, 3000, 5), form), ran(2, 200, 300, 6)}, {fault(Excuse::data_loss, 100, 101)});
+    all.freezes = freezes;
+    return overlaps(all);
+  };
+  CHECK(wrong(JobForm::frozen, {}) == 1);
+  CHECK(wrong(JobForm::frozen, {{at(300), at(1000)}}) == 1);
+  CHECK(wrong(JobForm::frozen, {{at(300), at(3000)}}) == 0);
+  CHECK(wrong(JobForm::timeout, {{at(300), at(3000)}}) == 1);
+}
+
+TEST_CASE("judge: a shell tells of the death of its command by 128 and the number of the signal, setsid by the number")
+{
+  const RunRecord killed = with(ended(lost(1, 0, 100, 5), 137), Target::job, SIGKILL, 100);
+  CHECK(wrong_exits(killed) == 1);
+  CHECK(wrong_exits(of_form(killed, JobForm::timeout)) == 0);
+  CHECK(wrong_exits(of_form(ended(killed, 143), JobForm::timeout)) == 1);
+  CHECK(wrong_exits(of_form(ended(killed, 9), JobForm::timeout)) == 1);
+  CHECK(wrong_exits(of_form(ended(killed, 9), JobForm::setsid_wait)) == 0);
+  CHECK(wrong_exits(of_form(ended(lost(1, 0, 100, 5), 137), JobForm::timeout)) == 1);
+}
+
+TEST_CASE("judge: a job in a session of its own dies with its rlock, and one that outlasts KILL cannot")
+{
+  const auto wrong = [](JobForm form) {
+    return check_deaths(records({of_form(with(lost(1, 0, 450, 5), Target::runner, SIGKILL, 100), form)}))
+        .violations.size();
+  };
+  CHECK(wrong(JobForm::setsid_wait) == 1);
+  CHECK(wrong(JobForm::timeout) == 1);
+  CHECK(wrong(JobForm::hidden) == 0);
+  CHECK(wrong(JobForm::frozen) == 0);
 }

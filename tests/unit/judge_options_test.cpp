@@ -26,3 +26,14 @@ TEST_CASE("judge: a fault that no server has is unknown, and is not passed over"
   CHECK(chosen("flushall,slot-move").unknown_fault({"flushall"}) == "slot-move");
   CHECK(chosen("server").unknown_fault({"flushall"}) == "server");
 }
+
+TEST_CASE("judge: forms of jobs")
+{
+  const auto chosen = [](const std::string& list) { return *parse_options({"--jobs", list}, 1); };
+  CHECK(parse_options({}, 1)->wants(JobForm::frozen));
+  CHECK(chosen("timeout,setsid-wait").wants(JobForm::setsid_wait));
+  CHECK_FALSE(chosen("timeout,setsid-wait").wants(JobForm::direct));
+  CHECK(chosen("timeout,setsid-wait").unknown_job().empty());
+  CHECK(chosen("timeout,setsid").unknown_job() == "setsid");
+  CHECK(chosen("timeout").repeat_command("judge").ends_with(" --jobs timeout"));
+}

@@ -33,6 +33,24 @@ local function obstacle_reply()
   return kind ~= NAME and {'other', kind} or mismatch(REQUESTED_MODE)
 end
 
+-- Whether a lock that is held as that kind keeps this kind out, and is waited for: the plain lock and the read-write lock under
+-- one name exclude each other.
+local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
+
+local function is_other_exclusive(kind)
+  return kind ~= NAME and EXCLUSIVE[NAME] and EXCLUSIVE[kind]
+end
+
+-- A holder of a lock that is held as another exclusive kind, and its holds; nil: there is none.
+local function holder_of_other_kind()
+  local fields = redis.call('HSCAN', LOCK, '0', 'COUNT', 4)[2]
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'mode' then
+      return (string.gsub(fields[i], ':write$', '')), tonumber(fields[i + 1]) or 1
+    end
+  end
+end
+
 -- The reply to an operator who names an owner that does not hold the lock.
 local function not_held_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME

@@ -186,24 +186,13 @@ local function busy_reply(ms)
   return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time}
 end
 
--- A lock that is held as another exclusive kind: the plain lock and the read-write lock under one name keep each other
--- out. Its holder tells only the queue of its own kind, so the waiters in this queue poll: the first one most often, the
--- others in case those before them are dead.
-local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
-
-local function is_other_exclusive(kind)
-  return kind ~= NAME and EXCLUSIVE[NAME] and EXCLUSIVE[kind]
-end
-
+-- The holder of another kind tells only the queue of its own kind, so the waiters in this queue poll: the first one most often,
+-- the others in case those before them are dead.
 local function busy_with_other_kind_reply()
   local answer = busy_reply(redis.call('PTTL', LOCK))
-  local fields = redis.call('HSCAN', LOCK, '0', 'COUNT', 4)[2]
-  for i = 1, #fields, 2 do
-    if fields[i] ~= 'mode' then
-      local owner = string.gsub(fields[i], ':write$', '')
-      answer[3], answer[4], answer[5] = owner, tonumber(fields[i + 1]) or 1, redis.call('HGET', HOLDER, owner)
-      break
-    end
+  local owner, count = holder_of_other_kind()
+  if owner then
+    answer[3], answer[4], answer[5] = owner, count, redis.call('HGET', HOLDER, owner)
   end
   answer[8] = (answer[6] + 1) * POLL_INTERVAL
   return answer

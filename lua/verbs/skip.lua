@@ -51,7 +51,13 @@ for i = #last, begin, -1 do
   end
 end
 
-local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. (holders()[1] or '')
+-- '': none any more.
+local function holder()
+  local is_of_other_kind = redis.call('EXISTS', LOCK) == 1 and is_other_exclusive(kind_at_key(NAME))
+  return holders()[1] or is_of_other_kind and holder_of_other_kind() or ''
+end
+
+local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. holder()
 
 -- What is cut is written again at once. After LTRIM, which a full memory allows, RPUSH is allowed, too. A list that becomes
 -- empty loses its ttl.

@@ -115,6 +115,53 @@ TEST_CASE("history: a skip names the foreign holder")
   CHECK(events[0].at("by").get<std::string>().find("jvm:1") != std::string::npos);
 }
 
+TEST_CASE("history: a skip names the holder of another kind, and the foreign one of each kind")
+{
+  const std::string java = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
+  const std::string permit = "0123456789abcdef0123456789abcdef";
+  struct Row {
+    std::vector<Words> written;
+    Words wish;
+    std::string holder;
+  };
+  const Words reader_timeout{"SET", "{k}:" + java + ":rwlock_timeout:1", "1", "PX", "60000"};
+  const std::vector<Row> rows{
+      {{{"HSET", "k", java, "1"}}, {"-x"}, java},
+      {{{"HSET", "k", java, "1"}}, {"-s"}, java},
+      {{{"HSET", "k", "mode", "write", java + ":write", "1"}}, {}, java},
+      {{{"HSET", "k", "mode", "write", java + ":write", "1"}}, {"-s"}, java},
+      {{{"HSET", "k", "mode", "read", java, "1"}, reader_timeout}, {}, java},
+      {{{"HSET", "k", "mode", "read", java, "1"}, reader_timeout}, {"-x"}, java},
+      {{{"SET", "k", "theirs"}}, {"--format", "string"}, "theirs"},
+      {{{"SET", "k", "0"}, {"ZADD", "{k}:timeout", "4000000000000", permit}}, {"--permits", "1"}, permit},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.written.front());
+    CAPTURE(row.wish);
+    const RedisServer server;
+    for (const Words& command : row.written) {
+      server.command(command);
+    }
+    if (row.written.front().front() == "HSET") {
+      server.command({"PEXPIRE", "k", "60000"});
+    }
+    CHECK(rlock_on(server, joined(joined({"run", "-k", "k", "-n"}, row.wish), {"--", "true"})).code == 75);
+    const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
+    REQUIRE(events.size() == 1);
+    CHECK(events[0].at("event") == "skipped");
+    CHECK(events[0].at("by") == row.holder);
+  }
+
+  const RedisServer server;
+  Process writer = start_run(server.url(), {"-k", "k", "-x"}, {"sleep", "60"});
+  wait_until([&] { return rlock_on(server, {"status", "k"}).code == 0; }, "it is held");
+  CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
+  const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
+  CHECK(events.back().at("event") == "skipped");
+  CHECK(events.back().at("by").get<std::string>().find("(pid " + std::to_string(writer.pid()) + ")") !=
+        std::string::npos);
+}
+
 TEST_CASE("history: what takes a lock without a job, and gives it back")
 {
   const RedisServer server;

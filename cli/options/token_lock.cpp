@@ -10,6 +10,8 @@
 #include "run/release_socket.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace rlock::cli {
 namespace {
@@ -60,6 +62,18 @@ Result<Hold> hold_of(const RawTokenLock& raw, const LockName& name, const Enviro
   return Hold::of_token(token);
 }
 
+// RLOCK_SHARD is about the innermost lock, as RLOCK_KEY and RLOCK_TOKEN are.
+std::optional<std::size_t> shard_of(const LockName& name, const Hold& hold, const Environment& environment)
+{
+  const std::string_view digits = environment.value(shard_variable);
+  std::size_t number = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = failed == std::errc{} && end == digits.data() + digits.size();
+  const bool is_about_it =
+      environment.value(key_variable) == name.text() && environment.value(token_variable) == hold.token();
+  return is_number && is_about_it ? std::optional(number) : std::nullopt;
+}
+
 Log log_of(const RawTokenLock& raw) { return Log(raw.quiet ? Verbosity::quiet : Verbosity::normal); }
 
 RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, const RawTokenLock& raw)
@@ -97,7 +111,8 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
     return report_not_held(token_lock, "expired or deleted", raw);  // since it was renewed
   }
   const bool alone = !kind_of(state->mode).is_shared;  // else other holders share the fence and the ttl
-  print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt));
+  print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt,
+                   token_lock.shard));
   return ended(ExitCode::ok);
 }
 
@@ -122,7 +137,8 @@ Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const st
   if (!hold) {
     return hold.error();
   }
-  return TokenLock{.name = *std::move(name), .hold = *std::move(hold)};
+  const auto shard = shard_of(*name, *hold, environment);
+  return TokenLock{.name = *std::move(name), .hold = *std::move(hold), .shard = shard};
 }
 
 Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call)

@@ -7,6 +7,8 @@
 #include "cli/verbs/verb.h"
 #include "lock/store.h"
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +27,7 @@ void add_token_lock_options(Options& options, RawTokenLock& raw);
 struct TokenLock {
   LockName name;
   Hold hold;
+  std::optional<std::size_t> shard = std::nullopt;  // the number of the shard, where RLOCK_SHARD is about this lock
 };
 
 // A missing option is taken from the environment of a job or of `acquire --export`: the key from RLOCK_KEY, the token from

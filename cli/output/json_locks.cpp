@@ -181,7 +181,7 @@ constexpr Fields<Lease, 5> lease_fields{{
      [](const Lease& lease) { return fence_or_null(lease.fence); }},
     {{"ttl_ms", "integer or null", "time until the lock expires unless it is renewed; null where it is not known"},
      [](const Lease& lease) { return or_null(lease.ttl); }},
-    {{"shard", "integer or null", "number of the shard that was taken; null without --shards"},
+    {{"shard", "integer or null", "number of the shard; null without --shards; check and renew know it by RLOCK_SHARD"},
      [](const Lease& lease) { return lease.shard ? Json(*lease.shard) : Json(); }},
 }};
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,38 @@ TEST_CASE("acquire: --shards with --export names the lock that was taken, so tha
   CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
   const std::string out = script.out();
   CHECK((out.starts_with("stock:0 0\n") || out.starts_with("stock:1 1\n")));
+}
+
+TEST_CASE("check: --json tells the number of the shard in a job, and after acquire --export")
+{
+  const RedisServer server({.alone = true});
+  const Words run{"run", "-S", server.direct_url(), "-k",    "stock", "--shards",
+                  "3",   "--", RLOCK_BINARY,        "check", "--json"};
+  for (int i = 0; i < 3; ++i) {
+    const Finished told = run_rlock(run);
+    REQUIRE(told.code == 0);
+    const json lease = json::parse(told.out);
+    CHECK(lease.at("key") == "stock:" + std::to_string(lease.at("shard").get<int>()));
+  }
+  Process script({"sh", "-c",
+                  "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() +
+                      "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; " RLOCK_BINARY
+                      " check --json; " RLOCK_BINARY " check --json -k \"$RLOCK_KEY\"; " RLOCK_BINARY
+                      " run -k stock:plain -- " RLOCK_BINARY " check --json; env -u RLOCK_SHARD " RLOCK_BINARY
+                      " check --json; " RLOCK_BINARY " release"});
+  CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
+  std::istringstream lines(script.out());
+  std::vector<json> told;
+  for (std::string line; std::getline(lines, line);) {
+    told.push_back(json::parse(line));
+  }
+  REQUIRE(told.size() == 4);
+  for (const std::size_t i : {0U, 1U}) {
+    CHECK(told[i].at("key") == "stock:" + std::to_string(told[i].at("shard").get<int>()));
+  }
+  CHECK(told[2].at("key") == "stock:plain");
+  CHECK(told[2].at("shard") == nullptr);
+  CHECK(told[3].at("shard") == nullptr);
 }
 
 TEST_CASE("acquire: --shards needs a way to say which lock was taken")

@@ -145,7 +145,8 @@ class Runs {
     }
   }
 
-  // An owner that says that it has lost the lock may be found expired already.
+  // An owner that says that it has lost the lock may be found expired already. A fixed lease that ended as it was meant to was
+  // lost if its owner says so: its job was still to be ended.
   void take_away(const EventLogEntry& entry)
   {
     const Ending outcome = entry.first() == "forced" ? Ending::forced : Ending::lost;
@@ -158,9 +159,10 @@ class Runs {
       return end(entry.subject(), entry.time_ms);
     }
     for (PastRun& past : m_over) {
-      if (past.owner.text() == entry.subject() && is_expired(past)) {
+      if (past.owner.text() == entry.subject() && (is_expired(past) || past.outcome == Ending::timed_out)) {
         past.outcome = past.outcome == Ending::forced ? Ending::forced : outcome;
-        past.duration = held_until(past, std::min(entry.time_ms, m_found_free[entry.subject()]));
+        past.duration =
+            past.duration.value_or(held_until(past, std::min(entry.time_ms, m_found_free[entry.subject()])));
         return;
       }
     }

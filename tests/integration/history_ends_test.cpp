@@ -47,6 +47,27 @@ TEST_CASE("history: a lost lock")
   CHECK(outcomes(history_of(server)) == "succeeded 0, lost");
 }
 
+TEST_CASE("history: a fixed lease that its rlock called lost, because it was stopped beyond its end")
+{
+  const RedisServer server;
+  Process holder = held_run(server, {"--lease", "1s"});
+  Process next = start_run(server.url(), {"-k", "k"}, {"sleep", "60"});
+  const std::string first = status_of(server).at("holders").at(0).at("token");
+  holder.signal(SIGSTOP);
+  wait_until(
+      [&] {
+        const json holders = status_of(server).at("holders");
+        return !holders.empty() && holders.at(0).at("token") != first;
+      },
+      "the next one has the lock");
+  holder.signal(SIGCONT);
+  REQUIRE(holder.wait() == Exit{121});
+  next.signal(SIGTERM);
+  next.wait();
+  CHECK(outcomes(history_of(server)) == "failed 143, lost");
+  CHECK(history_of(server)[1].at("duration_ms") == 1000);
+}
+
 TEST_CASE("history: a run that was lost with all data of the server")
 {
   const RedisServer server;

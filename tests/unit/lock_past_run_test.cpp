@@ -119,6 +119,12 @@ TEST_CASE("past runs: a run that is not released is lost, forced or timed out")
   CHECK(runs({"acquired a info lease=50\nauto=0"}) == "a at 1 for 50 timed_out");
   CHECK(runs({"acquired a info lease=50\nauto=1"}) == "a at 1 lost");
   CHECK(runs({"acquired a info lease=50\nauto=0", "acquired b info -"}, {"b"}) == "a at 1 lost");  // deleted before
+  CHECK(runs({"acquired a info lease=1\nauto=0", "acquired b info -"}, {"b"}) == "a at 1 for 1 timed_out");
+  // Its owner says later that it lost the lock.
+  for (const std::string about : {"", " info lease=1\nauto=0 outcome lost fence 1000"}) {
+    CHECK(runs({"acquired a info lease=1\nauto=0", "acquired b info -", "lost a what held by - holder b" + about},
+               {"b"}) == "a at 1 for 1 lost");
+  }
 }
 
 TEST_CASE("past runs: a hand-over that its waiter did not confirm")

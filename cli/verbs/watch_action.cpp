@@ -11,6 +11,7 @@
 #include "run/acquire.h"
 #include "run/identity.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -99,12 +100,23 @@ Result<RunEnd> act(const Question& confirmed, const std::string& user, const Raw
   return thaw(confirmed.about, server, call);
 }
 
+// Besides the standard streams. The parent's connections and its terminal are not for this process, which may live for hours.
+void keep_no_descriptor_but(int kept)
+{
+  constexpr int first = STDERR_FILENO + 1;
+  close_range_if_any(first, kept - 1);
+  close_range_if_any(std::max(first, kept + 1), no_last_descriptor);
+  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ::dup2(null.get(), STDIN_FILENO);
+}
+
 [[noreturn]] void act_in_child(const Question& confirmed, const std::string& user, const RawServer& server,
                                const Call& call, int output)
 {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
+  keep_no_descriptor_but(call.signals.fd());
   const Result<RunEnd> end = act(confirmed, user, server, call);
   if (!end) {
     print(end.error().text + "\n");

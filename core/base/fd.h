@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace rlock {
@@ -38,5 +39,15 @@ class Fd {
  private:
   int m_fd = -1;
 };
+
+// Closes all descriptors from `first` to `last`, as far as they are open. Async-signal-safe.
+inline void close_range_if_any(int first, int last)
+{
+  if (first <= last) {
+    ::syscall(SYS_close_range, first, last, 0);
+  }
+}
+
+inline constexpr int no_last_descriptor = 0x7fffffff;
 
 }  // namespace rlock

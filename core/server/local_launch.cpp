@@ -99,13 +99,6 @@ bool listens(const sockaddr_un& address)
   return yes;
 }
 
-void close_range_if_any(int first, int last)
-{
-  if (first <= last) {
-    ::syscall(SYS_close_range, first, last, 0);
-  }
-}
-
 // The functions below run in the forked processes: async-signal-safe calls only.
 
 void take_default_signals()
@@ -131,7 +124,6 @@ void report(const Plan& plan, LaunchEvent event)
 [[noreturn]] void become_server(const Plan& plan)
 {
   constexpr int first = STDERR_FILENO + 1;
-  constexpr int no_last = 0x7fffffff;
   constexpr std::string_view failed = "cannot execute the server\n";
   ::umask(077);
   const bool is_there = ::chdir(plan.directory.c_str()) == 0;
@@ -145,7 +137,7 @@ void report(const Plan& plan, LaunchEvent event)
   ::dup2(::open(plan.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600), STDOUT_FILENO);
   ::dup2(STDOUT_FILENO, STDERR_FILENO);
   close_range_if_any(first, name - 1);
-  close_range_if_any(std::max(first, name + 1), no_last);
+  close_range_if_any(std::max(first, name + 1), no_last_descriptor);
   take_default_signals();
   if (is_there && name >= first) {
     ::execve(plan.argv[0], plan.argv.data(), plan.envp.data());
@@ -183,12 +175,11 @@ void watch_for_end(pid_t server, const Plan& plan)
 // that no reader of rlock's stdout waits for the server to end.
 [[noreturn]] void watch_start(const Plan& plan)
 {
-  constexpr int no_last = 0x7fffffff;
   ::setsid();
   const auto [low, high] = std::minmax(plan.lock, plan.events);
   close_range_if_any(0, low - 1);
   close_range_if_any(low + 1, high - 1);
-  close_range_if_any(high + 1, no_last);
+  close_range_if_any(high + 1, no_last_descriptor);
 
   const pid_t server = ::fork();
   if (server == 0) {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock watch on a terminal, and without one.
+#include "support/guardian_of.h"
 #include "support/redis_fixture.h"
 #include "support/terminal.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <system_error>
 
 #include <termios.h>
 
@@ -63,6 +68,17 @@ class Viewer {
   termios m_before{};
   std::size_t m_seen = 0;
 };
+
+// By number: "socket:[4711]", "/dev/pts/3".
+std::map<int, std::string> open_files(pid_t pid)
+{
+  std::map<int, std::string> files;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+    files[std::stoi(entry.path().filename())] = std::filesystem::read_symlink(entry.path(), gone);
+  }
+  return files;
+}
 
 }  // namespace
 
@@ -273,6 +289,27 @@ TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take i
   CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
   viewer.terminal.type("q");
   CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+}
+
+TEST_CASE("watch: a freeze that waits has no socket and no terminal of the screen")
+{
+  Viewer viewer;
+  Process watch = viewer.watch();
+  viewer.sees("sleep 1000");
+  viewer.terminal.type("z");
+  viewer.sees("freeze stock for 2h, ");
+  viewer.terminal.type("y");
+  wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");
+  const pid_t freeze = find_guardian(watch.pid());  // its first child
+  REQUIRE(freeze > 0);
+  const auto of_screen = open_files(watch.pid());
+  for (const auto& [number, file] : open_files(freeze)) {
+    CAPTURE(number);
+    CAPTURE(file);
+    CHECK_FALSE(file.starts_with("/dev/pts"));
+    const bool is_shared = std::ranges::any_of(of_screen, [&](const auto& each) { return each.second == file; });
+    CHECK_FALSE((file.starts_with("socket:") && is_shared));
+  }
 }
 
 TEST_CASE("watch: a freeze that waits for a job is given up when its user leaves")

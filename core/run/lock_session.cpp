@@ -126,6 +126,7 @@ void LockSession::note_skipped(const SkippedRun& run)
     }
     ServerSpec server = m_request.server;
     server.timeout = timeout;
+    server.starts_local = false;  // it would have to run for this note only
     auto opened = open_store(server, m_context.clock, m_context.signals.stop());
     if (!opened) {
       return;

@@ -248,6 +248,9 @@ Result<LocalServer> local_server(const LocalSpec& spec, const Clock& clock, cons
       }
     }
     const auto holder = find_name_holder(spec.name);
+    if (!holder && !spec.starts) {
+      return Error{ErrorCode::unreachable, "local: its server does not run"};
+    }
     const bool is_visible = holder && holder->pid != 0;
     if (is_visible && holder->directory.empty()) {
       return out_of_reach(*holder);

@@ -23,6 +23,7 @@ struct LocalSpec {
   std::string name;                      // of its abstract socket
   Millis idle{0};                        // as IdleRule::time
   std::string any_lock = {};  // Lua that returns 0 where no lock is held; empty: the server never ends by itself
+  bool starts = true;         // false: a server that does not run is unreachable
 };
 
 // The directories are $XDG_RUNTIME_DIR/rlock or /run/user/UID/rlock, then /tmp/rlock-UID. An XDG_RUNTIME_DIR other than

@@ -18,6 +18,7 @@ Result<std::unique_ptr<Transport>> open_local(const LocalServerOptions& local, c
     return spec.error();
   }
   spec->any_lock = local.any_lock;
+  spec->starts = local.starts;
   auto transport = std::make_unique<Local>(*std::move(spec), clock);
   const auto started = transport->connect({.deadline = clock.now() + local.timeout, .stop = stop});
   return started ? Result(std::unique_ptr<Transport>(std::move(transport)))

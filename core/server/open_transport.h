@@ -17,10 +17,11 @@ struct LocalServerOptions {
   std::string name;               // RLOCK_LOCAL_NAME
   std::string idle;               // RLOCK_LOCAL_IDLE
   std::string any_lock;           // as LocalSpec::any_lock
+  bool starts = true;             // false: a server that does not run is unreachable
 };
 
-// The caller owns the transport; `clock` must outlive it. Starts the private server of `local:`; connects to no other
-// server. Errors: those of local_server; `config` where the endpoint belongs to another engine.
+// The caller owns the transport; `clock` must outlive it. Starts the private server of `local:`, unless told not
+// to; connects to no other server. Errors: those of local_server; `config` where the endpoint belongs to another engine.
 Result<std::unique_ptr<Transport>> open_transport(const Endpoint& endpoint, const LocalServerOptions& local,
                                                   const Clock& clock, StopToken stop);
 

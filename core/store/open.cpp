@@ -121,7 +121,8 @@ Result<std::unique_ptr<Transport>> open_transport(const ServerSpec& server, cons
                          .runtime_directory = server.runtime_directory,
                          .name = server.local_name,
                          .idle = server.local_idle,
-                         .any_lock = endpoint.is_private() ? any_lock_script() : ""},
+                         .any_lock = endpoint.is_private() ? any_lock_script() : "",
+                         .starts = server.starts_local},
                         clock, stop);
 }
 

@@ -30,6 +30,7 @@ struct ServerSpec {
   std::string runtime_directory;            // for `local:`: the value of XDG_RUNTIME_DIR
   std::string local_name;                   // for `local:`: the value of RLOCK_LOCAL_NAME
   std::string local_idle;                   // for `local:`: the value of RLOCK_LOCAL_IDLE
+  bool starts_local = true;                 // for `local:`: false: a server that does not run is unreachable
   QuorumRule quorum = QuorumRule::majority;
   bool restart_guard = true;  // several servers: a server that may have lost its data does not count
   std::optional<Millis> restart_guard_for = std::nullopt;   // how long it does not; nullopt: the longest ttl in use

@@ -34,6 +34,20 @@ TEST_CASE("local: starts one, private and detached, and the next finds it")
   CHECK(dir.servers() == servers);
 }
 
+TEST_CASE("local: a command that is not found starts no server, and is in the history of one that runs")
+{
+  const RuntimeDir dir;
+  const Words missing{"run", "-S", "local:", "-k", "k", "--", "/nonexistent/job"};
+  CHECK(run_rlock(missing, dir.options()).code == 127);
+  CHECK(dir.servers().empty());
+  CHECK_FALSE(std::filesystem::exists(dir.home()));
+
+  REQUIRE(run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options()).code == 0);
+  CHECK(run_rlock(missing, dir.options()).code == 127);
+  const Finished history = run_rlock({"history", "-S", "local:", "k"}, dir.options());
+  CHECK(history.out.find("  failed     127  ") != std::string::npos);
+}
+
 TEST_CASE("local: twelve that come at the same moment start one and exclude each other")
 {
   const RuntimeDir dir;

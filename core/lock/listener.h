@@ -25,8 +25,7 @@ struct Handover {
 struct Hint {
   std::optional<Millis> look_in;         // ask the store then
   bool next = false;                     // the owner is first in the queue
-  std::optional<Millis> confirm_within;  // ask then: by then a hand-over is confirmed or (`next`) the lock is renewed.
-                                         // Mostly told to the first in the queue
+  std::optional<Millis> confirm_within;  // ask then: by then a hand-over is confirmed or (`next`) the lock is renewed
   std::optional<Handover> handover;      // the last one; missing also if another message says to ask. With look_in.
 };
 using Hints = std::vector<Hint>;  // one for each lock, in the order of the specs given to LockStore::listen

@@ -223,7 +223,7 @@ class Runs {
                                .waited = waited_in(entry)},
                       .exclusive = exclusive,
                       .has_mode = entry.has("wish"),
-                      .unconfirmed = !found_free});
+                      .unconfirmed = !found_free || entry.has("claim")});
   }
 
   // Its lock was found free, or granted to another client, at that time. A lease that was not to be renewed may have ended as

@@ -74,7 +74,7 @@ bool WaitNotifications::receive()
   for (LockCandidate& candidate : m_candidates) {
     const Hint& hint = (*hints)[candidate.which];
     candidate.notified(hint, now);
-    is_first = is_first || ((hint.next || hint.confirm_within) && !hint.look_in);
+    is_first = is_first || (hint.next && !hint.look_in);
   }
   return is_first;
 }

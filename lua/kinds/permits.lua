@@ -13,6 +13,7 @@
 -- operation stops half way. What another program has put in its place is no number of permits: the holders have lost
 -- their permits then, and it stays.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'permits', true, false
+local OTHER_QUEUE = QUEUE
 local MAX_LISTED = 64
 
 local freed = false  -- whether there are more free permits than before

@@ -1,5 +1,6 @@
 -- plain: one holder at a time, as Redisson's RLock: hash {owner: hold count}.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'lock', false, true
+local OTHER_QUEUE = 'rlock:queue-rw' .. string.sub(QUEUE, #'rlock:queue' + 1)
 
 -- One call, because this is the most frequent operation. A reader of a read-write lock has the same field, but beside a
 -- mode.

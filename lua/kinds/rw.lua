@@ -8,6 +8,7 @@
 -- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
 -- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'read-write lock', true, true
+local OTHER_QUEUE = 'rlock:queue' .. string.sub(QUEUE, #'rlock:queue-rw' + 1)
 local MAX_LISTED = 64
 
 local announcement  -- message for foreign clients

@@ -3,6 +3,7 @@ local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 local EVENT_COUNT = 128          -- entries, about
 
 local UNUSED = '\0outcome\0unused'  -- of a hold under which no run began
+local CLAIM = '\0claim\0yes'        -- of a grant to a waiter that found no holder; the waiter is yet to take it
 
 local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
 local pending_memory   -- ms that this event is kept
@@ -29,13 +30,14 @@ local function history_of(info)
 end
 
 -- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: since
--- when the owner waited in the queue, in microseconds; nil: it did not.
-local function log_grant(owner, fence, info, requested, arrival)
+-- when the owner waited in the queue, in microseconds; nil: it did not. `is_claim`: the owner is yet to take it.
+local function log_grant(owner, fence, info, requested, arrival, is_claim)
+  local claim = is_claim and not pending_release and CLAIM or ''
   local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
   pending_release = nil
   local mode = MULTI_HOLDER and '\0wish\0' .. requested or ''
   local waited = arrival and '\0waited\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
-  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode .. waited)
+  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode .. waited .. claim)
 end
 
 local function timestamp()
@@ -69,7 +71,8 @@ local function log_confirmation()
   for i = #events, 1, -1 do
     if entry_has(events[i], 'confirmed', OWNER) then
       return
-    elseif entry_has(events[i], 'to', OWNER) then
+    elseif entry_has(events[i], 'to', OWNER)
+        or entry_has(events[i], 'acquired', OWNER) and string.find(events[i], CLAIM, 1, true) then
       return log_trouble('confirmed\0' .. OWNER, DEFAULT_HISTORY)
     end
   end

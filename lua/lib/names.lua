@@ -17,15 +17,15 @@
 --   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its REQUESTED_MODE}; of all waiters: "#turn",
 --            hand-overs so far; "#left" and "#took", when the lock was last left to foreign clients and when a waiter
 --            first had it again; "#gone", the owners that left the queue lately, each between two NULs; "#latest", of the
---            newest waiter with --latest "TICKET\0OWNER\0INFO"
---   KEYS[8]  exists while a free lock is reserved for foreign clients: string
+--            newest waiter with --latest "TICKET\0OWNER\0INFO"; "#watch", when waiters were last told to watch hand-overs
+--   KEYS[8]  exists while a free lock is reserved for foreign clients, or for a waiter of another kind: string '1', or the waiter
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   KEYS[10] a second key of some kinds
 --   KEYS[11] when a job last succeeded under this lock, in microseconds, if its success is remembered: string
 --   ARGV[1]  owner
 --   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
 --   ARGV[3]  prefix of the channels on which each owner listens: "yours FENCE TIME MS" (the lock was handed over to the owner
---            at that time, in microseconds, for MS), "next MS", "look MS", "claim MS", "force"
+--            at that time, in microseconds, for MS), "next MS", "look MS", "claim MS", "watch MS", "force"
 --   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits
 --   ARGV[5]  'cluster' where several servers share the keys, by slots; else ''
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)

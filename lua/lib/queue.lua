@@ -1,59 +1,10 @@
--- queue: who waits, and how the lock passes from one holder to the next. The same for every kind of lock. Over 300 lines: the
--- turns of rlock waiters and of foreign clients depend on each other.
-local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waiter may not have subscribed yet
-local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
+-- queue: how the lock passes from one holder to the next. The same for every kind of lock. Over 300 lines: the turns of rlock
+-- waiters and of others depend on each other.
 local LONGEST_PREFERENCE = 1000000  -- us, at most, for which rlock waiters come first after a turn of foreign clients
 local FOREIGN_TURN = 10             -- ms for which a free lock is reserved for foreign clients
+local KIND_TURN = 50                -- ms for which a free lock is reserved for a waiter of the other exclusive kind
 local LEAVERS_SIZE = 2000           -- bytes of owner names that are remembered after they left the queue
-
--- Deletes the record of a waiter and returns the mode that it asked for, where modes differ.
-local function remove_waiter_record(waiter)
-  local requested = MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. waiter)
-  redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter)
-  return requested or REQUESTED_MODE
-end
-
--- Sends a message to the first waiter that can act on it; false when the queue is empty. A waiter without a subscriber
--- is removed: either it is dead, or it has just arrived and has not subscribed yet. The latter finds itself removed
--- when it has subscribed, and asks again.
-local function notify_first(message)
-  for _ = 1, 50 do
-    local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-    if not first then
-      return false
-    end
-    if notify(first, message) > 0 then
-      return true
-    end
-    redis.call('ZREM', QUEUE, first)
-    remove_waiter_record(first)
-  end
-  return false
-end
-
--- Sends a message to the first waiter that is alive, and removes dead ones: the waiters behind them would hear nothing. A
--- waiter that has just arrived stays, because it may not have subscribed yet.
-local function notify_first_alive(message)
-  for _ = 1, 50 do
-    local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
-    if not first or notify(first, message) > 0 or now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
-      return
-    end
-    redis.call('ZREM', QUEUE, first)
-    remove_waiter_record(first)
-  end
-end
-
--- Tells the first waiter that it is first, and in how many ms the lock ends unless it is renewed: a waiter that came when
--- many others waited does not know that. -1: never. If the message is lost the waiter prepares its job and looks later.
-local function announce_next(ms)
-  notify_first_alive(tonumber(ms) > 0 and 'next ' .. ms or 'next')
-end
-
--- Whether a waiter is alive. One that has just arrived may not have subscribed yet.
-local function is_alive(waiter, arrival)
-  return now_us() - tonumber(arrival) < SUBSCRIBE_GRACE or is_subscribed(waiter)
-end
+local SILENCE_MEMORY = 10000000     -- us for which a hand-over that nobody took shows that those in front may be silent
 
 -- Whether the first waiter could get the lock now.
 local function can_admit_first()
@@ -81,18 +32,13 @@ local function time_to_confirm(info)
   return lease > 0 and math.min(lease, HANDOVER_CONFIRMATION) or HANDOVER_CONFIRMATION
 end
 
--- Tells the first remaining waiter to check whether the admitted one confirms.
-local function have_hand_over_watched(ms)
-  notify_first_alive('claim ' .. ms)
-end
-
 -- Grants the lock to a waiter until it confirms. "since" of its record is when the lock began, not the wait. The message
 -- carries the grant, so that the waiter need not ask: its fencing number, the server's time and the ms to confirm.
 local function hand_over_to(waiter, info, requested, arrival)
   local ms = time_to_confirm(info)
   local now = now_us()
   local begun = string.gsub(info, '\nsince=%d+', '\nsince=' .. string.format('%.0f', now / 1000), 1)
-  local fence = grant(waiter, begun, ms, requested, arrival)
+  local fence = grant(waiter, begun, ms, requested, arrival, true)
   notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
 end
 
@@ -150,26 +96,45 @@ local function hand_over(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- Stores a field that concerns all waiters.
-local function store_note(field, text)
-  redis.call('HSET', WAITERS, field, text)
-  redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
-end
-
-local function store_time(event)
-  store_note(event, string.format('%.0f', now_us()))
-end
-
 -- When the lock was last left to foreign clients, and when a waiter had it again after that; 0: never.
 local function last_foreign_turn()
   local times = redis.call('HMGET', WAITERS, '#left', '#took')
   return tonumber(times[1]) or 0, tonumber(times[2]) or 0
 end
 
+-- Whether the lock was lately handed over to a waiter that has not taken it, because it is stopped or dead.
+local function was_not_taken()
+  local events, seen = redis.pcall('LRANGE', EVENTS, 0, -1), {}
+  for i = #events, 1, -1 do
+    local time, event, owner = string.match(events[i], '^(%d+)[%d.]*%z([%l_]+)%z(%Z*)')
+    local to = string.match(events[i], '%zto%z(%Z*)') or string.find(events[i], CLAIM, 1, true) and owner
+    if to and not seen[to] and not holds(to) then
+      return math.abs(now_us() - tonumber(time)) < SILENCE_MEMORY
+    end
+    seen[event == 'released' and string.match(events[i], '%zowner%z(%Z*)') or owner or ''] = true
+  end
+end
+
+-- Grants a free lock to a caller that waits behind others, where the last hand-over was to a waiter that is silent: those in
+-- front of the caller may be silent too. They keep their places.
+local function grant_past_silent(caller, caller_info, caller_ttl)
+  local arrival = redis.call('ZSCORE', QUEUE, caller)
+  if not arrival or not was_not_taken() then
+    return nil
+  end
+  redis.call('ZREM', QUEUE, caller)
+  local fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(caller), arrival)
+  announce_next(caller_ttl)
+  return fence
+end
+
 -- As hand_over, for a lock that was found free. The first such hand-over ends the turn of foreign clients. A lock that
 -- foreign clients take later, while the queue is empty, is no part of that turn.
 local function hand_over_free_lock(caller, caller_info, caller_ttl)
-  local admitted, caller_fence = hand_over(caller, caller_info, caller_ttl)
+  local admitted, caller_fence = 1, caller and grant_past_silent(caller, caller_info, caller_ttl)
+  if not caller_fence then
+    admitted, caller_fence = hand_over(caller, caller_info, caller_ttl)
+  end
   if admitted > 0 then
     local left, took = last_foreign_turn()
     if left > took then
@@ -191,22 +156,57 @@ local function foreign_client_waits(own_subscribers)
   return fair and has_more_subscribers(CHANNEL .. ':' .. fair, 0)
 end
 
--- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any: a queue that is
--- never empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked
--- may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn
--- took, at most LONGEST_PREFERENCE.
-local function is_foreign_turn(own_subscribers)
-  if redis.call('EXISTS', QUEUE) == 0 or not foreign_client_waits(own_subscribers)
-      or MULTI_HOLDER and not can_admit_first() then
-    return false
+-- The first waiter of the other exclusive kind that listens, where the lock is free; nil: there is none.
+local function first_of_other_kind()
+  local waiters = OTHER_QUEUE ~= QUEUE and redis.pcall('ZRANGE', OTHER_QUEUE, 0, 9) or {}
+  for _, waiter in ipairs(redis.call('EXISTS', LOCK) == 0 and waiters or {}) do
+    if is_subscribed(waiter) then
+      return waiter
+    end
+  end
+end
+
+local FOREIGN = '1'  -- in RESERVED; else the waiter of the other kind
+
+-- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any, or to a waiter of the other
+-- exclusive kind: a queue that is never empty would starve them. But foreign clients starve the queue as well, because a client
+-- that has just unlocked may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as
+-- the turn took, at most LONGEST_PREFERENCE. Returns for whom to reserve the lock; nil: it stays with this queue.
+local function turn_of_others(own_subscribers)
+  local other = first_of_other_kind()
+  if redis.call('EXISTS', QUEUE) == 0 then
+    return other
+  end
+  local foreign = foreign_client_waits(own_subscribers)
+  if not foreign and not other or MULTI_HOLDER and not can_admit_first() then
+    return nil
   end
   local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
   redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
-  if turn % 3 ~= 0 then
-    return false
-  end
   local left, took = last_foreign_turn()
-  return left == 0 or now_us() - took >= math.min(took - left, LONGEST_PREFERENCE)
+  if turn % 3 ~= 0 or left ~= 0 and now_us() - took < math.min(took - left, LONGEST_PREFERENCE) then
+    return nil
+  end
+  return other and (turn % 6 == 0 or not foreign) and other or FOREIGN
+end
+
+-- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind; false: the first waiter must have it, because
+-- no message tells it to look again.
+local function leave_to_others(whose)
+  local ms = whose == FOREIGN and FOREIGN_TURN or KIND_TURN
+  if redis.call('EXISTS', QUEUE) == 1 then
+    if not notify_first('look ' .. ms) then
+      return false
+    end
+    store_time('#left')
+  end
+  log_pending_release()
+  redis.call('SET', RESERVED, whose, 'PX', ms)
+  announce_free()
+  if whose ~= FOREIGN then
+    notify(whose, 'look 0')
+  end
+  return true
 end
 
 -- The index in holders() of the first holder without a record. Such a holder is a foreign client, which sends no
@@ -233,14 +233,11 @@ local function notify_first_of_expiry()
   end
 end
 
--- Passes on a lock that was just released: to the next rlock waiter or to foreign clients. Messages come last, because
--- nothing undoes a message. Returns how many rlock waiters were admitted.
+-- Passes on a lock that was just released: to the next rlock waiter or to others. Messages come last, because nothing undoes a
+-- message. Returns how many rlock waiters of this queue were admitted.
 local function pass_on(own_subscribers)
-  if is_foreign_turn(own_subscribers) and notify_first('look ' .. FOREIGN_TURN) then
-    log_pending_release()
-    store_time('#left')
-    redis.call('SET', RESERVED, '1', 'PX', FOREIGN_TURN)
-    announce_free()
+  local whose = turn_of_others(own_subscribers)
+  if whose and leave_to_others(whose) then
     return 0
   end
   local admitted = hand_over()

@@ -3,6 +3,7 @@
 --
 --   NAME, MULTI_HOLDER           its name; whether several owners may hold the lock at once
 --   NEEDS_NO_KEY                 whether every request can be granted where the key of the lock does not exist
+--   OTHER_QUEUE                  the queue of the other exclusive kind under this name; QUEUE: there is no such kind
 --   holds(owner)                 how many holds that owner has; nil: none
 --   holders()                    {owner, count, mode, owner, …} for display; only some of them when there are many
 --   capacity(found)              how many may hold it at once, 0 where that says nothing; how many do, if holders() is `found`
@@ -124,7 +125,7 @@ local function fence_of(owner)
   return numbers[1] or numbers[2] or redis.call('GET', FENCE) or '0', numbers[1] and 1 or 0
 end
 
--- Makes `owner` a holder and returns its fencing number. `arrival`: as for log_grant().
+-- Makes `owner` a holder and returns its fencing number. `arrival`, `is_claim`: as for log_grant().
 --
 -- The order of the writes is what makes this safe. The number comes first, because SET is what a full memory refuses.
 -- The record comes next and replaces what an expired holder left. The lock is written last: then no write is left that
@@ -133,7 +134,7 @@ end
 -- A grant that finds no holder, and is no hand-over, is published to owners that still believe they hold the lock.
 -- Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a
 -- release (1.6 us).
-local function grant(owner, info, ttl, requested, arrival)
+local function grant(owner, info, ttl, requested, arrival, is_claim)
   local found_free = not pending_release and has_no_holder()
   local now = now_us()
   local fence = string.format('%.0f', now)
@@ -149,7 +150,7 @@ local function grant(owner, info, ttl, requested, arrival)
   end
   redis.call('HSET', HOLDER, owner, info, 'hold:' .. owner, owner, 'fence:' .. owner, fence)
   extend_records(ttl)
-  log_grant(owner, fence, info, requested, arrival)
+  log_grant(owner, fence, info, requested, arrival, is_claim)
   add_holder(owner, ttl, requested)
   if found_free then
     publish_taken()

@@ -275,7 +275,7 @@ if not admits(REQUESTED_MODE) then
 end
 
 local reserved = redis.call('PTTL', RESERVED)
-if reserved > 0 then
+if reserved > 0 and redis.call('GET', RESERVED) ~= OWNER then
   return busy_reply(reserved)
 end
 local denied = RIGHTS ~= 'unchecked' and (denied_reply() or denied_done_channel())

@@ -34,7 +34,7 @@ local last_hold = is_last_hold()
 if last_hold then
   redis.call('DEL', LOCK, HOLDER, FORCE)
   pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
-  if redis.call('EXISTS', QUEUE, FAIR) == 0 then
+  if redis.call('EXISTS', QUEUE, FAIR, OTHER_QUEUE) == 0 then
     log_pending_release()
     if CHANNEL ~= '' then
       publish_to_foreign('0')

@@ -290,4 +290,23 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
   }
 }
 
+// Each of the three begins anew when its job is over, so a waiter of their own kind is always in line.
+TEST_CASE("kinds: beside jobs that take the plain lock by turns, one for the read-write lock has its turn")
+{
+  const QueueFixture queue;
+  const auto dir = make_temp_dir("turns");
+  std::vector<Process> jobs;
+  for (int i = 0; i < 3; ++i) {
+    const std::string loop = "until [ -e " + (dir / "stop").string() + " ]; do \"$@\" || exit; done";
+    jobs.emplace_back(joined({"sh", "-c", loop, "sh"}, queue.rlock("run", {"--", "sleep", "0.1"})));
+  }
+  wait_until([&] { return queue.queue_length() > 0; }, "one of them waits");
+  Process other = queue.start({"-x"}, {"true"});
+  CHECK(other.wait(15s) == Exit{.code = 0, .signal = 0});
+  std::ofstream(dir / "stop") << "now";
+  for (Process& job : jobs) {
+    CHECK(job.wait() == Exit{.code = 0, .signal = 0});
+  }
+}
+
 TEST_SUITE_END();

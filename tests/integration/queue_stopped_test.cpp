@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiters that are stopped, and continue when their turn is over.
+// Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
 #include "support/queue_fixture.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
@@ -7,10 +7,12 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 using namespace rlock;
 using namespace rlock::test;
@@ -44,9 +46,77 @@ void send_away(const Process& holder, const QueueFixture& queue, std::size_t nex
   wait_until([&] { return queue.holder() == queue.waiters[next].pid(); }, "it is its turn");
 }
 
+// Of the contract: how long silent waiters together delay the next one that lives.
+constexpr auto most_delay = 4s;
+
+// How long the lock stands still: from the end of the job before to the begin of the next.
+std::chrono::steady_clock::duration time_to_next_job(const Process& holder, const QueueFixture& queue)
+{
+  const auto began = std::chrono::steady_clock::now();
+  holder.signal(SIGTERM);
+  wait_until([&] { return !queue.started_jobs().empty(); }, "the next job runs", 30s);
+  return std::chrono::steady_clock::now() - began;
+}
+
+// Makes the waiters, in their order, come to the queue at this moment.
+void arrive_now(const QueueFixture& queue)
+{
+  const auto time = as_texts(queue.server.command({"TIME"}));
+  const long long now = std::stoll(time[0]) * 1'000'000 + std::stoll(time[1]);
+  Words request{"ZADD", "rlock:queue:{k}"};
+  for (const std::string& waiter : as_texts(queue.server.command({"ZRANGE", "rlock:queue:{k}", "0", "-1"}))) {
+    request.insert(request.end(), {std::to_string(now + static_cast<long long>(request.size())), waiter});
+  }
+  queue.server.command(request);
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
+
+TEST_CASE("stopped waiter: any number of them delays the next one by four seconds at most, wherever it is in line")
+{
+  for (const int behind : {0, 3}) {
+    CAPTURE(behind);
+    QueueFixture queue;
+    Process holder = queue.hold("30s");
+    for (int i = 0; i < 8; ++i) {
+      queue.add_waiter();
+    }
+    for (int i = 0; i <= behind; ++i) {
+      queue.add_waiter();
+    }
+    queue.await_subscriptions();
+    for (std::size_t i = 0; i < queue.waiters.size(); ++i) {
+      if (i != 8) {
+        stop(queue.waiters[i]);
+      }
+    }
+    CHECK((time_to_next_job(holder, queue) < most_delay));
+    CHECK(queue.started_jobs() == std::vector{8});
+  }
+}
+
+TEST_CASE("killed waiter: any number of them that had no time to listen delays the next one by four seconds at most")
+{
+  QueueFixture queue;
+  Process holder = queue.hold("30s");
+  std::vector<Process> killed;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    killed.emplace_back(queue.rlock("acquire", {"--lease", "1m"}));
+    wait_until([&] { return queue.queue_length() == i + 1; }, "it is in line");
+  }
+  queue.add_waiter();
+  queue.await_subscriptions(killed.size());
+  for (Process& process : killed) {
+    process.signal(SIGKILL);
+    process.wait();
+  }
+  const auto listeners = [&] { return as_texts(queue.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
+  wait_until([&] { return listeners() == 2; }, "the server knows that the killed ones listen no more");
+  arrive_now(queue);
+  CHECK((time_to_next_job(holder, queue) < most_delay));
+}
 
 TEST_CASE("stopped waiter: it is passed over, and is first again when it comes back")
 {

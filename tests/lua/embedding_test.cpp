@@ -69,7 +69,8 @@ std::string library(const std::string& kind)
          constant("LOOK_AGAIN_AFTER", rlock::look_again_after.count()) +
          constant("FENCE_MEMORY", rlock::fence_memory.count()) + constant("RENEWALS_PER_TTL", rlock::renewals_per_ttl) +
          code_of(lua / "lib/names.lua") + code_of(lua / "kinds" / (kind + ".lua")) +
-         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/queue.lua");
+         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/waiters.lua") +
+         code_of(lua / "lib/queue.lua");
 }
 
 // All lines of the verb, and others of the library.

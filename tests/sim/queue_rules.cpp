@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/queue_rules.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace rlock::sim {
 namespace {
 
-constexpr double time_to_subscribe = 250'000;  // us that a new waiter has, SUBSCRIBE_GRACE in lua/lib/queue.lua
+constexpr double time_to_subscribe = 250'000;        // us that a new waiter has, SUBSCRIBE_GRACE in lua/lib/waiters.lua
+constexpr std::int64_t silence_memory = 10'000'000;  // us, SILENCE_MEMORY in lua/lib/queue.lua
 
 }  // namespace
 
@@ -30,6 +34,12 @@ void QueueRules::after_script(const Words& request)
     m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
   }
   const std::string holder = m_state.exclusive_holder();
+  if (m_holder_before == caller_of(request)) {
+    m_untaken.erase(m_holder_before);
+  }
+  if (!holder.empty() && holder != m_holder_before && holder != caller_of(request)) {
+    m_untaken[holder] = m_state.now_us();
+  }
   if (holder.empty() || holder == m_holder_before || m_state.is_mixed()) {
     return;
   }
@@ -54,8 +64,18 @@ void QueueRules::check_listening(const std::string& script, const std::string& c
   }
 }
 
+// Whether the lock was lately handed over to a waiter that has not taken it: then those in front may be silent too.
+bool QueueRules::is_silent_in_front()
+{
+  return std::any_of(m_untaken.begin(), m_untaken.end(),
+                     [&](const auto& each) { return std::abs(m_state.now_us() - each.second) < silence_memory; });
+}
+
 void QueueRules::check_order(const std::string& holder)
 {
+  if (is_silent_in_front()) {
+    return;
+  }
   const auto place = m_queue_before.find(holder);
   for (const auto& [waiter, ticket] : m_queue_before) {
     const bool is_before = waiter != holder && (place == m_queue_before.end() || ticket < place->second);

@@ -4,6 +4,7 @@
 
 #include "sim/lock_state.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,11 +22,14 @@ class QueueRules {
  private:
   void check_listening(const std::string& script, const std::string& caller, const std::string& holder);
   void check_order(const std::string& holder);
+  [[nodiscard]] bool is_silent_in_front();
 
   LockState& m_state;
   const std::function<void(const std::string&)> m_fail;
   std::string m_holder_before;  // of an exclusive lock
   std::map<std::string, double> m_queue_before;
+  std::map<std::string, std::int64_t>
+      m_untaken;  // whom the lock was handed over to, and when, in us, until a request of that holder
 };
 
 // The owner for which a script runs.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view look = "look ";
 constexpr std::string_view claim = "claim ";
+constexpr std::string_view watch = "watch ";
 constexpr std::string_view next = "next ";
 constexpr std::string_view yours = "yours ";
 constexpr std::string_view taken_back = "00";  // an attempt of a quorum, which is no news for other rlock processes
@@ -61,7 +62,10 @@ void add_message(Hint& hint, std::string_view text)
     hint.next = true;
     hint.confirm_within = text.starts_with(next) ? std::optional(delay_of(text, next)) : std::nullopt;
   } else if (text.starts_with(claim)) {
+    hint.next = true;
     hint.confirm_within = delay_of(text, claim);
+  } else if (text.starts_with(watch)) {
+    hint.confirm_within = delay_of(text, watch);
   } else if (text != taken_back) {
     const bool is_only_reason_to_ask = !hint.look_in || hint.handover;
     hint.handover = is_only_reason_to_ask ? handover_in(text) : std::nullopt;

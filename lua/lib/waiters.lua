@@ -1,0 +1,94 @@
+-- waiters: who is in line, and what they are told. The same for every kind of lock.
+local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waiter may not have subscribed yet
+local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
+local WATCH_PAUSE = 1000            -- ms for which waiters that were told to watch hand-overs are not told again
+local WATCH_STEP = 20               -- ms between the look of one of them and of the next
+local WATCHERS = 8                  -- of them, behind the first waiter, and as many at the end of the line
+
+-- Deletes the record of a waiter and returns the mode that it asked for, where modes differ.
+local function remove_waiter_record(waiter)
+  local requested = MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. waiter)
+  redis.call('HDEL', WAITERS, waiter, 'wish:' .. waiter)
+  return requested or REQUESTED_MODE
+end
+
+-- Sends a message to the first waiter that can act on it; false when the queue is empty. A waiter without a subscriber
+-- is removed: either it is dead, or it has just arrived and has not subscribed yet. The latter finds itself removed
+-- when it has subscribed, and asks again.
+local function notify_first(message)
+  for _ = 1, 50 do
+    local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
+    if not first then
+      return false
+    end
+    if notify(first, message) > 0 then
+      return true
+    end
+    redis.call('ZREM', QUEUE, first)
+    remove_waiter_record(first)
+  end
+  return false
+end
+
+-- Sends a message to the first waiter that listens, and removes the dead ones before it: the waiters behind them would hear
+-- nothing. One that has just arrived stays, because it may not have subscribed yet. Returns the place of the waiter that
+-- listens, from 0; nil: there is none.
+local function notify_first_alive(message)
+  local place = 0
+  for _ = 1, 50 do
+    local waiter, arrival = unpack(redis.call('ZRANGE', QUEUE, place, place, 'WITHSCORES'))
+    if not waiter then
+      return nil
+    elseif notify(waiter, message) > 0 then
+      return place
+    elseif now_us() - tonumber(arrival) < SUBSCRIBE_GRACE then
+      place = place + 1
+    else
+      redis.call('ZREM', QUEUE, waiter)
+      remove_waiter_record(waiter)
+    end
+  end
+end
+
+-- Tells the first waiter that it is first, and in how many ms the lock ends unless it is renewed: a waiter that came when
+-- many others waited does not know that. -1: never. If the message is lost the waiter prepares its job and looks later.
+local function announce_next(ms)
+  notify_first_alive(tonumber(ms) > 0 and 'next ' .. ms or 'next')
+end
+
+-- Whether a waiter is alive. One that has just arrived may not have subscribed yet.
+local function is_alive(waiter, arrival)
+  return now_us() - tonumber(arrival) < SUBSCRIBE_GRACE or is_subscribed(waiter)
+end
+
+-- Stores a field that concerns all waiters.
+local function store_note(field, text)
+  redis.call('HSET', WAITERS, field, text)
+  redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
+end
+
+local function store_time(event)
+  store_note(event, string.format('%.0f', now_us()))
+end
+
+-- Tells the first remaining waiter to check whether the admitted one confirms. It may be stopped, which the server cannot see,
+-- so a few others are told to look later: those behind it, and the last ones, because all in front may be stopped. They look
+-- when every hand-over is over of which they were not told.
+local function have_hand_over_watched(ms)
+  local place = notify_first_alive('claim ' .. ms)
+  local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
+  if not place or math.abs(now_us() - told) < WATCH_PAUSE * 1000 then
+    return
+  end
+  local watchers = redis.call('ZRANGE', QUEUE, place + 1, place + WATCHERS)
+  local behind = math.max(place + WATCHERS + 1, redis.call('ZCARD', QUEUE) - WATCHERS)
+  for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, behind, -1)) do
+    watchers[#watchers + 1] = waiter
+  end
+  for i, watcher in ipairs(watchers) do
+    notify(watcher, 'watch ' .. ms + WATCH_PAUSE + i * WATCH_STEP)
+  end
+  if #watchers > 0 then
+    store_time('#watch')
+  end
+end

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiters that are silent, because they are stopped or dead (lua/lib/waiters.lua): who watches whether a hand-over is taken, and
+// who gets a lock that was not.
+#include "lua/queued_read_write.h"
+#include "support/wait_until.h"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+using namespace rlock;
+using namespace rlock::test;
+
+namespace {
+
+const std::string long_ago = "1";  // a ticket older than SUBSCRIBE_GRACE
+
+// One holder at a time.
+const std::vector<Mode> modes{Plain{}, StringLock{}, Writer{}, Permits{1}};
+
+// Waiters wa, wb, … of a lock that is held, long since in line, which listen.
+struct Line : ScriptedLock {
+  Line(const Mode& mode, int count) : ScriptedLock(mode)
+  {
+    acquire("holder");
+    for (int i = 0; i < count; ++i) {
+      wait(name_of(i), std::to_string(i + 1));
+      m_listeners.emplace_back(server, Words{"rlock:owner:{k}:" + name_of(i)});
+    }
+  }
+  static std::string name_of(int number) { return "w" + std::string(1, static_cast<char>('a' + number)); }
+
+  // The words of the waiters that heard any.
+  std::string all_heard()
+  {
+    std::string all;
+    for (std::size_t i = 0; i < m_listeners.size(); ++i) {
+      for (const std::string& text : m_listeners[i].received()) {
+        all += (all.empty() ? "" : ", ") + name_of(static_cast<int>(i)) + " " + text;
+      }
+    }
+    return all;
+  }
+  Reply ask(int number) const { return wait(name_of(number)); }
+  void end_hold() const { server.command({"DEL", "k", "{k}:timeout"}); }
+  Words in_line() const
+  {
+    for (const std::string& key : as_texts(server.command({"KEYS", "rlock:queue*"}))) {
+      return as_texts(server.command({"ZRANGE", key, "0", "-1"}));
+    }
+    return {};
+  }
+
+ private:
+  std::deque<ChannelListener> m_listeners;  // which are not moved
+};
+
+}  // namespace
+
+TEST_CASE("silent waiters: a hand-over is watched by the first waiter, and later by some behind it and the last ones")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    Line line(mode, 20);
+    line.release("holder");
+    std::string expected = "wa yours, wb claim 2000";
+    int delay = 3000;
+    for (int number = 2; number < 20; ++number) {
+      if (number < 10 || number >= 12) {
+        expected += ", " + Line::name_of(number) + " watch " + std::to_string(delay += 20);
+      }
+    }
+    CHECK(line.all_heard() == expected);
+    CHECK(word(line.ask(0)) == "granted");
+    CHECK(line.all_heard() == "wb next 30000");
+  }
+}
+
+TEST_CASE("silent waiters: hand-overs in quick succession wake up one waiter each")
+{
+  Line line(Plain{}, 6);
+  line.release("holder");
+  line.all_heard();
+  line.release("wa");
+  CHECK(line.all_heard() == "wb yours, wc claim 2000");
+}
+
+TEST_CASE("silent waiters: a hand-over is also watched where the next in line have just come and do not listen yet")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    const ScriptedLock lock(mode);
+    ChannelListener last = subscribe_as(lock, "last");
+    lock.acquire("holder");
+    for (const char* waiter : {"killed1", "killed2", "killed3", "last"}) {
+      lock.wait(waiter);
+    }
+    lock.release("holder");
+    CHECK(last.received() == Words{"claim 2000"});
+  }
+}
+
+TEST_CASE(
+    "silent waiters: who asks after a hand-over that nobody took gets the lock, and those in front keep their places")
+{
+  for (const Mode& mode : modes) {
+    for (const bool is_released : {true, false}) {
+      CAPTURE(kind_of(mode).with_article);
+      CAPTURE(is_released);
+      Line line(mode, 5);
+      if (is_released) {
+        line.release("holder");
+      } else {
+        line.end_hold();
+        CHECK(word(line.ask(4)) == "busy");  // the lock is handed to the first one
+      }
+      CHECK(line.in_line().front() == "wb");
+      CHECK(word(line.ask(3)) == "busy");
+      line.end_hold();  // the claim is over
+      CHECK(word(line.ask(3)) == "granted");
+      CHECK(line.in_line() == Words{"wb", "wc", "we"});
+      CHECK(word(line.wait("wa", "1")) == "busy");  // it goes on, and has its place again
+      CHECK(line.in_line().front() == "wa");
+    }
+  }
+}
+
+TEST_CASE("silent waiters: a lock whose holder died goes to the first in line, whoever asks")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    Line line(mode, 3);
+    line.release("holder");
+    CHECK(word(line.eval(scripts_of(mode).renew, "wa", {"30000", "", "confirm"})) == "kept");
+    line.end_hold();
+    CHECK(word(line.ask(2)) == "busy");
+    CHECK(line.in_line() == Words{"wc"});
+  }
+}

@@ -71,20 +71,18 @@ void LockCandidate::released(Instant now)
 
 Millis rest_after(const Busy& busy, Rng& rng)
 {
-  if (busy.again_in) {
-    return std::min(look_again_after, *busy.again_in);
-  }
+  const Millis longest = busy.again_in ? std::min(look_again_after, *busy.again_in) : look_again_after;
   if (busy.silent && busy.waiters_ahead == 0) {
-    return poll_pause / 2 + up_to(rng, poll_pause / 2);
+    return std::min(longest, poll_pause / 2 + up_to(rng, poll_pause / 2));
   }
-  if (busy.waiters_ahead >= crowd) {
+  if (busy.waiters_ahead >= crowd && !busy.again_in) {
     return look_again_after + up_to(rng, further_rest);
   }
   if (!busy.ttl || busy.waiters_ahead >= vanguard) {
-    return look_again_after;
+    return longest;
   }
   const Millis turn = step_back * static_cast<std::int64_t>(busy.waiters_ahead);
-  return std::min(look_again_after, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
+  return std::min(longest, *busy.ttl + turn + Millis{1} + up_to(rng, Millis{2}));
 }
 
 }  // namespace rlock

@@ -80,7 +80,7 @@ local function denied_reply()
   return no('type', LOCK) or no('del', LOCK) or no('pttl', LOCK) or no('get', FENCE) or no('hget', FORCE, 'f')
       or no('hget', HOLDER, 'f') or no('hmget', HOLDER, 'f') or no('hset', HOLDER, 'f', 'v')
       or no('hdel', HOLDER, 'f') or no('hlen', HOLDER) or no('pexpire', HOLDER, '1') or no('rpush', EVENTS, 'v')
-      or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE)
+      or no('ltrim', EVENTS, '0', '1') or no('zrange', QUEUE, '0', '0') or no('zpopmin', QUEUE) or no('exists', OTHER_QUEUE)
       or no(SHARDED and 'spublish' or 'publish', OWNER_CHANNEL .. OWNER, 'yours')
       or not may('pubsub', count, OWNER_CHANNEL .. OWNER) and {'denied', 'pubsub|' .. count, OWNER_CHANNEL .. OWNER}
       or no(SHARDED and 'spublish' or 'publish', TAKEN, 'taken') or kind_denial(no)

@@ -71,6 +71,14 @@ local function store_time(event)
   store_note(event, string.format('%.0f', now_us()))
 end
 
+-- A waiter that has just come was not told to watch. Returns in how many ms it is to look, as those do that were told; nil: none
+-- was told lately.
+local function ms_to_watch()
+  local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
+  local age = math.abs(now_us() - told) / 1000
+  return age < WATCH_PAUSE and math.ceil(HANDOVER_CONFIRMATION + WATCH_PAUSE - age) or nil
+end
+
 -- Tells the first remaining waiter to check whether the admitted one confirms. It may be stopped, which the server cannot see,
 -- so a few others are told to look later: those behind it, and the last ones, because all in front may be stopped. They look
 -- when every hand-over is over of which they were not told.

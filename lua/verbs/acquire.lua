@@ -135,9 +135,10 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
--- Returns the position and the ticket. The stored ticket counts: a reply that was lost has told it, too.
+-- Returns the position, the ticket, and in how many ms to watch a hand-over or nil. The stored ticket counts: a reply that was
+-- lost has told it, too.
 local function enqueue()
-  local ticket = tonumber(TICKET)
+  local ticket, watch_in = tonumber(TICKET), nil
   redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
   if ticket == 0 then
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
@@ -150,6 +151,7 @@ local function enqueue()
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
+    watch_in = ms_to_watch()
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
     if WAIT_MODE == 'latest' then
       replace_latest(ticket)
@@ -158,7 +160,7 @@ local function enqueue()
     ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
   end
   redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
-  return redis.call('ZRANK', QUEUE, OWNER), ticket
+  return redis.call('ZRANK', QUEUE, OWNER), ticket, watch_in
 end
 
 -- The first waiter polls a lock whose holder may release it without a message to this queue.
@@ -170,9 +172,9 @@ local function must_poll(position, info, ttl)
 end
 
 local function busy_reply(ms)
-  local position, ticket = 0, '0'
+  local position, ticket, watch_in = 0, '0', nil
   if QUEUES then
-    position, ticket = enqueue()
+    position, ticket, watch_in = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
   end
@@ -181,7 +183,7 @@ local function busy_reply(ms)
   local shown = MULTI_HOLDER and position == 0 and find_foreign_holder(found) or 1
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
   local ttl = ms or next_expiry_ms()
-  local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
+  local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or watch_in or false
   local time = QUEUES and string.format('%.0f', now_us()) or false
   return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time}
 end

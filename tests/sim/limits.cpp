@@ -8,10 +8,18 @@
 namespace rlock::sim {
 namespace {
 
+constexpr Millis silent_waiters_limit{4'000};  // contract: for so long dead and stopped waiters together delay the next
+
 bool is_crash(const Fault& fault)
 {
   return fault.kind == FaultKind::kill_runner || fault.kind == FaultKind::kill_guardian ||
          fault.kind == FaultKind::kill_both;
+}
+
+bool is_stop(const Fault& fault)
+{
+  return fault.kind == FaultKind::stop_runner || fault.kind == FaultKind::stop_guardian ||
+         fault.kind == FaultKind::stop_both;
 }
 
 bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
@@ -26,6 +34,14 @@ Millis clock_steps(const Schedule& schedule)
     all += fault.kind == FaultKind::step_clock ? std::chrono::abs(fault.amount) : Millis{0};
   }
   return all;
+}
+
+Millis slack_of(const Schedule& schedule, bool is_mixed)
+{
+  // A waiter polls while the lock is held as another kind, less often the further behind it is.
+  const Millis poll = is_mixed ? Millis{1000} * static_cast<int>(schedule.clients.size()) : Millis{0};
+  const Millis min_hold = std::ranges::max(schedule.clients, {}, &ClientPlan::min_hold).min_hold;
+  return Millis{500} + poll + min_hold + 60 * schedule.latency;
 }
 
 }  // namespace
@@ -45,10 +61,7 @@ Nanos last_moment(const Schedule& schedule)
 // it was handed (handover_confirmation).
 Nanos idle_limit(const Schedule& schedule, bool is_mixed)
 {
-  // A waiter polls while the lock is held as another kind, less often the further behind it is.
-  const Millis poll = is_mixed ? Millis{1000} * static_cast<int>(schedule.clients.size()) : Millis{0};
-  const Millis min_hold = std::ranges::max(schedule.clients, {}, &ClientPlan::min_hold).min_hold;
-  const Millis slack = Millis{500} + poll + min_hold + 60 * schedule.latency;
+  const Millis slack = slack_of(schedule, is_mixed);
   if (schedule.faults.empty() && std::ranges::none_of(schedule.clients, &ClientPlan::nests)) {
     return nanos(slack);
   }
@@ -57,6 +70,16 @@ Nanos idle_limit(const Schedule& schedule, bool is_mixed)
     return nanos(schedule.ttl + slack + (may_kill_all_who_look(schedule) ? look_again_after : Millis{0}));
   }
   return nanos(schedule.ttl + slack + missed);
+}
+
+std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mixed)
+{
+  const bool is_bounded =
+      std::ranges::all_of(schedule.faults, [](const Fault& fault) { return is_crash(fault) || is_stop(fault); });
+  if (!is_bounded || is_mixed || may_kill_all_who_look(schedule)) {
+    return std::nullopt;
+  }
+  return nanos(schedule.ttl + silent_waiters_limit + slack_of(schedule, is_mixed));
 }
 
 Nanos idle_counts_from(const Schedule& schedule)

@@ -17,8 +17,8 @@ const std::string& caller_of(const Words& request)
   return request.at(3 + static_cast<std::size_t>(std::stoi(request.at(2))));
 }
 
-QueueRules::QueueRules(LockState& state, std::function<void(const std::string&)> fail)
-    : m_state(state), m_fail(std::move(fail))
+QueueRules::QueueRules(LockState& state, bool may_forget, std::function<void(const std::string&)> fail)
+    : m_state(state), m_may_forget(may_forget), m_fail(std::move(fail))
 {
 }
 
@@ -34,7 +34,7 @@ void QueueRules::after_script(const Words& request)
     m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
   }
   const std::string holder = m_state.exclusive_holder();
-  if (m_holder_before == caller_of(request)) {
+  if (m_holder_before == caller_of(request) && !m_may_forget) {
     m_untaken.erase(m_holder_before);
   }
   if (!holder.empty() && holder != m_holder_before && holder != caller_of(request)) {

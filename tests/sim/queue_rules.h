@@ -13,8 +13,8 @@ namespace rlock::sim {
 
 class QueueRules {
  public:
-  // `state` must outlive it. `fail`: told of each broken rule.
-  QueueRules(LockState& state, std::function<void(const std::string&)> fail);
+  // `state` must outlive it. `may_forget`: the server may lose its last writes. `fail`: told of each broken rule.
+  QueueRules(LockState& state, bool may_forget, std::function<void(const std::string&)> fail);
 
   void before_script();
   void after_script(const Words& request);
@@ -25,6 +25,7 @@ class QueueRules {
   [[nodiscard]] bool is_silent_in_front();
 
   LockState& m_state;
+  const bool m_may_forget;
   const std::function<void(const std::string&)> m_fail;
   std::string m_holder_before;  // of an exclusive lock
   std::map<std::string, double> m_queue_before;

@@ -22,6 +22,11 @@ bool is_script(const Words& request) { return request[0].starts_with("EVAL"); }
 
 std::string seconds(Nanos time) { return std::to_string(static_cast<double>(time) / 1e9) + " s"; }
 
+bool has_fail_over(const Schedule& schedule)
+{
+  return std::ranges::any_of(schedule.faults, [](const Fault& fault) { return fault.kind == FaultKind::fail_over; });
+}
+
 }  // namespace
 
 Rules::Rules(const Schedule& schedule, World& world, Server& server, std::function<void(const std::string&)> note)
@@ -29,7 +34,7 @@ Rules::Rules(const Schedule& schedule, World& world, Server& server, std::functi
       m_world(world),
       m_note(std::move(note)),
       m_state(schedule, server),
-      m_queue(m_state, [this](const std::string& text) { fail(text); })
+      m_queue(m_state, has_fail_over(schedule), [this](const std::string& text) { fail(text); })
 {
   for (const ClientPlan& plan : schedule.clients) {
     m_disturbed_until.resize(std::max(m_disturbed_until.size(), static_cast<std::size_t>(plan.number) + 1), -1);
@@ -274,6 +279,14 @@ void Rules::check_idle()
   const Nanos idle = m_world.now() - std::max({since, m_idle_since, idle_counts_from(m_schedule)});
   if (idle > idle_limit(m_schedule, m_state.is_mixed())) {
     fail("runs have waited for " + seconds(idle) + ", and no job is alive");
+  }
+  const auto limit = undisturbed_wait_limit(m_schedule, m_state.is_mixed());
+  for (const auto& [client, began] : m_waiting) {
+    const Nanos waits_since = std::max(began, m_idle_since);
+    if (limit && m_world.now() - waits_since > *limit && !is_disturbed(client, waits_since)) {
+      fail("client " + std::to_string(client) + " waits undisturbed for " + seconds(m_world.now() - waits_since) +
+           ", and no job is alive");
+    }
   }
 }
 

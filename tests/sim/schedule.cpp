@@ -52,6 +52,7 @@ class Maker {
     if (faults > 0 && m_later.one_in(4)) {
       schedule.faults.push_back(force(clients, during, schedule.ttl));
     }
+    freeze_machines(schedule);
     std::sort(schedule.faults.begin(), schedule.faults.end(),
               [](const Fault& a, const Fault& b) { return a.at < b.at; });
     return schedule;
@@ -112,6 +113,29 @@ class Maker {
     for (ClientPlan& plan : clients) {
       plan.latest = rng.one_in(2);
       plan.cancels = rng.one_in(3) && !std::holds_alternative<Permits>(plan.mode);
+    }
+  }
+
+  // In some of the schedules without faults: a line whose machines, but those of the first client and of some others, stand
+  // still for longer than all that their silence may cost the others.
+  void freeze_machines(Schedule& schedule) const
+  {
+    SeededRng rng(m_seed * 15'485'863 + 4);
+    if (!schedule.faults.empty() || rng.one_in(3)) {
+      return;
+    }
+    const Millis frozen_at{500};
+    for (ClientPlan& plan : schedule.clients) {
+      plan.starts = Millis{plan.number * 20};
+      plan.job_lasts = plan.number == 0 ? frozen_at + Millis{rng.up_to(100)} : plan.job_lasts;
+      plan.wait.reset();
+      if (plan.number > 0 && !rng.one_in(3)) {
+        schedule.faults.push_back({.kind = FaultKind::stop_both,
+                                   .client = plan.number,
+                                   .at = frozen_at,
+                                   .lasts = schedule.ttl * 2 + Millis{10'000},
+                                   .amount = Millis{0}});
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 #include "process/descriptors.h"
 #include "process/guardian_loop.h"
 #include "process/guardian_messages.h"
+#include "process/proc.h"
 
 #include <array>
 #include <cerrno>
@@ -177,7 +178,7 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
 void run_guardian(GuardianTask task)
 {
   block_all_signals();
-  ::prctl(PR_SET_NAME, "rlock-guardian");
+  ::prctl(PR_SET_NAME, guardian_name);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const std::vector<int> inherited =
       close_own_descriptors(std::array{task.socket.get(), task.shared_deadline.moved_fd(), task.inherited_pipe.fd()});

@@ -37,6 +37,7 @@ struct LeftProcess {
 };
 constexpr Millis kill_patience{250};         // how long one attempt to kill all processes of a job lasts at most
 constexpr Millis not_killed_period{60'000};  // between two messages about one process
+constexpr int most_named{8};                 // processes in such a time
 constexpr Millis first_kill_patience{10};    // of a guardian: it then tells the runner that it works
 constexpr Millis slow_death{1000};           // a process that lives longer after KILL is named
 

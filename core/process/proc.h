@@ -3,6 +3,7 @@
 // that must be sure reads again.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,11 @@ std::vector<std::string> command_of(pid_t pid);
 
 // The name of the program that a process runs, 15 bytes at most; empty when it cannot be read.
 std::string command_name(pid_t pid);
+
+// The names of rlock's own processes.
+constexpr const char* guardian_name = "rlock-guardian";
+constexpr const char* keeper_name = "rlock-keeper";
+constexpr std::array<std::string_view, 4> own_names{"rlock", "rflock", guardian_name, keeper_name};
 
 // The process that traces another one (ptrace(2)); 0: none, or it cannot be read.
 pid_t tracer_of(pid_t pid);

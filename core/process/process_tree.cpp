@@ -36,7 +36,7 @@ bool send_as_user(pid_t target, int signal)
 bool may_be_signalled(const Process& process) { return process.is_zombie() || send(process.pid, 0); }
 
 // Processes of rlock adopt orphans, so a child of theirs in a session of its own is a daemon of a nested job.
-bool adopts_orphans(pid_t pid) { return command_name(pid).starts_with("rlock"); }
+bool adopts_orphans(pid_t pid) { return std::ranges::find(own_names, command_name(pid)) != own_names.end(); }
 
 bool is_nested_daemon(const Process& process, const ProcessFamily& family)
 {
@@ -255,7 +255,12 @@ std::vector<LeftProcess> NotKilledReports::due(const std::vector<LeftProcess>& l
   std::vector<LeftProcess> named;
   for (const LeftProcess& process : left) {
     const auto [next, is_new] = m_next.try_emplace(process.pid, process.refused ? now : now + slow_death);
-    if (now >= next->second) {
+    if (now >= m_minute_over) {
+      m_minute_over = now + not_killed_period;
+      m_named = 0;
+    }
+    if (now >= next->second && m_named < most_named) {
+      ++m_named;
       next->second = now + not_killed_period;
       named.push_back(process);
     }

@@ -71,6 +71,8 @@ class NotKilledReports {
 
  private:
   std::map<pid_t, Instant> m_next;  // when each process is to be named
+  Instant m_minute_over{};
+  int m_named = 0;  // in this minute: a process that cannot be ended may start others without end
 };
 
 // The message that a process may not be signalled, and what to do.

@@ -2,6 +2,7 @@
 #include "run/keeper.h"
 
 #include "process/detach.h"
+#include "process/proc.h"
 #include "run/keeper_loop.h"
 
 #include <array>
@@ -33,7 +34,7 @@ Error refused(const char* what)
 void detach_as_keeper()
 {
   detach();
-  ::prctl(PR_SET_NAME, "rlock-keeper");
+  ::prctl(PR_SET_NAME, keeper_name);
 }
 
 Result<Keeper> Keeper::start(const KeeperTask& task)

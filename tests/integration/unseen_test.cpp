@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <fcntl.h>
@@ -151,6 +152,15 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
 {
   const Scene scene;
   const std::string wrapper = "setsid -w";
+  SUBCASE("below a script that is named like a program of rlock")
+  {
+    const fs::path script = make_temp_dir("script") / "rlock-backup.sh";
+    std::ofstream(script) << "#!/bin/sh\n" << scene.part.command(wrapper) << "\n:\n";
+    fs::permissions(script, fs::perms::owner_all);
+    test::Process rlock = scene.start({}, {"--max-runtime", "1s", "--kill-after", "200ms"}, script.string() + "; true");
+    CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+    CHECK(scene.part.is_dead());
+  }
   SUBCASE("after --max-runtime")
   {
     test::Process rlock =

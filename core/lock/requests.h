@@ -60,6 +60,7 @@ struct Busy {
   std::uint64_t ticket = 0;                       // arrival in the queue; 0: the caller is not in the queue
   bool silent = false;                            // the holder does not announce its release: poll
   std::optional<Millis> again_in = std::nullopt;  // when to ask again, if the store knows better than the ttl
+  std::optional<Millis> watch_in = std::nullopt;  // ask then at the latest, because a hand-over may not be taken
   std::string unfit =
       {};             // not empty: no client is in the way; the reason why the servers cannot grant before `again_in`
   bool tied = false;  // several servers, none holds a quorum: several clients got some each; with `again_in`

@@ -3,7 +3,7 @@ local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 local EVENT_COUNT = 128          -- entries, about
 
 local UNUSED = '\0outcome\0unused'  -- of a hold under which no run began
-local CLAIM = '\0claim\0yes'        -- of a grant to a waiter that found no holder; the waiter is yet to take it
+local CLAIM = '\0claim\0yes'        -- of a grant without a release in the same entry, to a waiter that is yet to take it
 
 local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
 local pending_memory   -- ms that this event is kept

@@ -15,8 +15,8 @@
 --            renewed_late OWNER, asked OWNER, skipped OWNER, replaced OWNER (of --latest), then pairs
 --   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
 --   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its REQUESTED_MODE}; of all waiters: "#turn",
---            hand-overs so far; "#left" and "#took", when the lock was last left to foreign clients and when a waiter
---            first had it again; "#gone", the owners that left the queue lately, each between two NULs; "#latest", of the
+--            hand-overs so far; "#left" and "#took", when the lock was last left to others and when a waiter first had it
+--            again; "#offered", to which waiter of the other exclusive kind it was left; "#gone", the owners that left the queue lately, each between two NULs; "#latest", of the
 --            newest waiter with --latest "TICKET\0OWNER\0INFO"; "#watch", when waiters were last told to watch hand-overs
 --   KEYS[8]  exists while a free lock is reserved for foreign clients, or for a waiter of another kind: string '1', or the waiter
 --   KEYS[9]  the waiters of Redisson's fair lock: list

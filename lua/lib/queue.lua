@@ -4,21 +4,30 @@ local LONGEST_PREFERENCE = 1000000  -- us, at most, for which rlock waiters come
 local FOREIGN_TURN = 10             -- ms for which a free lock is reserved for foreign clients
 local KIND_TURN = 50                -- ms for which a free lock is reserved for a waiter of the other exclusive kind
 local LEAVERS_SIZE = 2000           -- bytes of owner names that are remembered after they left the queue
-local SILENCE_MEMORY = 10000000     -- us for which a hand-over that nobody took shows that those in front may be silent
+local SILENCE_MEMORY = 10000000     -- us after a hand-over that was not taken, for which those in front may be silent too
+
+-- The mode that a waiter asked for; false: its record was lost.
+local function wish_of(waiter)
+  return not MULTI_HOLDER and REQUESTED_MODE or redis.call('HGET', WAITERS, 'wish:' .. waiter)
+end
 
 -- Whether the first waiter could get the lock now.
 local function can_admit_first()
   local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
-  return first and admits(MULTI_HOLDER and redis.call('HGET', WAITERS, 'wish:' .. first) or REQUESTED_MODE)
+  local wish = first and wish_of(first)
+  return wish and admits(wish)
 end
 
 -- Removes the first waiter from the queue and returns it with its arrival, if it could get the lock. A first waiter
--- that could not get it blocks those behind it, unless it is dead.
+-- that could not get it blocks those behind it, unless it is dead. One whose record was lost is told to ask, and is in its place
+-- again then.
 local function pop_admissible_waiter()
   while MULTI_HOLDER and not can_admit_first() do
     local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
-    if not first or is_alive(first, arrival) then
+    if not first or wish_of(first) and is_alive(first, arrival) then
       return nil
+    elseif not wish_of(first) then
+      notify(first, 'look 0')
     end
     redis.call('ZREM', QUEUE, first)
     remove_waiter_record(first)
@@ -96,13 +105,17 @@ local function hand_over(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- When the lock was last left to foreign clients, and when a waiter had it again after that; 0: never.
-local function last_foreign_turn()
+-- When the lock was last left to others (foreign clients, or the other exclusive kind), and when a waiter of this queue first had it
+-- again; 0: never.
+local function last_turn_of_others()
   local times = redis.call('HMGET', WAITERS, '#left', '#took')
   return tonumber(times[1]) or 0, tonumber(times[2]) or 0
 end
 
--- Whether the lock was lately handed over to a waiter that has not taken it, because it is stopped or dead.
+-- The events of what an owner did itself: one that does nothing may be asked or forced all the same.
+local BY_OWNER = {acquired = true, confirmed = true, released = true, lost = true, renewed_late = true}
+
+-- Whether a hand-over of the last SILENCE_MEMORY was not taken: its waiter is stopped or dead.
 local function was_not_taken()
   local events, seen = redis.pcall('LRANGE', EVENTS, 0, -1), {}
   for i = #events, 1, -1 do
@@ -111,32 +124,48 @@ local function was_not_taken()
     if to and not seen[to] and not holds(to) then
       return math.abs(now_us() - tonumber(time)) < SILENCE_MEMORY
     end
-    seen[event == 'released' and string.match(events[i], '%zowner%z(%Z*)') or owner or ''] = true
+    if BY_OWNER[event] then
+      seen[event == 'released' and string.match(events[i], '%zowner%z(%Z*)') or owner] = true
+    end
   end
 end
 
--- Grants a free lock to a caller that waits behind others, where the last hand-over was to a waiter that is silent: those in
--- front of the caller may be silent too. They keep their places.
+-- Grants a lock for which there is room to a caller that waits behind others, which may be silent. They keep their places. nil: the
+-- caller is not in line.
 local function grant_past_silent(caller, caller_info, caller_ttl)
   local arrival = redis.call('ZSCORE', QUEUE, caller)
-  if not arrival or not was_not_taken() then
+  if not arrival then
     return nil
   end
   redis.call('ZREM', QUEUE, caller)
   local fence = grant(caller, caller_info, caller_ttl, remove_waiter_record(caller), arrival)
+  if REQUESTED_MODE == 'read' then
+    hand_over()  -- a silent reader keeps no reader out
+  end
   announce_next(caller_ttl)
   return fence
 end
 
--- As hand_over, for a lock that was found free. The first such hand-over ends the turn of foreign clients. A lock that
+-- As hand_over, where a recent hand-over was not taken, so that the waiters in front may be silent too: the first one that asks gets
+-- the lock. Those in front that are alive ask now.
+local function hand_over_past_silent(caller, caller_info, caller_ttl)
+  local fence = caller and grant_past_silent(caller, caller_info, caller_ttl)
+  if fence then
+    return 1, fence
+  elseif call_waiters() > 0 then
+    return 0
+  end
+  return hand_over(caller, caller_info, caller_ttl)
+end
+
+-- As hand_over, for a lock that was found free. The first such hand-over ends the turn of others. A lock that
 -- foreign clients take later, while the queue is empty, is no part of that turn.
 local function hand_over_free_lock(caller, caller_info, caller_ttl)
-  local admitted, caller_fence = 1, caller and grant_past_silent(caller, caller_info, caller_ttl)
-  if not caller_fence then
-    admitted, caller_fence = hand_over(caller, caller_info, caller_ttl)
-  end
+  local is_silent = can_admit_first() and was_not_taken()
+  local admit = is_silent and hand_over_past_silent or hand_over
+  local admitted, caller_fence = admit(caller, caller_info, caller_ttl)
   if admitted > 0 then
-    local left, took = last_foreign_turn()
+    local left, took = last_turn_of_others()
     if left > took then
       store_time('#took')
     end
@@ -156,14 +185,27 @@ local function foreign_client_waits(own_subscribers)
   return fair and has_more_subscribers(CHANNEL .. ':' .. fair, 0)
 end
 
--- The first waiter of the other exclusive kind that listens, where the lock is free; nil: there is none.
-local function first_of_other_kind()
-  local waiters = OTHER_QUEUE ~= QUEUE and redis.pcall('ZRANGE', OTHER_QUEUE, 0, 9) or {}
-  for _, waiter in ipairs(redis.call('EXISTS', LOCK) == 0 and waiters or {}) do
-    if is_subscribed(waiter) then
-      return waiter
-    end
+-- The waiter of the other exclusive kind whose turn it is, where the lock is free: the first one that listens, or, if that had its
+-- turn and waits still, the next one. nil: there is none.
+local function waiter_of_other_kind()
+  local waiters = OTHER_QUEUE ~= QUEUE and redis.pcall('ZRANGE', OTHER_QUEUE, 0, 49, 'WITHSCORES') or {}
+  if #waiters == 0 or redis.call('EXISTS', LOCK) == 1 then
+    return nil
   end
+  local before, first, is_next = redis.call('HGET', WAITERS, '#offered'), nil, false
+  for i = 1, #waiters, 2 do
+    local waiter = waiters[i]
+    if is_subscribed(waiter) then
+      if is_next or not before then
+        return waiter
+      end
+      first = first or waiter
+    elseif not is_alive(waiter, waiters[i + 1]) then
+      redis.call('ZREM', OTHER_QUEUE, waiter)
+    end
+    is_next = is_next or waiter == before
+  end
+  return first
 end
 
 local FOREIGN = '1'  -- in RESERVED; else the waiter of the other kind
@@ -173,7 +215,7 @@ local FOREIGN = '1'  -- in RESERVED; else the waiter of the other kind
 -- that has just unlocked may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as
 -- the turn took, at most LONGEST_PREFERENCE. Returns for whom to reserve the lock; nil: it stays with this queue.
 local function turn_of_others(own_subscribers)
-  local other = first_of_other_kind()
+  local other = waiter_of_other_kind()
   if redis.call('EXISTS', QUEUE) == 0 then
     return other
   end
@@ -183,29 +225,39 @@ local function turn_of_others(own_subscribers)
   end
   local turn = redis.call('HINCRBY', WAITERS, '#turn', 1)
   redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
-  local left, took = last_foreign_turn()
+  local left, took = last_turn_of_others()
   if turn % 3 ~= 0 or left ~= 0 and now_us() - took < math.min(took - left, LONGEST_PREFERENCE) then
     return nil
   end
   return other and (turn % 6 == 0 or not foreign) and other or FOREIGN
 end
 
--- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind; false: the first waiter must have it, because
--- no message tells it to look again.
+-- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind; false: no waiter of this queue listens that
+-- could look again after foreign clients.
 local function leave_to_others(whose)
   local ms = whose == FOREIGN and FOREIGN_TURN or KIND_TURN
-  if redis.call('EXISTS', QUEUE) == 1 then
-    if not notify_first('look ' .. ms) then
-      return false
-    end
+  if notify_first('look ' .. ms) then
     store_time('#left')
+  elseif whose == FOREIGN or redis.call('EXISTS', QUEUE) == 1 then
+    return false
+  end
+  if whose ~= FOREIGN then
+    store_note('#offered', whose)
   end
   log_pending_release()
   redis.call('SET', RESERVED, whose, 'PX', ms)
   announce_free()
-  if whose ~= FOREIGN then
-    notify(whose, 'look 0')
+  if whose == FOREIGN then
+    return true
   end
+  if redis.call('EXISTS', QUEUE) == 0 then
+    for i, waiter in ipairs(ends_of_line(OTHER_QUEUE, 0)) do  -- that one may be stopped
+      if waiter ~= whose then
+        notify(waiter, 'look ' .. KIND_TURN + i * WATCH_STEP)
+      end
+    end
+  end
+  notify(whose, 'look 0')
   return true
 end
 
@@ -245,7 +297,10 @@ local function pass_on(own_subscribers)
   if MULTI_HOLDER and admitted == 0 then
     notify_first_of_expiry()
   end
-  if MULTI_HOLDER or admitted == 0 then
+  local other = admitted == 0 and redis.call('EXISTS', QUEUE) == 0 and waiter_of_other_kind()
+  if other then
+    leave_to_others(other)
+  elseif MULTI_HOLDER or admitted == 0 then
     announce_free()
   end
   return admitted

@@ -3,7 +3,8 @@ local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waite
 local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
 local WATCH_PAUSE = 1000            -- ms for which waiters that were told to watch hand-overs are not told again
 local WATCH_STEP = 20               -- ms between the look of one of them and of the next
-local WATCHERS = 8                  -- of them, behind the first waiter, and as many at the end of the line
+local WATCHERS = 8                  -- of them, at each end of the line
+local CALL_TIME = 200               -- ms in which the waiters that are told to ask do so
 
 -- Deletes the record of a waiter and returns the mode that it asked for, where modes differ.
 local function remove_waiter_record(waiter)
@@ -71,12 +72,38 @@ local function store_time(event)
   store_note(event, string.format('%.0f', now_us()))
 end
 
+-- The waiters at both ends of a line, from this place on, because those in front may all be stopped.
+local function ends_of_line(queue, place)
+  local waiters = redis.call('ZRANGE', queue, place, place + WATCHERS - 1)
+  local behind = math.max(place + WATCHERS, redis.call('ZCARD', queue) - WATCHERS)
+  for _, waiter in ipairs(redis.call('ZRANGE', queue, behind, -1)) do
+    waiters[#waiters + 1] = waiter
+  end
+  return waiters
+end
+
+local was_called = false  -- whether this script has told waiters to ask
+
+-- Tells the waiters at both ends of the line to ask for a free lock, because those in front may be silent. Returns how many listen.
+local function call_waiters()
+  local listening = 0
+  for _, waiter in ipairs(ends_of_line(QUEUE, 0)) do
+    listening = listening + notify(waiter, 'look 0')
+  end
+  was_called = listening > 0
+  return listening
+end
+
 -- A waiter that has just come was not told to watch. Returns in how many ms it is to look, as those do that were told; nil: none
--- was told lately.
-local function ms_to_watch()
+-- was told lately. `place`: of the waiter, because many may come at once.
+local function ms_to_watch(place)
+  local steps = place % (2 * WATCHERS) * WATCH_STEP
+  if was_called then
+    return CALL_TIME + steps
+  end
   local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)
   local age = math.abs(now_us() - told) / 1000
-  return age < WATCH_PAUSE and math.ceil(HANDOVER_CONFIRMATION + WATCH_PAUSE - age) or nil
+  return age < WATCH_PAUSE and math.ceil(HANDOVER_CONFIRMATION + WATCH_PAUSE - age) + steps or nil
 end
 
 -- Tells the first remaining waiter to check whether the admitted one confirms. It may be stopped, which the server cannot see,
@@ -88,13 +115,9 @@ local function have_hand_over_watched(ms)
   if not place or math.abs(now_us() - told) < WATCH_PAUSE * 1000 then
     return
   end
-  local watchers = redis.call('ZRANGE', QUEUE, place + 1, place + WATCHERS)
-  local behind = math.max(place + WATCHERS + 1, redis.call('ZCARD', QUEUE) - WATCHERS)
-  for _, waiter in ipairs(redis.call('ZRANGE', QUEUE, behind, -1)) do
-    watchers[#watchers + 1] = waiter
-  end
+  local watchers = ends_of_line(QUEUE, place + 1)
   for i, watcher in ipairs(watchers) do
-    notify(watcher, 'watch ' .. ms + WATCH_PAUSE + i * WATCH_STEP)
+    notify(watcher, 'watch ' .. HANDOVER_CONFIRMATION + WATCH_PAUSE + i * WATCH_STEP)
   end
   if #watchers > 0 then
     store_time('#watch')

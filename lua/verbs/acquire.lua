@@ -13,7 +13,7 @@
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      a job has succeeded; the caller holds nothing and has left the queue
 --            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds until to ask again or false,
---             the server's time in microseconds, or false for 'try'}
+--             the server's time in microseconds, or false for 'try', milliseconds in which to ask at the latest or false}
 --                                   owner '' with count 0: free, but reserved or still to be looked at;
 --                                   place for 'try': the length of the queue
 --            {'replaced', info}              to 'latest' alone: a newer waiter, which tells that about itself, has taken the
@@ -135,10 +135,10 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
--- Returns the position, the ticket, and in how many ms to watch a hand-over or nil. The stored ticket counts: a reply that was
--- lost has told it, too.
+-- Returns the position, the ticket, and whether the queue did not know OWNER. The stored ticket counts: a reply that was lost has
+-- told it, too.
 local function enqueue()
-  local ticket, watch_in = tonumber(TICKET), nil
+  local ticket, is_new = tonumber(TICKET), false
   redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
   if ticket == 0 then
     local last = redis.call('ZRANGE', QUEUE, -1, -1, 'WITHSCORES')[2]
@@ -151,16 +151,19 @@ local function enqueue()
   ticket = string.format('%.0f', ticket)
   if redis.call('ZADD', QUEUE, 'NX', ticket, OWNER) == 1 then
     redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)  -- at once, because HSET may be refused
-    watch_in = ms_to_watch()
+    is_new = true
     redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
     if WAIT_MODE == 'latest' then
       replace_latest(ticket)
     end
   else
     ticket = string.format('%.0f', redis.call('ZSCORE', QUEUE, OWNER))
+    if redis.call('HEXISTS', WAITERS, OWNER) == 0 then  -- the record was lost
+      redis.call('HSET', WAITERS, OWNER, INFO, 'wish:' .. OWNER, REQUESTED_MODE)
+    end
   end
   redis.call('PEXPIRE', WAITERS, QUEUE_MEMORY)
-  return redis.call('ZRANK', QUEUE, OWNER), ticket, watch_in
+  return redis.call('ZRANK', QUEUE, OWNER), ticket, is_new
 end
 
 -- The first waiter polls a lock whose holder may release it without a message to this queue.
@@ -172,9 +175,9 @@ local function must_poll(position, info, ttl)
 end
 
 local function busy_reply(ms)
-  local position, ticket, watch_in = 0, '0', nil
+  local position, ticket, is_new = 0, '0', false
   if QUEUES then
-    position, ticket, watch_in = enqueue()
+    position, ticket, is_new = enqueue()
   else
     position = redis.call('ZCARD', QUEUE)
   end
@@ -183,9 +186,10 @@ local function busy_reply(ms)
   local shown = MULTI_HOLDER and position == 0 and find_foreign_holder(found) or 1
   local info = found[shown] and redis.call('HGET', HOLDER, found[shown]) or false
   local ttl = ms or next_expiry_ms()
-  local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or watch_in or false
+  local again = found[shown] and must_poll(position, info, ttl) and POLL_INTERVAL or false
   local time = QUEUES and string.format('%.0f', now_us()) or false
-  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time}
+  return {'busy', ttl, found[shown] or '', found[shown + 1] or 0, info, position, ticket, again, time,
+      is_new and position and ms_to_watch(position) or false}
 end
 
 -- The holder of another kind tells only the queue of its own kind, so the waiters in this queue poll: the first one most often,
@@ -293,6 +297,9 @@ if not fence and redis.call('EXISTS', QUEUE) == 0 and admits(REQUESTED_MODE) the
   fence = grant(OWNER, INFO, TTL, REQUESTED_MODE)
 end
 if fence then
+  if reserved > 0 then
+    redis.call('DEL', RESERVED)  -- it was for OWNER
+  end
   return {'granted', fence, 1, 0}
 end
 return busy_reply(can_admit_first() and 0 or nil)

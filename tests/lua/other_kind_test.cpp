@@ -72,6 +72,55 @@ TEST_CASE("other kind: every third hand-over is left to it")
   }
 }
 
+TEST_CASE("other kind: the reservation ends with the grant")
+{
+  TwoKinds lock(Plain{}, Writer{});
+  lock.release("a");
+  CHECK(word(lock.ask_as_other()) == "granted");
+  lock.release_as(Writer{}, "other");
+  CHECK(word(lock.acquire("newcomer")) == "granted");
+}
+
+TEST_CASE("other kind: a stopped first waiter costs those behind it one turn")
+{
+  TwoKinds lock(Plain{}, Writer{});
+  ChannelListener second = subscribe_as(lock, "second");
+  lock.acquire_as(Writer{}, "second", "wait");
+  lock.release("a");
+  CHECK(lock.listener.received() == Words{"look 0"});
+  lock.server.command({"DEL", "rlock:reserved:{k}"});  // its time is over
+  CHECK(word(lock.acquire("b")) == "granted");
+  lock.release("b");
+  CHECK(lock.listener.received() == Words{"look 70"});
+  CHECK(second.received() == Words{"look 90", "look 0"});
+}
+
+TEST_CASE("other kind: any number of dead waiters in front hides no living one")
+{
+  const ScriptedLock lock;
+  lock.acquire("a");
+  for (int i = 1; i <= 20; ++i) {
+    lock.acquire_as(Writer{}, "dead" + std::to_string(i), "wait", 30'000, std::to_string(i));
+  }
+  ChannelListener living = subscribe_as(lock, "living");
+  lock.acquire_as(Writer{}, "living", "wait");
+  lock.release("a");
+  CHECK(living.received() == Words{"look 0"});
+  CHECK(as_int(lock.server.command({"ZCARD", "rlock:queue-rw:{k}"})) == 1);
+}
+
+TEST_CASE("other kind: a release whose own waiters are all dead tells it")
+{
+  for (int turn = 0; turn < 3; ++turn) {
+    TwoKinds lock(Plain{}, Writer{});
+    lock.server.command({"HSET", "rlock:waiters:{k}", "#turn", std::to_string(turn)});
+    lock.wait("dead", "1");
+    lock.release("a");
+    CHECK(lock.listener.received() == Words{"look 0"});
+    CHECK(word(lock.ask_as_other()) == "granted");
+  }
+}
+
 TEST_CASE("other kind: a waiter that is dead, or data at its place, changes nothing")
 {
   for (const bool is_dead : {true, false}) {

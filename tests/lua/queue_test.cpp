@@ -343,3 +343,22 @@ TEST_CASE("queue script: a release tells whether a waiter was admitted")
   REQUIRE(word(kept) == "released");
   CHECK(kept.elements.at(1).integer == 0);
 }
+
+TEST_CASE("queue script: a waiter whose record was lost keeps its place, and gets what it asked for")
+{
+  for (const bool is_asked : {false, true}) {
+    CAPTURE(is_asked);
+    const QueuedReadWrite lock;
+    ChannelListener writer = subscribe_as(lock, "w");
+    lock.read("r");
+    const std::string ticket = lock.write("w").elements.at(6).text;
+    lock.server.command({"DEL", "rlock:waiters-rw:{k}"});
+    if (is_asked) {
+      CHECK(word(lock.write("w", "wait", 30'000, ticket)) == "busy");
+    }
+    lock.end_read("r");
+    CHECK(writer.received() == Words{is_asked ? "yours" : "look 0"});
+    CHECK(word(lock.write("w", "wait", 30'000, ticket)) == "granted");
+    CHECK(lock.hash("k")["mode"] == "write");
+  }
+}

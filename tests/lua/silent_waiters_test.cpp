@@ -103,7 +103,7 @@ TEST_CASE("silent waiters: a hand-over is also watched where the next in line ha
 }
 
 TEST_CASE(
-    "silent waiters: who asks after a hand-over that nobody took gets the lock, and those in front keep their places")
+    "silent waiters: who asks after a hand-over that was not taken gets the lock, and those in front keep their places")
 {
   for (const Mode& mode : modes) {
     for (const bool is_released : {true, false}) {
@@ -125,6 +125,57 @@ TEST_CASE(
       CHECK(line.in_line().front() == "wa");
     }
   }
+}
+
+TEST_CASE("silent waiters: one that was asked to release what it was handed has not taken it")
+{
+  Line line(Plain{}, 4);
+  line.release("holder");
+  CHECK(word(line.force("ask", "wa")) == "held");
+  line.end_hold();
+  CHECK(word(line.ask(2)) == "granted");
+}
+
+TEST_CASE("silent waiters: a newcomer does not have the lock handed to the next one, which may be silent as well")
+{
+  for (const Mode& mode : modes) {
+    CAPTURE(kind_of(mode).with_article);
+    Line line(mode, 4);
+    line.release("holder");
+    line.all_heard();
+    line.end_hold();
+    CHECK(word(line.acquire("visitor")) == "busy");
+    CHECK(line.all_heard() == "wb look 0, wc look 0, wd look 0");
+    const Reply answer = line.wait("newcomer");
+    CHECK(word(answer) == "busy");
+    CHECK(answer.elements.at(9).integer >= 200);  // it asks soon
+    CHECK(answer.elements.at(9).integer <= 520);
+    CHECK(word(line.ask(3)) == "granted");
+    CHECK(line.in_line() == Words{"wb", "wc", "newcomer"});
+  }
+}
+
+TEST_CASE("silent waiters: behind dead ones alone a caller that does not wait gets the free lock")
+{
+  const ScriptedLock lock;
+  lock.acquire("holder");
+  lock.wait("dead1"), lock.wait("dead2", "2");
+  lock.release("holder");  // to dead1, which has just come
+  lock.server.command({"DEL", "k"});
+  CHECK(word(lock.acquire("visitor")) == "granted");
+}
+
+TEST_CASE("silent waiters: a reader behind one does not pass a writer that waits, and readers come in together")
+{
+  const QueuedReadWrite lock;
+  const ChannelListener all(lock.server, Words{"rlock:owner:{k}:silent", "rlock:owner:{k}:w", "rlock:owner:{k}:r"});
+  lock.write("holder");
+  lock.read("silent"), lock.read("reads"), lock.write("w"), lock.read("r");
+  const ChannelListener reader = subscribe_as(lock, "reads");
+  lock.end_write("holder");
+  lock.server.command({"DEL", "{k}:silent:rwlock_timeout:1"});
+  CHECK(word(lock.read("reads")) == "granted");
+  CHECK(word(lock.read("r")) == "busy");
 }
 
 TEST_CASE("silent waiters: a lock whose holder died goes to the first in line, whoever asks")

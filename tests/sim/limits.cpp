@@ -16,12 +16,6 @@ bool is_crash(const Fault& fault)
          fault.kind == FaultKind::kill_both;
 }
 
-bool is_stop(const Fault& fault)
-{
-  return fault.kind == FaultKind::stop_runner || fault.kind == FaultKind::stop_guardian ||
-         fault.kind == FaultKind::stop_both;
-}
-
 bool has_only_crashes(const Schedule& schedule) { return std::ranges::all_of(schedule.faults, is_crash); }
 
 // The first four waiters look when the ttl is over. Those behind them do so only by look_again_after.
@@ -74,8 +68,8 @@ Nanos idle_limit(const Schedule& schedule, bool is_mixed)
 
 std::optional<Nanos> undisturbed_wait_limit(const Schedule& schedule, bool is_mixed)
 {
-  const bool is_bounded =
-      std::ranges::all_of(schedule.faults, [](const Fault& fault) { return is_crash(fault) || is_stop(fault); });
+  const bool is_bounded = std::ranges::all_of(
+      schedule.faults, [](const Fault& fault) { return is_crash(fault) || fault.kind == FaultKind::stop_both; });
   if (!is_bounded || is_mixed || may_kill_all_who_look(schedule)) {
     return std::nullopt;
   }

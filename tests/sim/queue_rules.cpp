@@ -34,11 +34,9 @@ void QueueRules::after_script(const Words& request)
     m_fail("several waiters with --latest are in the queue after the script " + script_of(request));
   }
   const std::string holder = m_state.exclusive_holder();
-  if (m_holder_before == caller_of(request) && !m_may_forget) {
+  const bool is_of_owner = !script_of(request).ends_with("_force");  // an operator sends that
+  if (m_holder_before == caller_of(request) && is_of_owner && !m_may_forget) {
     m_untaken.erase(m_holder_before);
-  }
-  if (!holder.empty() && holder != m_holder_before && holder != caller_of(request)) {
-    m_untaken[holder] = m_state.now_us();
   }
   if (holder.empty() || holder == m_holder_before || m_state.is_mixed()) {
     return;
@@ -51,7 +49,13 @@ void QueueRules::after_script(const Words& request)
   if (script.ends_with("_release")) {
     m_queue_before.erase(caller);  // it leaves the queue, and may find the lock free in the same script
   }
-  check_order(holder);
+  const bool is_taken = script.ends_with("_acquire") && holder == caller;
+  if (!is_taken || !is_silent_in_front()) {
+    check_order(holder);
+  }
+  if (!is_taken) {
+    m_untaken[holder] = m_state.now_us();
+  }
 }
 
 void QueueRules::check_listening(const std::string& script, const std::string& caller, const std::string& holder)
@@ -73,9 +77,6 @@ bool QueueRules::is_silent_in_front()
 
 void QueueRules::check_order(const std::string& holder)
 {
-  if (is_silent_in_front()) {
-    return;
-  }
   const auto place = m_queue_before.find(holder);
   for (const auto& [waiter, ticket] : m_queue_before) {
     const bool is_before = waiter != holder && (place == m_queue_before.end() || ticket < place->second);

@@ -40,6 +40,43 @@ TEST_CASE("rest_after: the first few follow the ttl one after the other, all oth
   }
 }
 
+TEST_CASE("lock candidate: far behind a holder that does not renew any more a waiter looks when the lock ends")
+{
+  struct Row {
+    const char* why;
+    Millis ttl;
+    Millis lease;
+    std::uint64_t place;
+    Millis least;
+    Millis most;
+  };
+  const Row rows[] = {
+      {"ends", 500ms, 3s, 4, 1701ms, 1703ms},
+      {"further behind", 500ms, 3s, 14, 1901ms, 1903ms},
+      {"may still be renewed", 1600ms, 3s, 4, 10s, 10s},
+      {"ends later", 3s, 30s, 4, 10s, 10s},
+  };
+  SystemRng rng;
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    HolderInfo info;
+    info.lease = row.lease;
+    const Busy busy{
+        .ttl = row.ttl, .holder = Holder{.owner = Owner::of("o"), .info = info}, .waiters_ahead = row.place};
+    const Millis rest = rest_after(busy, rng);
+    CHECK(rest >= row.least);
+    CHECK(rest <= row.most);
+  }
+}
+
+TEST_CASE("lock candidate: a waiter that is to watch asks then at the latest")
+{
+  SystemRng rng;
+  CHECK(rest_after({.ttl = 30s, .holder = {}, .waiters_ahead = 9, .watch_in = 2s}, rng) == 2s);
+  CHECK(rest_after({.ttl = 500ms, .holder = {}, .waiters_ahead = 0, .watch_in = 2s}, rng) < 1s);
+  CHECK(rest_after({.ttl = 500ms, .holder = {}, .waiters_ahead = 0, .again_in = 5s, .watch_in = 2s}, rng) == 5s);
+}
+
 TEST_CASE(
     "lock candidate: an unconfirmed hand-over is looked at when its time is over, and not when the next waiter is told "
     "that it is next")

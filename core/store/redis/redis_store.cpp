@@ -190,6 +190,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                       .ticket = answer.number(6),
                       .silent = held && !kind_of(spec.mode).announces_release && !answer.has(4),
                       .again_in = answer.integer(7) > 0 ? std::optional{answer.millis(7)} : std::nullopt,
+                      .watch_in = answer.integer(9) > 0 ? std::optional{answer.millis(9)} : std::nullopt,
                       .at = m_transport->may_fail_over() ? std::nullopt : time_in(answer, 8)}};
 }
 

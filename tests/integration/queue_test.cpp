@@ -93,6 +93,7 @@ TEST_CASE("queue: the holder killed and the first waiter as well: the next runs 
     queue.add_waiter();
   }
   queue.await_subscriptions();
+  queue.waiters[0].signal(SIGSTOP);  // so that it begins no job between the two signals
   holder.signal(SIGKILL);
   queue.waiters[0].signal(SIGKILL);
   const auto from = std::chrono::steady_clock::now();

@@ -8,11 +8,11 @@ set -eu
 if ! command -v apt-get >/dev/null; then
   cat <<'END'
 There is no apt here, so no package is installed. rlock needs a C++20 compiler, CMake 3.25, Ninja,
-pkg-config, hiredis, OpenSSL's headers and nlohmann-json, then redis or valkey to talk to; its
-tests need doctest and openssl:
-  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel json-devel \
-                      valkey doctest-devel openssl
-  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl nlohmann-json valkey doctest
+pkg-config, hiredis, OpenSSL's headers, CLI11, toml++ and nlohmann-json, then redis or valkey to
+talk to; its tests need doctest and openssl:
+  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf hiredis-devel openssl-devel cli11-devel \
+                      tomlplusplus-devel json-devel valkey doctest-devel openssl
+  Arch    pacman -S gcc cmake ninja pkgconf hiredis openssl cli11 tomlplusplus nlohmann-json valkey doctest
 END
   exit 0
 fi
@@ -37,7 +37,8 @@ is_installed() {
   dpkg-query -W -f '${db:Status-Status}:${Architecture}\n' "$1" 2>/dev/null | grep -qE "^installed:($architecture|all)\$"
 }
 
-packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev nlohmann-json3-dev'
+packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
+  nlohmann-json3-dev'
 if [ "${1:-}" = tests ]; then
   packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish curl wget busybox"
 fi

@@ -4,7 +4,7 @@
 #include "cli/help/topics.h"
 #include "cli/options/keys.h"
 #include "cli/options/server.h"
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
 #include "lock/abilities.h"
@@ -66,7 +66,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
   Options known(table);
   add_server_options(known, server);
   add_prefix_option(known, keys);
-  SplitArgv relevant;
+  ParsedWords relevant;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const Option* option = table.find(options[i]);
     for (int words = option == nullptr ? 0 : option->takes_value() ? 2 : 1; words > 0 && i < options.size(); --words) {
@@ -100,7 +100,7 @@ class CommandLine {
 
   Completion next()
   {
-    const auto before = split_argv(m_options, m_before, m_verb.operands);
+    const auto before = parse_words(m_options, m_before, m_verb.operands);
     if (!before) {
       return value_of_unfinished();
     }
@@ -129,11 +129,11 @@ class CommandLine {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<SplitArgv> split_with(const std::string& word) const
+  [[nodiscard]] std::optional<ParsedWords> split_with(const std::string& word) const
   {
     std::vector<std::string> words(m_before.begin(), m_before.end());
     words.push_back(word);
-    const auto result = split_argv(m_options, words, m_verb.operands);
+    const auto result = parse_words(m_options, words, m_verb.operands);
     return result ? std::optional(*result) : std::nullopt;
   }
 

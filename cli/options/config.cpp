@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/help/suggest.h"
 #include "cli/options/options.h"
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/options/toml.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/table.h"
@@ -186,7 +186,7 @@ class SettingsReader {
 // The options that were given, by any of their names.
 class GivenOptions {
  public:
-  GivenOptions(const OptionTable& known, const SplitArgv& split) : m_known(known)
+  GivenOptions(const OptionTable& known, const ParsedWords& split) : m_known(known)
   {
     for (const std::string& word : split.options) {
       add(word);
@@ -241,9 +241,9 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionT
   return SettingsReader(file, known).read(*entries);
 }
 
-SplitArgv argv_of(const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split)
+ParsedWords argv_of(const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split)
 {
-  SplitArgv words;
+  ParsedWords words;
   GivenOptions given(known, split);
   for (const Setting& setting : settings) {
     if (contains(options_with_variable, setting.option) || given.settles(setting.option)) {
@@ -261,12 +261,12 @@ SplitArgv argv_of(const std::vector<Setting>& settings, const OptionTable& known
   return words;
 }
 
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split)
+Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split)
 {
   if (error.code != ErrorCode::usage) {
     return error;
   }
-  const SplitArgv used = argv_of(settings, known, split);
+  const ParsedWords used = argv_of(settings, known, split);
   for (const Setting& setting : settings) {
     const bool is_named = error.text.starts_with(setting.option) &&
                           (error.text.size() == setting.option.size() ||

@@ -12,7 +12,7 @@
 namespace rlock::cli {
 
 class OptionTable;
-struct SplitArgv;
+struct ParsedWords;
 
 // The settings for the verb whose options are `known`: those of the table [VERB] before those above all
 // tables.
@@ -22,9 +22,9 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionT
 
 // The settings as if they were on the command line, without those that `split` gives or excludes, and without those of options
 // with a variable: Environment::setting has those.
-SplitArgv argv_of(const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split);
+ParsedWords argv_of(const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split);
 
 // The error; when it is about a setting, with the place in the file.
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const SplitArgv& split);
+Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split);
 
 }  // namespace rlock::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/mode.h"
 
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 
 #include <array>
 

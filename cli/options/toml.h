@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the part of TOML that options need: `key = value`, `[table]` and comments. A value is a string in one line ("basic" or
-// 'literal'), a number, true or false, or an array of these. The parser refuses the rest of TOML.
+// Reads the settings of a TOML file, with toml++: `key = value`, above all tables or in a [table]. A value is a string, a number, true
+// or false, or an array of these.
 #pragma once
 
 #include "base/result.h"
@@ -13,7 +13,7 @@
 namespace rlock::cli {
 
 struct TomlValue {
-  enum class Kind { boolean, text, array };  // a number is text, as it stands in the file
+  enum class Kind { boolean, text, array };  // a number is text
   Kind kind;
   std::vector<std::string> texts;  // one element, unless it is an array
 };
@@ -30,7 +30,7 @@ struct TomlEntry {
 // a password.
 std::string shown_name(std::string_view name);
 
-// ErrorCode::config, "LINE: what is wrong", also when a table has a key twice. The text quotes no value, which may be a secret.
+// In the order of the file. ErrorCode::config, "LINE: what is wrong". The text quotes no value, which may be a secret.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 }  // namespace rlock::cli

@@ -6,7 +6,7 @@
 #include "cli/help/help.h"
 #include "cli/options/config.h"
 #include "cli/options/options.h"
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/output/output.h"
 #include "cli/verbs/table.h"
 
@@ -22,13 +22,13 @@ struct ParsedVerb {
   OptionTable options;
   HelpWanted wants_help;
   VerbAction action;
-  SplitArgv split;
+  ParsedWords split;
 };
 
 Result<Done> parse_verb(ParsedVerb& parsed, const Verb& verb, std::span<const std::string> args)
 {
   parsed.action = add_verb_options(verb, parsed.options, parsed.wants_help);
-  Result<SplitArgv> split = split_argv(parsed.options, args, verb.operands);
+  Result<ParsedWords> split = parse_words(parsed.options, args, verb.operands);
   if (!split) {
     return split.error();
   }

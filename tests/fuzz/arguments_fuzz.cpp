@@ -3,7 +3,7 @@
 // then the verb and its words, one in a line.
 #include "cli/options/label.h"
 #include "cli/options/output_format.h"
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/options/token_lock.h"
 #include "cli/options/wipe.h"
 #include "cli/verbs/acquire.h"
@@ -42,7 +42,7 @@ void parse_and_resolve(const Verb& verb, const Words& args, const Add& add, cons
   OptionTable known(verb.name);
   Options options(known);
   add(options);
-  const auto split = split_argv(known, args, verb.operands);
+  const auto split = parse_words(known, args, verb.operands);
   promise_resolved(split);
   if (split) {
     fill_targets(known, *split);

@@ -190,7 +190,7 @@ TEST_CASE("config: an invalid entry is 78, with the file and the line")
     std::string why;
   };
   const Row rows[] = {
-      {"wait = 10s", 1, "the value of wait is invalid: text stands in quotes (try wait = \"10s\")"},
+      {"wait = 10s", 1, "this is no valid TOML; text stands in quotes (try wait = \"10s\")"},
       {"\nprefx = 1", 2, "unknown option 'prefx' (did you mean 'prefix'?)"},
       {"[rnu]\nwait = 1", 1, "[rnu] is no verb"},
       {"[run]\npid = 1", 2, "unknown option 'pid'"},

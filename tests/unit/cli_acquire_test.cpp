@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs/acquire.h"
 
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/options/token_lock.h"
 #include "cli/output/export.h"
 
@@ -18,7 +18,7 @@ Result<AcquireRequest> request_of(const Args& args)
   OptionTable known("acquire");
   Options options(known);
   add_acquire_options(options, typed);
-  const Result<SplitArgv> words = split_argv(known, args, Operands::anywhere);
+  const Result<ParsedWords> words = parse_words(known, args, Operands::anywhere);
   if (!words) {
     return words.error();
   }

@@ -2,7 +2,7 @@
 #include "cli/verbs/run.h"
 
 #include "base/duration.h"
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 #include "cli/verbs/force_unlock.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
   OptionTable known("run");
   Options options(known);
   add_run_options(options, typed);
-  const Result<SplitArgv> words = split_argv(known, args, Operands::command);
+  const Result<ParsedWords> words = parse_words(known, args, Operands::command);
   if (!words) {
     return words.error();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/split_argv.h"
+#include "cli/options/parse_words.h"
 
 #include "cli/options/options.h"
 #include "cli/options/wipe.h"
@@ -30,7 +30,7 @@ std::string shown(const Args& args, Operands operands)
   options.texts("-k,--key", raw.keys, "KEY", "");
   options.flag("-q,--quiet", raw.quiet, "");
 
-  const Result<SplitArgv> words = split_argv(known, args, operands);
+  const Result<ParsedWords> words = parse_words(known, args, operands);
   if (!words) {
     return words.error().text;
   }

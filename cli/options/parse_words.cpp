@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/parse_words.h"
+
+#include "cli/help/suggest.h"
+#include "cli/options/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+namespace rlock::cli {
+namespace {
+
+bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-' && word != "--"; }
+bool is_long(std::string_view word) { return is_option(word) && word[1] == '-'; }
+std::string_view long_name(std::string_view word) { return word.substr(0, word.find('=')); }
+
+// CLI11 reads `--key=` as an option whose value is the next word, so this stands for the empty value.
+constexpr std::string_view empty_value = "\x01the empty value\x01";
+
+std::string without_empty_value(std::string word)
+{
+  if (word.ends_with(empty_value)) {
+    word.resize(word.size() - empty_value.size());
+  }
+  return word;
+}
+
+// The only option with a long name that begins with `prefix`; nullptr: there is none, or more than one.
+const Option* abbreviated(const OptionTable& known, std::string_view prefix)
+{
+  const Option* match = nullptr;
+  for (const Option& option : known.all()) {
+    const auto names = option.long_names();
+    if (std::ranges::any_of(names, [&](std::string_view name) { return name.starts_with(prefix); })) {
+      if (match != nullptr) {
+        return nullptr;
+      }
+      match = &option;
+    }
+  }
+  return match;
+}
+
+// CLI11 is told only the options that the words may name, because each one that it is told costs some 10,000 instructions.
+class Parser {
+ public:
+  Parser(const OptionTable& known, std::span<const std::string> args, Operands operands)
+      : m_known(known),
+        m_args(args),
+        m_operand_ends_options(operands == Operands::command || operands == Operands::getopt),
+        m_may_be_shortened(operands == Operands::getopt)
+  {
+    m_app.set_help_flag();
+    m_app.prefix_command(m_operand_ends_options);
+    m_app.allow_extras();
+    const auto end = std::ranges::find(args, "--");
+    std::for_each(args.begin(), end, [this](const std::string& word) { add_options_in(word); });
+  }
+
+  Result<ParsedWords> parse()
+  {
+    std::vector<std::string> words;  // in reverse, as CLI11 takes them
+    std::transform(m_args.rbegin(), m_args.rend(), std::back_inserter(words),
+                   [this](const std::string& word) { return with_empty_value(word); });
+    try {
+      m_app.parse(words);
+    } catch (const CLI::ParseError&) {
+      return value_error();
+    }
+    ParsedWords parsed{.options = found_options(), .operands = {}};
+    bool may_be_option = true;
+    for (const std::string& word : m_app.remaining()) {
+      if (may_be_option && is_option(word)) {
+        return unknown(word);
+      }
+      if (!may_be_option || word != "--") {
+        parsed.operands.push_back(without_empty_value(word));
+      }
+      may_be_option = may_be_option && word != "--" && !m_operand_ends_options;
+    }
+    return parsed;
+  }
+
+ private:
+  struct Added {
+    CLI::Option* parsed;
+    const Option* option;
+    std::string names;
+    std::size_t taken = 0;  // results
+  };
+
+  void add_options_in(const std::string& word)
+  {
+    if (is_long(word)) {
+      const std::string name(long_name(word));
+      if (const Option* option = m_known.find(name)) {
+        add(*option);
+      } else if (const Option* meant = m_may_be_shortened ? abbreviated(m_known, name) : nullptr) {
+        add(*meant);
+        add(*meant, name);
+      }
+    } else if (is_option(word)) {
+      for (const char letter : word.substr(1)) {
+        if (const Option* option = m_known.find(std::string{'-', letter})) {
+          add(*option);
+        }
+      }
+    }
+  }
+
+  void add(const Option& option) { add(option, std::string(option.names)); }
+
+  void add(const Option& option, const std::string& names)
+  {
+    if (std::ranges::find(m_added, names, &Added::names) != m_added.end()) {
+      return;
+    }
+    CLI::Option* const parsed = option.takes_value()
+                                    ? m_app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+                                    : m_app.add_flag(names)->disable_flag_override();
+    m_added.push_back({.parsed = parsed, .option = &option, .names = names});
+  }
+
+  [[nodiscard]] std::string with_empty_value(const std::string& word) const
+  {
+    const bool has_empty_value = is_long(word) && word.ends_with('=');
+    return has_empty_value ? word + std::string(empty_value) : word;
+  }
+
+  // In the order of the words, because the last one of several counts.
+  std::vector<std::string> found_options()
+  {
+    std::vector<std::string> found;
+    for (const CLI::Option* const parsed : m_app.parse_order()) {
+      Added& added = *std::ranges::find(m_added, parsed, &Added::parsed);
+      found.emplace_back(added.option->names.substr(0, added.option->names.find(',')));
+      if (added.option->takes_value()) {
+        found.push_back(without_empty_value(parsed->results().at(added.taken++)));
+      }
+    }
+    return found;
+  }
+
+  // CLI11 refuses a value of a flag, and a last word that needs a value.
+  [[nodiscard]] Error value_error() const
+  {
+    for (const std::string& word : m_args) {
+      const Option* const flag = is_long(word) ? m_known.find(long_name(word)) : nullptr;
+      if (flag != nullptr && !flag->takes_value() && word.find('=') != std::string::npos) {
+        return usage(std::string(long_name(word)) + " takes no value");
+      }
+    }
+    const std::string& last = m_args.back();
+    const std::string name = is_long(last) ? last : std::string{'-', last.back()};
+    const Option* const option = m_known.find(name) != nullptr ? m_known.find(name) : abbreviated(m_known, name);
+    const std::string whole = option->has_name(name) ? name : std::string(option->long_names().front());
+    return usage(whole + " needs a value: " + whole + " " + std::string(option->value_name));
+  }
+
+  [[nodiscard]] Error unknown(std::string_view word) const
+  {
+    const std::string_view name = is_long(word) ? long_name(word) : word;
+    const std::string otherwise = " (rlock help " + std::string(m_known.verb()) + " lists them)";
+    return usage("unknown option '" + shown_word(name) + "'" + did_you_mean(name, m_known.long_names(), otherwise));
+  }
+
+  const OptionTable& m_known;
+  const std::span<const std::string> m_args;
+  const bool m_operand_ends_options;
+  const bool m_may_be_shortened;
+  CLI::App m_app;
+  std::vector<Added> m_added;
+};
+
+// One occurrence of an option.
+struct Fill {
+  const std::string& value;
+  void operator()(Text* target) const { *target = value; }
+  void operator()(std::vector<std::string>* target) const { target->push_back(value); }
+  void operator()(bool* target) const { *target = true; }
+  void operator()(const std::function<void()>& seen) const { seen(); }
+};
+
+}  // namespace
+
+Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands)
+{
+  return Parser(known, args, operands).parse();
+}
+
+void fill_targets(const OptionTable& known, const ParsedWords& words)
+{
+  for (auto word = words.options.begin(); word != words.options.end(); ++word) {
+    const Option& option = *known.find(*word);
+    std::visit(Fill{option.takes_value() ? *++word : std::string()}, option.target);
+  }
+}
+
+}  // namespace rlock::cli

@@ -80,8 +80,9 @@ struct ExecContext {
   Launch result;  // GateKilled until the gate is passed; Launched until execve fails
 };
 
-// The new process until execve. Only what signal-safety(7) allows, because the memory is the parent's.
-int exec_job(void* shared)
+// The new process until execve. Only what signal-safety(7) allows, because the memory is the parent's. The address sanitizer does
+// not know its stack, and would print a warning.
+[[gnu::no_sanitize_address]] int exec_job(void* shared)
 {
   auto& context = *static_cast<ExecContext*>(shared);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

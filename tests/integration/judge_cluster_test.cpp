@@ -37,6 +37,7 @@ TEST_CASE("judge: a slot that was half moved when its owner died is mended")
   cluster.begin_to_move_slot("{k}", target);
   REQUIRE(source.command({"MIGRATE", "127.0.0.1", std::to_string(target.port()), "{k}:moved", "0", "10000"}).text ==
           "OK");
+  REQUIRE(as_int(source.command({"WAIT", "1", "10000"})) == 1);  // the replica that takes over has it all
 
   source.kill_hard();
   const auto is_replaced = [&] {

@@ -93,15 +93,30 @@ class Parser {
     std::size_t taken = 0;  // results
   };
 
+  // By its whole name, or where that is allowed by the beginning of one; nullptr: there is none.
+  [[nodiscard]] const Option* named(std::string_view name) const
+  {
+    const Option* const option = m_known.find(name);
+    return option == nullptr && m_may_be_shortened ? abbreviated(m_known, name) : option;
+  }
+
+  // The name as it is typed, or the long name that it abbreviates.
+  static std::string whole_name(const Option& option, std::string_view name)
+  {
+    const auto names = option.long_names();
+    const auto whole = std::ranges::find_if(names, [&](std::string_view each) { return each.starts_with(name); });
+    return std::string(option.has_name(name) || whole == names.end() ? name : *whole);
+  }
+
   void add_options_in(const std::string& word)
   {
     if (is_long(word)) {
-      const std::string name(long_name(word));
-      if (const Option* option = m_known.find(name)) {
+      const std::string_view name = long_name(word);
+      if (const Option* const option = named(name)) {
         add(*option);
-      } else if (const Option* meant = m_may_be_shortened ? abbreviated(m_known, name) : nullptr) {
-        add(*meant);
-        add(*meant, name);
+        if (!option->has_name(name)) {
+          add(*option, std::string(name));
+        }
       }
     } else if (is_option(word)) {
       for (const char letter : word.substr(1)) {
@@ -149,15 +164,18 @@ class Parser {
   [[nodiscard]] Error value_error() const
   {
     for (const std::string& word : m_args) {
-      const Option* const flag = is_long(word) ? m_known.find(long_name(word)) : nullptr;
+      const Option* const flag = is_long(word) ? named(long_name(word)) : nullptr;
       if (flag != nullptr && !flag->takes_value() && word.find('=') != std::string::npos) {
-        return usage(std::string(long_name(word)) + " takes no value");
+        return usage(whole_name(*flag, long_name(word)) + " takes no value");
       }
     }
     const std::string& last = m_args.back();
     const std::string name = is_long(last) ? last : std::string{'-', last.back()};
-    const Option* const option = m_known.find(name) != nullptr ? m_known.find(name) : abbreviated(m_known, name);
-    const std::string whole = option->has_name(name) ? name : std::string(option->long_names().front());
+    const Option* const option = named(name);
+    if (option == nullptr) {
+      return usage("the options cannot be read (rlock help " + std::string(m_known.verb()) + " shows the usage)");
+    }
+    const std::string whole = whole_name(*option, name);
     return usage(whole + " needs a value: " + whole + " " + std::string(option->value_name));
   }
 

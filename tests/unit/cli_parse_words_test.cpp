@@ -54,6 +54,7 @@ TEST_CASE("words: as with getopt, a long option may be shortened as long as one 
   CHECK(getopt({"--wa", "1", "--qui", "x", "--wait"}) == "wait=1 quiet | <x> <--wait>");
   CHECK(getopt({"--wa=1", "--", "x"}) == "wait=1 | <x>");
   CHECK(getopt({"--w"}) == "--wait needs a value: --wait DUR");
+  CHECK(getopt({"--qui=1", "k", "job"}) == "--quiet takes no value");
   CHECK(getopt({"--x"}).starts_with("unknown option '--x'"));
   CHECK(getopt({"--"}) == "|");
   CHECK(shown({"--wa", "1"}, Operands::command).starts_with("unknown option '--wa'"));

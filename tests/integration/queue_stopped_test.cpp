@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
+#include "support/job_runner.h"
 #include "support/queue_fixture.h"
 #include "support/temp_dir.h"
-#include "support/text_file.h"
 #include "support/wait_until.h"
 
 #include <doctest/doctest.h>
@@ -19,15 +19,6 @@ using namespace rlock::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-void stop(const Process& process)
-{
-  process.signal(SIGSTOP);
-  const auto is_stopped = [&] {
-    return text_of("/proc/" + std::to_string(process.pid()) + "/stat").find(") T ") != std::string::npos;
-  };
-  wait_until(is_stopped, "it stands still");
-}
 
 // Keeps a job running until open().
 class Gate {
@@ -89,7 +80,7 @@ TEST_CASE("stopped waiter: any number of them delays the next one by four second
     queue.await_subscriptions();
     for (std::size_t i = 0; i < queue.waiters.size(); ++i) {
       if (i != 8) {
-        stop(queue.waiters[i]);
+        stop_process(queue.waiters[i].pid());
       }
     }
     CHECK((time_to_next_job(holder, queue) < most_delay));
@@ -127,7 +118,7 @@ TEST_CASE("stopped waiter: it is passed over, and is first again when it comes b
   queue.add_waiter("30s", gate.work());
   queue.add_waiter();
   queue.await_subscriptions();
-  stop(queue.waiters[0]);
+  stop_process(queue.waiters[0].pid());
   send_away(holder, queue, 0);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
 
@@ -147,7 +138,7 @@ TEST_CASE("stopped waiter: back before its claim is over it runs in its turn")
   queue.add_waiter();
   queue.add_waiter();
   queue.await_subscriptions();
-  stop(queue.waiters[0]);
+  stop_process(queue.waiters[0].pid());
   send_away(holder, queue, 0);
   queue.waiters[0].signal(SIGCONT);
   for (Process& waiter : queue.waiters) {
@@ -164,7 +155,7 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   queue.add_waiter("30s", "", {"-w", "1"});
   queue.add_waiter("30s", gate.work());
   queue.await_subscriptions();
-  stop(queue.waiters[0]);
+  stop_process(queue.waiters[0].pid());
   send_away(holder, queue, 0);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
 
@@ -184,7 +175,7 @@ TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block 
   queue.add_waiter();
   queue.add_waiter();
   queue.await_subscriptions();
-  stop(queue.waiters[0]);
+  stop_process(queue.waiters[0].pid());
   send_away(holder, queue, 0);
   queue.waiters[0].signal(SIGKILL);
   CHECK(queue.waiters[1].wait(6s) == Exit{.code = 0, .signal = 0});

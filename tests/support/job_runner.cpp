@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/job_runner.h"
 #include "support/text_file.h"
+#include "support/wait_until.h"
 
 #include "base/clock.h"
 #include "process/proc.h"
@@ -64,6 +65,15 @@ bool is_alive(pid_t pid)
 {
   const auto process = read_process(pid);
   return process && !process->is_zombie();
+}
+
+void stop_process(pid_t pid)
+{
+  ::kill(pid, SIGSTOP);
+  const auto is_stopped = [&] {
+    return text_of("/proc/" + std::to_string(pid) + "/stat").find(") T ") != std::string::npos;
+  };
+  wait_until(is_stopped, "process " + std::to_string(pid) + " has stopped");
 }
 
 JobSpec script(const std::filesystem::path& dir, const std::string& text)

@@ -29,7 +29,7 @@ Diagnosis child_signal(const HostFacts& facts)
              : doctor::ok("SIGCHLD is as it is by default");
 }
 
-constexpr std::pair<std::string_view, Diagnosis (*)(const HostFacts&)> checks[] = {{"host", kernel},
+constexpr std::pair<std::string_view, Diagnosis (*)(const HostFacts&)> host_rules[] = {{"host", kernel},
                                                                                    {"sigchld", child_signal}};
 
 }  // namespace
@@ -37,7 +37,7 @@ constexpr std::pair<std::string_view, Diagnosis (*)(const HostFacts&)> checks[] 
 std::vector<Finding> check_host(const HostFacts& facts)
 {
   std::vector<Finding> findings;
-  for (const auto& [name, rule] : checks) {
+  for (const auto& [name, rule] : host_rules) {
     findings.push_back(doctor::finding_of(name, rule(facts)));
   }
   return findings;

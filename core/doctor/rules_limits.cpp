@@ -53,7 +53,7 @@ Diagnosis slow_scripts(const Facts& facts, Millis ttl)
                     "set busy-reply-threshold below " + show(renewal_period(ttl)));
 }
 
-constexpr Check checks[] = {
+constexpr Check limit_rules[] = {
     {"connections", answers, Needs::info, connections},
     {"idle-timeout", answers, Needs::config, idle_timeout},
     {"slow-scripts", answers, Needs::config, slow_scripts},
@@ -61,6 +61,6 @@ constexpr Check checks[] = {
 
 }  // namespace
 
-std::span<const Check> limit_checks() { return checks; }
+std::span<const Check> limit_checks() { return limit_rules; }
 
 }  // namespace rlock::doctor

@@ -129,7 +129,7 @@ Diagnosis min_replicas(const Facts& facts, Millis)
   return good == *wanted ? warn(found + ": none to spare", advice) : ok(found);
 }
 
-constexpr Check checks[] = {
+constexpr Check memory_rules[] = {
     {"eviction", answers, Needs::info, eviction}, {"evicted", answers, Needs::info, evicted},
     {"memory", answers, Needs::info, memory},     {"persistence", answers, Needs::config, persistence},
     {"disk", answers, Needs::info, disk},         {"restart", answers, Needs::info, restart},
@@ -138,6 +138,6 @@ constexpr Check checks[] = {
 
 }  // namespace
 
-std::span<const Check> memory_checks() { return checks; }
+std::span<const Check> memory_checks() { return memory_rules; }
 
 }  // namespace rlock::doctor

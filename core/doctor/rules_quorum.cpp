@@ -108,7 +108,7 @@ Diagnosis hosts(Servers servers)
                : doctor::ok("each on a host of its own, by their names");
 }
 
-constexpr std::pair<std::string_view, Diagnosis (*)(Servers)> checks[] = {
+constexpr std::pair<std::string_view, Diagnosis (*)(Servers)> quorum_rules[] = {
     {"quorum", number}, {"distinct", distinct}, {"unrelated", unrelated}, {"hosts", hosts}};
 
 }  // namespace
@@ -119,7 +119,7 @@ std::vector<Finding> check_quorum(Servers servers)
     return {};
   }
   std::vector<Finding> findings;
-  for (const auto& [name, rule] : checks) {
+  for (const auto& [name, rule] : quorum_rules) {
     findings.push_back(doctor::finding_of(name, rule(servers)));
   }
   return findings;

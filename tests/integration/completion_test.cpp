@@ -98,7 +98,7 @@ class Typist {
   }
 
   std::filesystem::path m_dir;
-  Terminal m_terminal;
+  test::Terminal m_terminal;  // the process module has a Terminal, too
   Process m_shell;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/columns.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 
 namespace rlock::cli {
 namespace {
-
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
 // The bytes of the first `count` characters.
 std::string_view first(std::string_view text, std::size_t count)

@@ -66,7 +66,7 @@ std::string escaped(std::string_view text, bool doubles_backslash)
 std::size_t utf8_length(std::string_view text)
 {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto is_tail = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+  const auto is_tail = [&](std::size_t i) { return i < text.size() && !begins_character(text[i]); };
   const unsigned head = byte(0);
   if (head < 0x80) {
     return text.empty() ? 0 : 1;
@@ -100,7 +100,7 @@ std::string without_controls(std::string_view text) { return escaped(text, false
 std::string_view cut_to(std::string_view text, std::size_t most)
 {
   std::size_t size = std::min(text.size(), most);
-  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) {
+  while (size > 0 && size < text.size() && !begins_character(text[size])) {
     --size;
   }
   return text.substr(0, size);

@@ -9,27 +9,30 @@
 namespace rlock {
 
 // The size of the character that the text begins with; 0: the bytes are no valid UTF-8 (Unicode 15, table 3-7) or the
-// text is empty. The only definition of valid UTF-8.
+// text is empty. No other function defines valid UTF-8.
 std::size_t utf8_length(std::string_view text);
 
-// Whether the text begins with a character that is not printed as it is, because a reader would see another text:
+// Whether the text begins with a character that rlock does not print as it is, because a reader would see another text:
 //   * a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F);
-//   * one that changes the direction of text: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069;
-//   * one without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are printed: scripts
+//   * a character that changes the direction of text: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069;
+//   * a character without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are printed: scripts
 //     and emoji need them.
 bool begins_with_unprintable(std::string_view text);
+
+// Whether a character of valid UTF-8 begins with this byte; false: the byte continues a character.
+constexpr bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }
 
 // Writes unprintable characters as \n, \t or \xNN for each byte, bytes that are no valid UTF-8 as \xNN, and doubles a
 // backslash, so that the name of a lock cannot move the cursor, forge a log line or look like another name.
 std::string printable(std::string_view text);
 
-// Like printable(), but does not double a backslash: for a line that may contain printable() text already.
+// Like printable(), but does not double a backslash, because the line may contain printable() text already.
 std::string without_controls(std::string_view text);
 
-// The first `most` bytes, or fewer: a character of several bytes is not divided.
+// The first `most` bytes, or fewer, so that no character is divided.
 std::string_view cut_to(std::string_view text, std::size_t most);
 
-// A text of more than `most` bytes is cut there and ends with "...".
+// The text; if it has more than `most` bytes, cut_to() with "..." at the end.
 std::string shortened(std::string_view text, std::size_t most);
 
 // An unprintable character as JSON writes it: "\\u009b", "\\u202e". It has at most three bytes of UTF-8.

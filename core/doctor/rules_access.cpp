@@ -19,6 +19,9 @@ namespace {
 
 using Micros = std::chrono::microseconds;
 
+constexpr const char* no_trial_lock = "no lock could be tried";
+constexpr const char* run_newer_server = "run Redis 6.2 or later, or Valkey";
+
 Micros round_trip_of(const ClockSample& sample)
 {
   return std::chrono::duration_cast<Micros>(sample.heard_at - sample.sent_at);
@@ -137,7 +140,7 @@ Diagnosis lock(const Facts& facts, Millis)
 Diagnosis messages(const Facts& facts, Millis)
 {
   if (!facts.probe) {
-    return unknown("no lock could be tried");
+    return unknown(no_trial_lock);
   }
   return facts.probe->heard ? ok("an owner hears the messages to it")
                             : fail("an owner does not hear the messages to it",
@@ -147,7 +150,7 @@ Diagnosis messages(const Facts& facts, Millis)
 Diagnosis listeners(const Facts& facts, Millis)
 {
   if (!facts.probe) {
-    return unknown("no lock could be tried");
+    return unknown(no_trial_lock);
   }
   return facts.probe->global_listeners == 0
              ? ok("no client listens to the messages to every owner")
@@ -166,9 +169,9 @@ Diagnosis version(const Facts& facts, Millis)
   const int number = number_of_version(*text);
   const std::string found = printable(*text);
   if (number < 60'000) {
-    return fail(found + " does not know the commands of the scripts", "run Redis 6.2 or later, or Valkey");
+    return fail(found + " does not know the commands of the scripts", run_newer_server);
   }
-  return number < 60'200 ? warn(found + " has not been tried", "run Redis 6.2 or later, or Valkey") : ok(found);
+  return number < 60'200 ? warn(found + " has not been tried", run_newer_server) : ok(found);
 }
 
 Diagnosis role(const Facts& facts, Millis)

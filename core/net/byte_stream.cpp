@@ -170,7 +170,7 @@ Result<Done> ByteStream::decrypt_into(Decoder& decoder)
 Error ByteStream::no_answer(Instant since, const CallLimits& limit) const
 {
   return {ErrorCode::unreachable,
-          "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + " (raise --server-timeout)"};
+          "no answer from " + m_where + " within " + elapsed(*m_clock, since, limit) + raise_timeout};
 }
 
 Error ByteStream::broken(std::string_view why) const

@@ -110,7 +110,7 @@ Error cannot_reach(const Endpoint& endpoint, int error, const std::string& after
   }
   switch (error) {
     case ECANCELED: return interrupted();
-    case ETIMEDOUT: return {ErrorCode::unreachable, text + "no answer within " + after + " (raise --server-timeout)"};
+    case ETIMEDOUT: return {ErrorCode::unreachable, text + "no answer within " + after + raise_timeout};
     case ENOENT:
     case ECONNREFUSED:
       return {ErrorCode::unreachable, text + (error == ENOENT ? "no such socket" : "connection refused") +

@@ -17,7 +17,12 @@ struct Rule {
   std::string_view advice;
 };
 
+constexpr std::string_view script_denial = "The user executing the script can't";  // Redis 6.2
+
 constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
+constexpr std::string_view name_the_master = "it is a replica; name the master";
+constexpr std::string_view has_become_replica = "it has become a replica";
+constexpr std::string_view choose_smaller_db = "choose a smaller db number";
 constexpr std::string_view give_password = "give the password in the URL, RLOCK_PASSWORD or --password-file";
 
 constexpr std::string_view is_a_node = "it is a node of a cluster: use -S ";
@@ -27,13 +32,13 @@ constexpr Rule rules[] = {
     {"BUSY", ErrorCode::unfit, "a script runs for too long there; SCRIPT KILL ends it"},
     {"OOM", ErrorCode::unfit, "its memory is full; raise maxmemory"},
     {"MISCONF", ErrorCode::unfit, "it cannot save to disk; see its log"},
-    {"READONLY", ErrorCode::unfit, "it is a replica; name the master"},
-    {"MASTERDOWN", ErrorCode::unfit, "it is a replica; name the master"},
+    {"READONLY", ErrorCode::unfit, name_the_master},
+    {"MASTERDOWN", ErrorCode::unfit, name_the_master},
     {"NOREPLICAS", ErrorCode::unfit, "too few replicas follow it; see min-replicas-to-write"},
     {"CLUSTERDOWN", ErrorCode::unfit, "see CLUSTER INFO there"},
     {"TRYAGAIN", ErrorCode::unfit, "its slots are being moved; try again"},
-    {"UNBLOCKED", ErrorCode::unfit, "it has become a replica"},
-    {"ERR WAIT cannot be used with replica", ErrorCode::unfit, "it has become a replica"},
+    {"UNBLOCKED", ErrorCode::unfit, has_become_replica},
+    {"ERR WAIT cannot be used with replica", ErrorCode::unfit, has_become_replica},
     {"ERR max number of clients", ErrorCode::unfit, "raise maxclients there"},
     {"ERR unknown command", ErrorCode::unfit, "a command that rlock needs is renamed or switched off there"},
     {"NOAUTH", ErrorCode::refused, give_password},
@@ -41,11 +46,11 @@ constexpr Rule rules[] = {
     {"NOPERM", ErrorCode::refused, missing_rule},
     {"ERR The user executing the script can't", ErrorCode::refused, missing_rule},
     {"ERR ACL failure in script", ErrorCode::refused, missing_rule},
-    {"The user executing the script can't", ErrorCode::refused, missing_rule},
+    {script_denial, ErrorCode::refused, missing_rule},
     {"DENIED", ErrorCode::refused, "it is in protected mode; set a password there"},
     {"WRONGTYPE", ErrorCode::config, "the key holds something that is no such lock; choose another key"},
-    {"ERR DB index is out of range", ErrorCode::config, "choose a smaller db number"},
-    {"ERR invalid DB index", ErrorCode::config, "choose a smaller db number"},
+    {"ERR DB index is out of range", ErrorCode::config, choose_smaller_db},
+    {"ERR invalid DB index", ErrorCode::config, choose_smaller_db},
     {"MOVED", ErrorCode::config, is_a_node},
     {"ASK", ErrorCode::config, is_a_node},
 };
@@ -65,8 +70,7 @@ std::string_view unwrapped(std::string_view text)
   if (!text.starts_with("ERR Error running script") && !text.starts_with("@user_script")) {
     return text;
   }
-  constexpr std::string_view denial = "The user executing the script can't";
-  if (const auto at = text.find(denial); at != std::string_view::npos) {
+  if (const auto at = text.find(script_denial); at != std::string_view::npos) {
     return text.substr(at);
   }
   for (auto at = text.find(" -"); at != std::string_view::npos; at = text.find(" -", at + 1)) {

@@ -131,7 +131,7 @@ Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port
     case Waited::stopped: return interrupted();
     case Waited::late:
       return Error{ErrorCode::unreachable,
-                   "its name was not found within " + elapsed(clock, start, limit) + " (raise --server-timeout)"};
+                   "its name was not found within " + elapsed(clock, start, limit) + raise_timeout};
     case Waited::ready: break;
   }
   PendingLookup& done = **pending;

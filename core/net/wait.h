@@ -21,6 +21,9 @@ Error connection_lost(const std::string& where);  // for Transport::follow_up
 // The time since `start`, at most until the deadline, rounded for people: "5s", "50ms".
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);
 
+// The advice in the error of a server that answers too late.
+inline constexpr const char* raise_timeout = " (raise --server-timeout)";
+
 // The system's text for an errno, in lower case like all messages of rlock.
 std::string os_text(int error);
 

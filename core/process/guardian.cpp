@@ -116,11 +116,7 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, const Orph
 {
   const bool may_release = !still_runs && !task.inherited_pipe.is_held() && task.spec.release_for_runner;
   const bool released = may_release && task.spec.release_for_runner(job);
-  Log(Verbosity::normal)
-      .error(std::string("rlock was killed: ") +
-                 (still_runs ? "a process of its job still runs" : "its job was stopped") +
-                 (released ? " and its lock released" : ", and its lock is left to its ttl"),
-             {.event = "killed"});
+  Log(Verbosity::normal).error(runner_killed_text(still_runs, released), {.event = "killed"});
   finish_log();
 }
 
@@ -174,6 +170,12 @@ void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& in
 }
 
 }  // namespace
+
+std::string runner_killed_text(bool still_runs, bool released)
+{
+  return std::string("rlock was killed: ") + (still_runs ? "a process of its job still runs" : "its job was stopped") +
+         (released ? " and its lock released" : ", and its lock is left to its ttl");
+}
 
 void run_guardian(GuardianTask task)
 {

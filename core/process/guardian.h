@@ -10,6 +10,8 @@
 #include "process/shared_deadline.h"
 #include "process/signals.h"
 
+#include <string>
+
 namespace rlock {
 
 // All that the task refers to must outlive the guardian.
@@ -21,6 +23,9 @@ struct GuardianTask {
   Grouping grouping;
   Fd socket;  // to the runner
 };
+
+// The message of a guardian whose runner was killed. `still_runs`: a process of the job that KILL has not ended.
+std::string runner_killed_text(bool still_runs, bool released);
 
 // Runs the guardian; call it in the forked child.
 [[noreturn]] void run_guardian(GuardianTask task);

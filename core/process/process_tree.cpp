@@ -277,12 +277,13 @@ std::string shown(pid_t pid)
   return "process " + std::to_string(pid) + (name.empty() ? "" : " (" + printable(name) + ")");
 }
 
+std::string how_to_end(pid_t pid) { return "end it as root with: kill " + std::to_string(pid); }
+
 }  // namespace
 
 std::string not_signalled_text(pid_t pid)
 {
-  return "cannot signal " + shown(pid) + " of the job: it runs as another user; end it as root with: kill " +
-         std::to_string(pid);
+  return "cannot signal " + shown(pid) + " of the job: it runs as another user; " + how_to_end(pid);
 }
 
 std::string not_killed_text(const LeftProcess& process)
@@ -291,9 +292,8 @@ std::string not_killed_text(const LeftProcess& process)
     return "a process of the job that rlock cannot see still runs; rlock waits for its end";
   }
   if (process.refused) {
-    return shown(process.pid) +
-           " of the job still runs as another user; rlock waits for its end; end it as root with: kill " +
-           std::to_string(process.pid);
+    return shown(process.pid) + " of the job still runs as another user; rlock waits for its end; " +
+           how_to_end(process.pid);
   }
   const pid_t tracer = tracer_of(process.pid);
   const std::string reason = process.state == 'D' ? "it waits for a device or a file server"

@@ -102,8 +102,7 @@ void CancelHolder::ask(const Holder& holder, const Mode& mode)
 
 void CancelHolder::tell_revoked(const ForceHeld& held, bool listens) const
 {
-  const std::string who =
-      listens ? "the holder does not answer" : "no process answers for it, as for a lease of rlock acquire";
+  const std::string who = listens ? "the holder does not answer" : no_process_answers;
   const std::string end = held.lasts ? "it is no longer renewed and ends with its ttl, in " + show_roughly(*held.lasts)
                                      : "it has no ttl, so only rlock force-unlock --now ends it";
   m_log.notice(m_lock + ": " + who + "; " + end, {.event = "cancelling"});
@@ -113,8 +112,7 @@ void CancelHolder::tell(const ForceEnd& end) const
 {
   const auto* broken = std::get_if<Broken>(&end);
   if (broken != nullptr && !broken->job_was_over) {
-    m_log.notice(m_lock + " was taken from " + describe(broken->holder) + ", whose job may still be running",
-                 {.event = "cancelling"});
+    m_log.notice(m_lock + " was taken from " + describe(broken->holder) + job_may_run, {.event = "cancelling"});
   } else if (const auto* stuck = std::get_if<StillStopping>(&end)) {
     m_log.notice(m_lock + ": " + describe(*stuck), {.event = "cancelling"});
   }

@@ -48,6 +48,10 @@ struct StillStopping {
   Holder holder;
   Millis waited;  // since the holder said that it stops its job
 };
+// Parts of the messages about an end by force.
+inline constexpr const char* no_process_answers = "no process answers for it, as for a lease of rlock acquire";
+inline constexpr const char* job_may_run = ", whose job may still be running";
+
 // "alice@web1 (pid 71), running ./job.sh, has been stopping its job for 15s, but …". Printable.
 std::string describe(const StillStopping& end);
 

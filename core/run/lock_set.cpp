@@ -2,6 +2,7 @@
 #include "run/lock_set.h"
 
 #include "base/secrets.h"
+#include "process/guardian.h"
 #include "run/identity.h"
 #include "run/notify_run.h"
 #include "run/request_policy.h"
@@ -101,10 +102,9 @@ std::optional<Instant> keep_for_runner(const RunRequest& request, const RunConte
 void tell_for_runner(const RunRequest& request, const RunContext& context, const LockSet& held, Instant started,
                      bool released)
 {
-  const RunReport report{
-      .end = DieOf{SIGKILL},
-      .outcome = std::string(name_of(Ending::lost)),
-      .message = "rlock was killed: its job was stopped" + std::string(released ? " and its lock released" : "")};
+  const RunReport report{.end = DieOf{SIGKILL},
+                         .outcome = std::string(name_of(Ending::lost)),
+                         .message = runner_killed_text(false, released)};
   notify_of(request, context, &held, report, std::chrono::ceil<Millis>(context.clock.now() - started), nullptr,
             [&](const std::string& line) { context.log.error(line, {.event = "notify_failed"}); });
 }

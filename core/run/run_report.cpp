@@ -5,6 +5,7 @@
 #include "base/os_error.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "lock/validity.h"
 #include "process/process_tree.h"
 #include "process/signals.h"
 
@@ -86,7 +87,7 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
                 {.end = end,
                  .outcome = std::string(name_of(Ending::lost)),
                  .message = "the lease of " + printable(first_to_expire.name().text()) +
-                            " ran out before the job could start (give a longer --ttl or --lease)"},
+                            " ran out before the job could start" + give_longer_lease},
                 {.event = "lost", .exit_code = end.code});
 }
 

@@ -29,7 +29,7 @@ std::string weakness(const std::string& directory)
     return "it is no directory (remove it)";
   }
   if (found.st_uid != ::geteuid()) {
-    return "it belongs to another user (set XDG_RUNTIME_DIR to a directory of this user)";
+    return std::string("it belongs to another user") + set_runtime_directory;
   }
   if ((found.st_mode & 077) != 0) {
     return "other users can access it (chmod 700 " + printable(directory) + ")";

@@ -13,6 +13,9 @@ namespace rlock {
 inline constexpr std::string_view local_socket_name = "redis.sock";
 inline constexpr std::string_view start_lock_name = "start.lock";  // locked by the process that starts the server
 
+// The advice when there is no such directory.
+inline constexpr const char* set_runtime_directory = " (set XDG_RUNTIME_DIR to a directory of this user)";
+
 std::string local_socket(const std::string& directory);
 std::string local_log(const std::string& directory);
 

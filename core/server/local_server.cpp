@@ -193,9 +193,7 @@ Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits&
       return start_in(directory, spec, clock, limit);
     }
   }
-  return Error{ErrorCode::config,
-               "local: there is no directory for its socket (set "
-               "XDG_RUNTIME_DIR to a directory of this user)"};
+  return Error{ErrorCode::config, std::string("local: there is no directory for its socket") + set_runtime_directory};
 }
 
 // nullopt: no server listens there.

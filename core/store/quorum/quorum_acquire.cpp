@@ -180,7 +180,7 @@ Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner
   }
   if (decision != Decision::carried || m_clock.now() >= valid_until(asked_at, spec.ttl)) {
     return Error{ErrorCode::unfit,
-                 "the servers need longer to answer than the lease lasts (give a longer --ttl or --lease)"};
+                 std::string("the servers need longer to answer than the lease lasts") + give_longer_lease};
   }
   return Done{};
 }

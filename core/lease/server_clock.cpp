@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/server_clock.h"
 
+#include "base/defaults.h"
 #include "base/duration.h"
 #include "lock/validity.h"
 
@@ -28,7 +29,7 @@ Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis
   }
   const double rate = static_cast<double>(step.count()) / static_cast<double>(between.count());
   const double over_ttl = std::min(rate, 1.0) * static_cast<double>(ttl.count());
-  return std::clamp(Millis{static_cast<std::int64_t>(over_ttl)} - drift_allowed(ttl), Millis{0}, ttl / 3);
+  return std::clamp(Millis{static_cast<std::int64_t>(over_ttl)} - drift_allowed(ttl), Millis{0}, renewal_period(ttl));
 }
 
 std::string clock_step_text(Millis step, Millis ttl)

@@ -2,8 +2,7 @@
 // Compares the server's clock with the clock of this host. Pure functions.
 //
 // A ttl runs out by the server's wall clock, which an administrator, NTP or a paused machine may set. rlock counts the
-// lease by the clock of its own host. Each answer carries the server's time, so two renewals show how the clocks
-// differ.
+// lease by the clock of its host. Each answer carries the server's time, so two renewals show how the clocks differ.
 #pragma once
 
 #include "base/clock_sample.h"
@@ -17,7 +16,7 @@ namespace rlock {
 Millis clock_step(const ClockSample& before, const ClockSample& now);
 
 // How much shorter a lease of `ttl` must be counted, beyond drift_allowed, in case the server's clock steps ahead again
-// as it did since `before`. A third of the ttl at most, because the job survives a single step that a renewal has
+// as it did since `before`. At most renewal_period(ttl), because the job survives a single step that a renewal has
 // covered.
 Millis lease_reduction(const ClockSample& before, const ClockSample& now, Millis ttl);
 

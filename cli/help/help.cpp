@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t line_width = 80;
 
+std::string number_text(ExitCode code) { return std::to_string(static_cast<int>(code)); }
+
 std::string joined_names(const Option& option)
 {
   std::string joined;
@@ -221,10 +223,11 @@ std::vector<ShownExit> exits_of(const Verb& verb)
 {
   std::vector<ShownExit> exits;
   for (const ExitLine& line : verb.own_exits) {
-    exits.push_back({std::string(line.code), line.meaning});
+    const auto* const code = std::get_if<ExitCode>(&line.code);
+    exits.push_back({code != nullptr ? number_text(*code) : std::string(std::get<1>(line.code)), line.meaning});
   }
   for (const ExitCode code : verb.common_exits) {
-    exits.push_back({std::to_string(static_cast<int>(code)), meaning_of(code)});
+    exits.push_back({number_text(code), meaning_of(code)});
   }
   const auto number = [](const ShownExit& exit) {
     int value = -1;  // "the job's own" comes first

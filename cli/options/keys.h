@@ -33,5 +33,7 @@ Result<std::vector<LockName>> resolve_shards(const Text& raw, const LockName& ke
 
 // The glob of all keys that match `pattern` after the prefix. Special characters of the prefix are escaped.
 std::string resolve_pattern(const RawKeys& raw, std::string_view pattern);
+// ErrorCode::usage: `verb` was given more than one pattern.
+Error several_patterns(std::string_view verb);
 
 }  // namespace rlock::cli

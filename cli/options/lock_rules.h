@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several verbs that take locks share: what values they may have.
+// The values and the help of options that several verbs share.
 #pragma once
 
 #include "base/defaults.h"
@@ -10,13 +10,15 @@
 
 namespace rlock::cli {
 
-// A third of the ttl must be enough for one round trip, and the rest for killing the job.
+// One renewal_period(ttl) must be enough for a round trip, and the rest of the ttl for killing the job.
 inline constexpr Millis shortest_ttl{100};
 inline constexpr Millis longest_ttl = fence_memory;
 
-inline constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, "30s"};
+inline constexpr DurationRule ttl_rule{"--ttl", shortest_ttl, longest_ttl, default_ttl};
 inline constexpr DurationRule fixed_lease_rule{"--lease", shortest_ttl, longest_ttl, "5m"};
-inline constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "75"};
+inline constexpr NumberRule busy_code_rule{"--conflict-exit-code", 0, 255, "0"};
+
+inline constexpr const char* busy_code_help = "exit code when the lock is busy";
 
 inline constexpr std::array on_lost_choices{Choice<OnLost>{"stop", OnLost::stop}, Choice<OnLost>{"warn", OnLost::warn}};
 

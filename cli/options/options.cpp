@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t longest_quoted = 200;  // bytes of a word that an error quotes
 
+std::string good_text(const DurationRule& rule)
+{
+  const auto* const time = std::get_if<Millis>(&rule.good);
+  return time != nullptr ? show(*time) : std::string(std::get<std::string_view>(rule.good));
+}
+
 }  // namespace
 
 Options Options::in(std::string_view group) const
@@ -57,7 +63,7 @@ Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule)
 {
   const std::string option(rule.option);
   const std::string quoted = option + ": '" + shown_word(raw) + "' is ";
-  const std::string advice = "try " + option + " " + std::string(rule.good);
+  const std::string advice = "try " + option + " " + good_text(rule);
 
   const std::string too_long = quoted + "too long, at most " + show(rule.most) + " (" + advice + ")";
   const auto read = read_duration(raw);

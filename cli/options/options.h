@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace rlock::cli {
@@ -46,7 +47,7 @@ struct DurationRule {
   std::string_view option;
   Millis least;
   Millis most;
-  std::string_view good;  // a good value
+  std::variant<std::string_view, Millis> good;  // a value that the error shows
 };
 Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule);
 

@@ -11,7 +11,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
+constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, default_server_timeout};
 constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
 constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
                                     Choice<QuorumRule>{"all", QuorumRule::all}};

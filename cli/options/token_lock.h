@@ -22,6 +22,10 @@ struct RawTokenLock {
   bool quiet = false;
 };
 
+// Help of these verbs.
+inline constexpr std::string_view token_not_held = "the token does not hold the lock; stderr says why";
+inline constexpr const char* json_when_held = "print one JSON object when the token holds the lock";
+
 void add_token_lock_options(Options& options, RawTokenLock& raw);
 
 struct TokenLock {

@@ -13,7 +13,7 @@ constexpr DurationRule wait_server_rule{"--wait-server", Millis{0}, longest_dura
 
 void add_wait_options(Options& options, RawWaitOptions& raw)
 {
-  options.flag("-n,--no-wait,--nonblock,--nb", raw.no_wait, "give up at once when the lock is busy");
+  options.flag("-n,--no-wait,--nonblock,--nb", raw.no_wait, no_wait_help);
   options.text("-w,--wait,--timeout", raw.wait, "DUR", "give up after DUR; 0: the same as -n (wait for ever)");
   add_wait_server_option(options, raw.wait_server);
 }

@@ -17,6 +17,8 @@ struct WaitTimes {
   Millis server{0};
 };
 
+inline constexpr const char* no_wait_help = "give up at once when the lock is busy";
+
 void add_wait_options(Options& options, RawWaitOptions& raw);  // -n, -w and --wait-server
 void add_wait_server_option(Options& options, Text& raw);
 

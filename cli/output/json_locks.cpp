@@ -32,11 +32,12 @@ constexpr Fields<HolderInfo, 1> since_fields{{
      [](const HolderInfo& info) { return time_or_null(info.since_ms); }},
 }};
 
+constexpr std::string_view owner_meaning = "the same as token; goes away with the next release";
+
 constexpr Fields<Holder, 3> owner_fields{{
     {{"token", "string", "owner id of the holder; rlock force-unlock takes it with --token"},
      [](const Holder& holder) -> Json { return holder.owner.text(); }},
-    {{"owner", "string", "the same as token; goes away with the next release"},
-     [](const Holder& holder) -> Json { return holder.owner.text(); }},
+    {{"owner", "string", owner_meaning}, [](const Holder& holder) -> Json { return holder.owner.text(); }},
     {{"count", "integer", "how many times the holder has entered the lock"},
      [](const Holder& holder) -> Json { return holder.count; }},
 }};
@@ -223,8 +224,7 @@ constexpr Fields<ShownEvent, 11> event_fields{{
      [](const ShownEvent& shown) -> Json { return name_of(shown.event.what); }},
     {{"token", "string", "owner id of the holder that the event is about; of handed_over, of the new holder"},
      [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
-    {{"owner", "string", "the same as token; goes away with the next release"},
-     [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
+    {{"owner", "string", owner_meaning}, [](const ShownEvent& shown) -> Json { return shown.event.owner.text(); }},
     {{"fence", "integer or null", "fencing number of that holder"},
      [](const ShownEvent& shown) { return fence_or_null(shown.event.fence); }},
     {{"by", "string or null",

@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the line is printed"},
-    ExitLine{"78", "a brace in the pattern would split the lock over two cluster slots"},
+    ExitLine{ExitCode::ok, "the line is printed"},
+    ExitLine{ExitCode::config, "a brace in the pattern would split the lock over two cluster slots"},
 };
 
 // As one word of redis-cli and redis.conf, which read the escapes of printable() in double quotes.

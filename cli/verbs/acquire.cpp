@@ -30,9 +30,9 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the lock is taken, and its token is printed"},
-    ExitLine{"64", "usage error, such as a bad URL or a --pid that does not exist"},
-    ExitLine{"71", "no keeper could be started, or standard output could not be written; the lock is not held"},
+    ExitLine{ExitCode::ok, "the lock is taken, and its token is printed"},
+    ExitLine{ExitCode::usage, "usage error, such as a bad URL or a --pid that does not exist"},
+    ExitLine{ExitCode::os, "no keeper could be started, or standard output could not be written; the lock is not held"},
 };
 
 constexpr std::array codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
@@ -195,7 +195,7 @@ void add_acquire_options(Options& options, RawAcquire& raw)
   add_shards_option(options, raw.shards, "--export and --json print its number");
   add_mode_options(options, raw.mode);
   add_wait_options(options, raw.wait_options);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::busy});
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {busy_code_help, ExitCode::busy});
   add_sync_option(options, raw.sync);
   add_label_option(options, raw.label);
   add_history_option(options, raw.history);

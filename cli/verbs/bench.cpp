@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the measurements are printed"},
+    ExitLine{ExitCode::ok, "the measurements are printed"},
 };
 
 std::string shown(Micros time)

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the token held the lock a moment ago"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "the token held the lock a moment ago"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
@@ -30,7 +30,7 @@ Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)
 void add_check_options(Options& options, RawTokenLock& raw)
 {
   add_token_lock_options(options, raw);
-  options.flag("--json", raw.json, "print one JSON object when the token holds the lock");
+  options.flag("--json", raw.json, json_when_held);
 }
 
 }  // namespace

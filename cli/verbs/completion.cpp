@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> examples{
     "source <(rlock completion bash)",
     "rlock completion fish >~/.config/fish/completions/rlock.fish",
 };
-constexpr std::array exits{ExitLine{"0", "printed"}};
+constexpr std::array exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawCompletion {
   bool next = false;

@@ -38,8 +38,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "fit; some checks may have warned, or were not permitted"},
-    ExitLine{"1", "a check failed"},
+    ExitLine{ExitCode::ok, "fit; some checks may have warned, or were not permitted"},
+    ExitLine{ExitCode::no, "a check failed"},
 };
 
 constexpr std::string_view word_of(CheckStatus status)

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "printed, also when there are no events"},
+    ExitLine{ExitCode::ok, "printed, also when there are no events"},
 };
 
 // The event logs of some locks, or of all locks, of one server.

@@ -35,9 +35,10 @@ constexpr std::array<std::string_view, 4> examples{
 
 constexpr std::array exits{
     ExitLine{"the command's own", "the command ran; 128 + n: signal n killed it"},
-    ExitLine{"1", "the lock is busy, with -n or -w (or -E N)"},
-    ExitLine{"64", "usage error, such as an option of flock(1) that a key cannot have"},
-    ExitLine{"69", "the command cannot be executed or was not found; the server is unreachable or unfit"},
+    ExitLine{ExitCode::no, "the lock is busy, with -n or -w (or -E N)"},
+    ExitLine{ExitCode::usage, "usage error, such as an option of flock(1) that a key cannot have"},
+    ExitLine{ExitCode::unavailable,
+             "the command cannot be executed or was not found; the server is unreachable or unfit"},
 };
 constexpr std::array codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
 
@@ -47,11 +48,12 @@ struct UnsupportedOption {
   std::string_view value;  // empty: a flag
   const char* why;
 };
+constexpr const char* no_bytes = "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)";
 constexpr std::array unsupported{
     UnsupportedOption{"-F,--no-fork", "", "rlock must stay to renew the lock while the command runs (leave it out)"},
     UnsupportedOption{"--fcntl", "", "a key has one kind of lock, which -s and -x share (leave it out)"},
-    UnsupportedOption{"--start", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
-    UnsupportedOption{"--length", "N", "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)"},
+    UnsupportedOption{"--start", "N", no_bytes},
+    UnsupportedOption{"--length", "N", no_bytes},
     UnsupportedOption{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
 };
 
@@ -174,11 +176,11 @@ void add_flock_options(Options& options, RawFlock& raw)
   add_kind(options, "-x,-e,--exclusive", raw, FlockKind::exclusive, "hold the lock alone (the default)");
   add_kind(options, "-u,--unlock", raw, FlockKind::none,
            "inside the command: release the lock that the command runs under; then run CMD, if there is one");
-  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, "give up at once when the lock is busy");
+  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, no_wait_help);
   options.text("-w,--wait,--timeout", raw.wait, "SECS",
                "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)");
   add_wait_server_option(options, raw.wait_server);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {"exit code when the lock is busy", ExitCode::no});
+  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {busy_code_help, ExitCode::no});
   options.flag("-o,--close", raw.close,
                "release the lock when the command ends; without -o, processes that the command leaves behind keep the "
                "lock until "

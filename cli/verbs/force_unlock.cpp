@@ -17,7 +17,7 @@
 namespace rlock::cli {
 namespace {
 
-constexpr DurationRule grace_rule{"--grace", Millis{0}, std::chrono::hours{24}, "10s"};
+constexpr DurationRule grace_rule{"--grace", Millis{0}, std::chrono::hours{24}, default_force_grace};
 
 constexpr DurationRule older_than_rule{"--older-than", Millis{1}, longest_duration, "1h"};
 
@@ -28,9 +28,9 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the holder released the lock, its lease ended, or the lock was broken"},
-    ExitLine{"1", "the lock was free or has another holder; nothing was done"},
-    ExitLine{"75", "the holder is younger than --older-than, or its job does not end although it was killed"},
+    ExitLine{ExitCode::ok, "the holder released the lock, its lease ended, or the lock was broken"},
+    ExitLine{ExitCode::no, "the lock was free or has another holder; nothing was done"},
+    ExitLine{ExitCode::busy, "the holder is younger than --older-than, or its job does not end although it was killed"},
 };
 
 struct OutcomeText {
@@ -41,7 +41,7 @@ struct OutcomeText {
   }
   std::string operator()(const Broken& end) const
   {
-    const std::string job = end.job_was_over ? ", whose job was over" : ", whose job may still be running";
+    const std::string job = end.job_was_over ? ", whose job was over" : job_may_run;
     return "broken; it was held by " + describe(end.holder) + job;
   }
   std::string operator()(const ForceFree&) const { return "free; nothing was done"; }
@@ -100,15 +100,14 @@ Result<Millis> resolve_grace(const RawForce& raw)
     return grace;
   }
   if (raw.grace && *grace > Millis{0}) {
-    return usage("--now and --grace exclude each other (try --grace 10s alone)");
+    return usage("--now and --grace exclude each other (try --grace " + show(default_force_grace) + " alone)");
   }
   return Millis{0};
 }
 
 void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
 {
-  const std::string who =
-      listens ? "its holder does not answer" : "no process answers for it, as for a lease of rlock acquire";
+  const std::string who = listens ? "its holder does not answer" : no_process_answers;
   const std::string end = held.lasts ? "it ends in " + show_roughly(*held.lasts) : "it never ends by itself";
   Log(Verbosity::normal)
       .notice(printable(name.text()) + " is revoked, " + who + ": " + end +

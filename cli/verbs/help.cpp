@@ -14,7 +14,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array<std::string_view, 3> examples{"rlock help run", "rlock help servers", "rlock help --mdoc run"};
-constexpr std::array exits{ExitLine{"0", "printed"}};
+constexpr std::array exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawHelp {
   bool mdoc = false;

@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "printed, the last run first"},
-    ExitLine{"1", "the server knows of no run that is over; standard error says so, unless --json is given"},
+    ExitLine{ExitCode::ok, "printed, the last run first"},
+    ExitLine{ExitCode::no, "the server knows of no run that is over; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)

@@ -36,14 +36,14 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "at least one lock is held; with -o prometheus always"},
-    ExitLine{"1", "no lock is held; standard error says so, unless --json is given"},
+    ExitLine{ExitCode::ok, "at least one lock is held; with -o prometheus always"},
+    ExitLine{ExitCode::no, "no lock is held; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
-    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
+    return several_patterns(list_verb.name);
   }
   ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front())};
   const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),

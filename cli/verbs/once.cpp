@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 4> examples{
 
 constexpr std::array exits{
     job_exits.front(),
-    ExitLine{"0", "the job succeeded, now or within DUR, on this host or another"},
+    ExitLine{ExitCode::ok, "the job succeeded, now or within DUR, on this host or another"},
 };
 
 struct RawOnce {

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "released, now or before; its keeper ends silently"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "released, now or before; its keeper ends silently"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<RunEnd> execute(const RawTokenLock& raw, const Call& call)

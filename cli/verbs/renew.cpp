@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 2> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "renewed; rlock never makes a lease shorter"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "renewed; rlock never makes a lease shorter"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
@@ -59,7 +59,7 @@ void add_renew_options(Options& options, RawRenew& raw)
   add_token_lock_options(options, raw.lock);
   options.text("--lease", raw.lease, "DUR",
                [] { return "new length of the lease, from now (else RLOCK_LEASE_MS, " + show(default_ttl) + ")"; });
-  options.flag("--json", raw.lock.json, "print one JSON object when the token holds the lock");
+  options.flag("--json", raw.lock.json, json_when_held);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 constexpr DurationRule lease_rule{"--lease", shortest_ttl, longest_ttl, "auto or --lease 5m"};
 constexpr DurationRule min_hold_rule{"--min-hold", 0ms, longest_ttl, "1m"};
 constexpr DurationRule max_runtime_rule{"--max-runtime", 1ms, longest_duration, "1h"};
-constexpr DurationRule kill_after_rule{"--kill-after", 0ms, longest_duration, "5s"};
+constexpr DurationRule kill_after_rule{"--kill-after", 0ms, longest_duration, default_kill_after};
 
 constexpr std::array leftovers_choices{Choice<Leftovers>{"stop", Leftovers::stop},
                                        Choice<Leftovers>{"wait", Leftovers::wait},
@@ -64,7 +64,7 @@ constexpr std::array run_options{
     RunOption{nullptr,
               "-E,--conflict-exit-code",
               "N",
-              {"exit code when the lock is busy", ExitCode::busy},
+              {busy_code_help, ExitCode::busy},
               [](const std::string& value, RunRequest& request) {
                 return assign(resolve_number(value, busy_code_rule), request.busy_code);
               }},

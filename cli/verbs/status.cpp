@@ -31,8 +31,8 @@ constexpr std::array<std::string_view, 4> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
-    ExitLine{"1", "at least one is free or matches nothing; without a KEY: no lock is held"},
+    ExitLine{ExitCode::ok, "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
+    ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
 
 struct Pattern {

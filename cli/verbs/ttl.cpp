@@ -17,8 +17,8 @@ struct RawTtl {
 constexpr std::array<std::string_view, 1> examples{"rlock ttl -k stock"};
 
 constexpr std::array exits{
-    ExitLine{"0", "held; -1 means that the lock never expires (null in JSON)"},
-    ExitLine{"1", "free, and 0 is printed"},
+    ExitLine{ExitCode::ok, "held; -1 means that the lock never expires (null in JSON)"},
+    ExitLine{ExitCode::no, "free, and 0 is printed"},
 };
 
 // As PTTL of redis-cli prints it, but 0 for a free lock.

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace rlock {
@@ -33,7 +34,7 @@ enum class Operands {
 
 // When a verb ends with an exit code, in the words of that verb.
 struct ExitLine {
-  std::string_view code;
+  std::variant<ExitCode, std::string_view> code;  // or words, such as "the job's own"
   std::string_view meaning;
 };
 

@@ -16,7 +16,7 @@ namespace rlock::cli {
 namespace {
 
 constexpr std::array<std::string_view, 1> examples{"rlock version"};
-constexpr std::array exits{ExitLine{"0", "printed"}};
+constexpr std::array exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawVersion {
   bool json = false;

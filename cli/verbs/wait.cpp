@@ -25,8 +25,8 @@ constexpr std::array<std::string_view, 3> examples{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the lock was free a moment ago; use rlock run to hold it while a command runs"},
-    ExitLine{"75", "the lock is busy, and the time to wait is over"},
+    ExitLine{ExitCode::ok, "the lock was free a moment ago; use rlock run to hold it while a command runs"},
+    ExitLine{ExitCode::busy, "the lock is busy, and the time to wait is over"},
 };
 
 RunEnd busy(const LockName& name, Millis waited, const Log& log)

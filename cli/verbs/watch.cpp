@@ -53,7 +53,7 @@ constexpr std::array keys{
 };
 
 constexpr std::array exits{
-    ExitLine{"0", "the user pressed q, or the reader of the pipe ended"},
+    ExitLine{ExitCode::ok, "the user pressed q, or the reader of the pipe ended"},
 };
 
 std::string all_json(const std::vector<LockState>& states)
@@ -96,7 +96,7 @@ Result<RunEnd> print_lines(bool json, WatchedLocks& locks, const Clock& clock, S
 Result<RunEnd> execute(const RawWatch& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
-    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock watch 'billing:*')");
+    return several_patterns(watch_verb.name);
   }
   Millis interval = default_interval;
   WatchOptions options;

@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DRLOCK=program -DIN=page.in -DOUT=page -P page.cmake: replaces @verb NAME@ and @verbs@ by the output of rlock help.
+# cmake -DRLOCK=program -DIN=page.in -DOUT=page -P page.cmake: replaces @verb NAME@ and @verbs@ by the output of rlock help, and
+# @exits NAME@ by the list of exit codes in that output.
 file(READ ${IN} page)
 string(REGEX MATCHALL "@verb [a-z-]+@" places "${page}")
 foreach(place IN LISTS places)
   string(REGEX REPLACE "@verb ([a-z-]+)@" "\\1" verb ${place})
   execute_process(COMMAND ${RLOCK} help --mdoc ${verb} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "${place}\n" "${text}" page "${page}")
+endforeach()
+string(REGEX MATCHALL "@exits [a-z-]+@" places "${page}")
+foreach(place IN LISTS places)
+  string(REGEX REPLACE "@exits ([a-z-]+)@" "\\1" verb ${place})
+  execute_process(COMMAND ${RLOCK} help --mdoc ${verb} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(FIND "${text}" "\nExit codes:\n" title)
+  string(SUBSTRING "${text}" ${title} -1 text)
+  string(REGEX REPLACE "\n\\.El\n.*$" "\n.El\n" text "${text}")
+  string(REPLACE "\nExit codes:\n" "" text "${text}")
   string(REPLACE "${place}\n" "${text}" page "${page}")
 endforeach()
 execute_process(COMMAND ${RLOCK} help --mdoc OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

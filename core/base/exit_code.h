@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit codes of rlock that are not the job's own: numbers, names and meanings. Help and the pages of the verbs are
-// made from this table; a test compares README and rlock(1) with it.
+// The exit codes of rlock that are not the job's own: numbers, names and meanings. Help and the manual are made from this
+// table; a test compares the README with it.
 //
 // 64 to 78 are those of sysexits(3), 124 to 127 those of timeout(1) and the shells.
 #pragma once

@@ -93,7 +93,7 @@ TEST_CASE("readme: it begins with the commands of a newcomer and fits on a page 
   CHECK(std::count(readme.begin(), readme.end(), '\n') <= 120);
 }
 
-TEST_CASE("documents: README and rlock(1) name the exit codes of run")
+TEST_CASE("documents: README names the exit codes of run")
 {
   std::set<std::string> known;
   for (const ExitCodeRow& row : exit_codes) {
@@ -102,7 +102,6 @@ TEST_CASE("documents: README and rlock(1) name the exit codes of run")
     }
   }
   CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9, ]+) \\|") == known);
-  CHECK(codes_in(text_of(source / "man" / "rlock.1.in"), "\n\\.It ([0-9][0-9 ,]*)\n") == known);
 }
 
 TEST_CASE("readme: each command names a verb and options that exist")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timer as a descriptor for poll(2). Unlike a timeout of poll(2) it is on time after a suspend.
+// A timer as a descriptor for poll(2). Unlike a timeout of poll(2), the timer is on time after a suspend.
 #pragma once
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// For timers on CLOCK_BOOTTIME. Never zero, because zero disarms a timer.
+// The time for a timer on CLOCK_BOOTTIME. Never zero, because zero disarms a timer.
 timespec to_timespec(Instant when);
 
 class Alarm {
@@ -19,7 +19,7 @@ class Alarm {
   // Readable once the alarm is due; -1: there was no free descriptor.
   [[nodiscard]] int fd() const { return m_timer.get(); }
 
-  // The descriptor is not readable any more until `due`. far_future: never. One thread at a time may call.
+  // Makes the descriptor unreadable until `due`; far_future: for ever. One thread at a time may call this.
   void set(Instant due);
 
  private:

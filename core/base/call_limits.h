@@ -15,11 +15,12 @@ struct CallLimits {
   StopToken stop;
 };
 
-// For a call that makes any number of requests: each answer has `timeout`, and all together have `whole`.
+// The limits of a call that makes any number of requests: `timeout` bounds each answer, and `whole` bounds the call.
 struct PerAnswer {
   const Clock& clock;
   Millis timeout;
   CallLimits whole;
+  // The limits of the next request.
   [[nodiscard]] CallLimits next() const
   {
     return {.deadline = std::min(clock.now() + timeout, whole.deadline), .stop = whole.stop};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock for leases: CLOCK_BOOTTIME, which goes on while the machine is suspended, as the server's clock does
-// (clock_gettime(2)). steady_clock stops then, so that an expired lease would look valid.
+// The clock for leases: CLOCK_BOOTTIME (clock_gettime(2)). This clock goes on while the machine is suspended, as the server's
+// clock does. steady_clock stops then, so that an expired lease would look valid.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ constexpr Instant far_future = Instant::max();
 class StopToken;
 enum class Wake { due, stopped };
 
-// Thread-safe. Tests pass clocks of their own.
+// A source of time. Thread-safe. Tests pass clocks of their own.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -49,7 +49,7 @@ int poll_timeout(Instant now, Instant deadline);
 // poll(2) until the deadline, to the microsecond. The results are in `waits`.
 void poll_until(std::span<pollfd> waits, Instant now, Instant deadline);
 
-// The wall clock in milliseconds since 1970. For people and records; no decision may depend on it.
+// The wall clock in milliseconds since 1970, to show and to record times. No decision may depend on the wall clock.
 std::int64_t wall_clock_ms();
 
 }  // namespace rlock

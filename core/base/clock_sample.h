@@ -8,10 +8,10 @@
 
 namespace rlock {
 
-// The server told its time between `sent_at` and `heard_at`.
+// The server read its clock between `sent_at` and `heard_at`.
 struct ClockSample {
-  Instant sent_at;                   // of the request
-  Instant heard_at;                  // of the answer
+  Instant sent_at;                   // when this host sent the request
+  Instant heard_at;                  // when this host got the answer
   std::chrono::microseconds server;  // since 1970
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default times, and the times on which several modules or Lua and C++ agree. Each is defined only here. Help, the
-// doctor and the tests name these constants; lua/CMakeLists.txt reads them for the scripts.
+// doctor and the tests name these constants; the scripts get them from the build.
 //
-// A script reads this file. So each constant stands on one line: `inline constexpr TYPE name{digits};  // meaning`.
+// lua/CMakeLists.txt reads this file line by line. So each constant stands on one line: `inline constexpr TYPE name{digits};  // meaning`.
 // A `Millis` counts milliseconds.
 #pragma once
 

@@ -19,13 +19,13 @@ enum class DurationFlaw { malformed, too_long };  // too_long: over longest_dura
 // Negative durations are malformed. Zero is a duration; the caller decides whether it is allowed.
 std::variant<Millis, DurationFlaw> read_duration(std::string_view text);
 
-// nullopt for both flaws.
+// The same; nullopt for both flaws.
 std::optional<Millis> parse_duration(std::string_view text);
 
 // The shortest exact form that parse_duration reads back: "30s", "1m30s", "250ms".
 std::string show(Millis duration);
 
-// For people: two units at most, rounded down. "2h 5m", "12s", "340ms".
+// A readable form: two units at most, rounded down. "2h 5m", "12s", "340ms".
 std::string show_roughly(Millis duration);
 
 }  // namespace rlock

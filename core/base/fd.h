@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor that closes itself. Move-only. Every descriptor that rlock opens is CLOEXEC, so none of them
-// reaches the job, and a descriptor with that flag was opened by rlock.
+// A file descriptor that closes itself. Move-only. Every descriptor that rlock opens has FD_CLOEXEC, so none of them reaches
+// the job. A descriptor without that flag was inherited.
 #pragma once
 
 #include <utility>

@@ -33,7 +33,7 @@ class RLOCK_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 
   void unlock() RLOCK_THREAD_ANNOTATION(release_capability()) { m_lock.unlock(); }
   void lock() RLOCK_THREAD_ANNOTATION(acquire_capability()) { m_lock.lock(); }
-  // Without the mutex meanwhile. It may return without a notification, so the caller checks its condition again.
+  // Releases the mutex while it waits. May return without a notification, so the caller checks its condition again.
   void wait(std::condition_variable& news) { news.wait(m_lock); }
 
  private:

@@ -6,7 +6,7 @@
 
 namespace rlock {
 
-// The system has no more memory or descriptors; nothing is wrong with what was asked for.
+// Whether the system has run out of memory or descriptors, so that the same call may succeed later.
 constexpr bool is_shortage(int error)
 {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question to several targets at the same time. `parallel_query` asks each target on a thread of its own that ends
-// with the query. A caller that has threads of its own, as the quorum has, lets them put their replies into a
-// PendingReplies.
+// Asks several targets one question at the same time. `parallel_query` starts a thread for each target; the threads end with
+// the query. A caller that has threads already, as the quorum has, lets them put their replies into a PendingReplies.
 #pragma once
 
 #include "base/call_limits.h"
@@ -27,7 +26,7 @@
 
 namespace rlock {
 
-// By target; missing: no reply yet.
+// The replies in the order of the targets; nullopt: no reply yet.
 template <typename T>
 using Replies = std::vector<std::optional<T>>;
 
@@ -37,7 +36,7 @@ bool all_replied(const Replies<T>& replies)
   return std::all_of(replies.begin(), replies.end(), [](const auto& reply) { return reply.has_value(); });
 }
 
-// Collects the replies. Thread-safe: one thread waits and takes, any thread may put.
+// Collects the replies. Threads: one thread waits and takes; any thread may put.
 template <typename T>
 class PendingReplies {
  public:
@@ -86,12 +85,12 @@ class PendingReplies {
   }
 
  private:
-  static constexpr Millis look_again{5};  // without m_news
+  static constexpr Millis look_again{5};  // the pause between two looks, where there was no descriptor for m_news
 
   Mutex m_mutex;
   Replies<T> m_replies GUARDED_BY(m_mutex);
   bool m_open GUARDED_BY(m_mutex) = true;
-  Fd m_news;  // readable: a reply was put since wait() looked
+  Fd m_news;  // readable when a reply was put since wait() looked
 };
 
 // Threads that are joined at the end of the scope at the latest. Not thread-safe.
@@ -107,11 +106,11 @@ class JoinedThreads {
   JoinedThreads(const JoinedThreads&) = delete;
   JoinedThreads& operator=(const JoinedThreads&) = delete;
 
-  // False where the system has no thread left; `body` has not run then.
+  // False: the system has no thread left, and `body` has not run.
   template <typename Body>
   bool start(const Body& body)
   {
-    m_threads.reserve(m_threads.size() + 1);  // a thread that has started must not be lost
+    m_threads.reserve(m_threads.size() + 1);  // so that push_back cannot fail after the thread has started
     try {
       m_threads.push_back(signal_blocked_thread(body));
       return true;
@@ -124,11 +123,10 @@ class JoinedThreads {
   std::vector<std::thread> m_threads;
 };
 
-// Asks `question(target, limits)` about each target, all within `limit`, and returns the replies in the order of the
-// targets. `wait(pending)` returns when the caller has enough replies; the limits of the questions that are still open
-// are stopped then, unless they are at their deadline anyway. All threads have ended when the function returns, so the
-// process may fork. Where the system has no thread left, the calling thread asks. Throws std::system_error when there
-// is no free descriptor.
+// Calls `question(target, limits)` for each target, all within `limit`, and returns the replies in the order of the
+// targets. `wait(pending)` returns when the caller has enough replies; then the function stops the open questions, unless
+// their deadline has passed. All threads have ended when the function returns, so the process may fork. Where the system has
+// no thread left, the calling thread asks. Throws std::system_error when there is no free descriptor.
 template <typename Target, typename Question, typename Wait>
 auto parallel_query(const std::vector<Target>& targets, const Clock& clock, const CallLimits& limit,
                     const Question& question, const Wait& wait)
@@ -158,7 +156,7 @@ auto parallel_query(const std::vector<Target>& targets, const Clock& clock, cons
   return replies;
 }
 
-// The same, for a caller that wants every reply.
+// The same for a caller that wants every reply.
 template <typename Target, typename Question>
 auto parallel_query(const std::vector<Target>& targets, const Clock& clock, const CallLimits& limit,
                     const Question& question)

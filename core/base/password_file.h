@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// Returns the first line. ErrorCode::config when there is none: the text names `named_by` and the path.
+// Returns the first line. ErrorCode::config: the file has no such line; the text names `named_by` and the path.
 Result<std::string> read_password_file(const std::string& path, std::string_view named_by = "--password-file");
 
 }  // namespace rlock

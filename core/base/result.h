@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The result of a function that can fail: a value, or an Error that says why.
 //
-// Expected outcomes (a lock is busy, a lock has another holder) are values of their own types. An Error means that the
-// question could not be answered.
+// An expected outcome (a lock is busy, a lock has another holder) is a value of a type of its own. An Error means that the
+// function could not find out.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace rlock {
 
-// Why something failed, as far as callers tell cases apart. exit_code.h maps each to an exit code.
+// Why something failed, as far as callers tell cases apart. exit_code.h maps each ErrorCode to an exit code.
 enum class ErrorCode {
   usage,        // the command line is invalid
   config,       // the environment or a file is invalid, or the key holds something that is no such lock
-  unreachable,  // no answer: the request may or may not have happened
-  unfit,        // the server answered that it cannot now (loading, read-only, out of memory): nothing happened
-  refused,      // authentication or ACL
-  os,           // fork, memory, a system call
+  unreachable,  // the server did not answer: the request may or may not have happened
+  unfit,        // the server answered that it cannot serve now (loading, read-only, out of memory): nothing happened
+  refused,      // the server refused the authentication, or a command by its ACL
+  os,           // a system call failed: fork, memory
   internal,     // a defect of rlock, or a server that behaves like no Redis
   interrupted,  // the caller's StopToken was requested
   not_found,    // no such command
@@ -31,8 +31,8 @@ constexpr bool is_passing(ErrorCode code) { return code == ErrorCode::unreachabl
 struct Error {
   ErrorCode code;
   std::string text;        // lower case, names the subject and the fix, no newline, never a secret
-  int script_line = 0;     // refused inside a script: the line, counted from 1
-  bool was_there = false;  // unreachable: the server had answered on this connection before
+  int script_line = 0;     // refused: the line of the script whose command was refused, from 1; 0: no script
+  bool was_there = false;  // unreachable: the server has answered on this connection before
 };
 
 struct Done {};  // success without a value

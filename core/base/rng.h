@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers. Passed to constructors, so that tests can repeat them.
+// Sources of random numbers. Constructors take one as an argument, so that tests can repeat the numbers. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Rng {
   virtual std::uint64_t next() = 0;  // 64 random bits
 };
 
-// getrandom(2), so that two processes that are forked at the same instant never draw the same numbers.
+// Draws from getrandom(2), so that two processes that are forked at the same instant never draw the same numbers.
 class SystemRng final : public Rng {
  public:
   std::uint64_t next() override;

@@ -4,8 +4,8 @@
 
 namespace rlock {
 
-// From now on this process does not preempt another one when it wakes up (SCHED_BATCH, sched(7)), because the next
-// holder often runs on the same core. A process with a scheduling policy of its own keeps that policy.
+// From now on this process does not preempt another process when it wakes up (SCHED_BATCH, sched(7)), because the next
+// holder often runs on the same core. A process whose scheduling policy is not the default keeps that policy.
 void use_batch_scheduling();
 
 // Lets the other processes that wait for this core run first, once (sched_yield(2)).

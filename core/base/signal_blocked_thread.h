@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread in which all signals are blocked, so that they reach the thread that waits for them.
+// A thread in which all signals are blocked, so that another thread, which waits for signals, gets them.
 #pragma once
 
 #include <csignal>

@@ -2,7 +2,7 @@
 // A request to stop: a descriptor that becomes readable and stays readable.
 //
 // A signalfd, an eventfd or a socket can be a StopToken, so every wait in rlock is one poll(2) on its subject and on
-// the token. A token does not own the descriptor; its creator keeps the descriptor open for longer than the token.
+// the token. A token does not own the descriptor; the creator of the token keeps the descriptor open for longer.
 #pragma once
 
 #include "base/clock.h"
@@ -33,12 +33,12 @@ class StopSource {
   Fd m_event;
 };
 
-// Several tokens as one: requested as long as any of them is. Not thread-safe. Throws std::system_error when there is
-// no free descriptor or memory.
+// Several tokens as one token, which is requested as long as any of them is. Not thread-safe. Throws std::system_error when
+// there is no free descriptor or memory.
 class AnyStop {
  public:
   AnyStop();
-  void add(StopToken stop);  // the caller keeps it open until it is removed
+  void add(StopToken stop);  // the caller keeps `stop` open until remove()
   void remove(StopToken stop);
   [[nodiscard]] StopToken token() const { return StopToken(m_set.get()); }
 

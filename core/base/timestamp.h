@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the wall clock as text, in UTC. nullopt for times before 1970 or after the year 9999, and for 0 ("not
-// recorded").
+// Times of the wall clock as text, in UTC. nullopt: the time is before 1970, after the year 9999, or 0 ("not recorded").
 #pragma once
 
 #include <cstdint>

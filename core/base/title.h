@@ -4,11 +4,11 @@
 
 namespace rlock {
 
-// Notes the memory of the arguments and of the environment. To be called once, at the start of main.
+// Notes the memory of the arguments and of the environment. Call this once, at the start of main.
 void keep_title(char** argv);
 
-// Shows `text` in place of the arguments, and nothing in place of the environment, which this process must not use afterwards.
-// Does nothing where keep_title was not called. Async-signal-safe.
+// Shows `text` in place of the arguments, and nothing in place of the environment. The process must not use its environment
+// afterwards. Does nothing where keep_title was not called. Async-signal-safe.
 void replace_title(const char* text);
 
 }  // namespace rlock

@@ -25,7 +25,8 @@ class LockListing {
   virtual ~LockListing() = default;
   // The locks that are held and whose name matches the glob, sorted by name.
   virtual Result<std::vector<LockState>> list(std::string_view pattern, const PerAnswer& limits) = 0;
-  // Those of the locks that are held, in this order. Unlike list(), its cost does not depend on what else the server has.
+  // The state of each of these locks that is held, in the order of `names`. Unlike list(), the cost does not depend on what else
+  // the server stores.
   virtual Result<std::vector<LockState>> held_among(std::span<const LockName> names, const PerAnswer& limits) = 0;
 };
 
@@ -49,11 +50,11 @@ enum class LogPart { all, end };  // end: enough for the last run of most locks
 class RunHistory {
  public:
   virtual ~RunHistory() = default;
-  // Of each lock its runs that are over, the last one first. A lock that cannot be inspected has none, unless it is the only
-  // one.
+  // For each lock its runs that are over, the last one first. A lock that cannot be inspected has no runs; if there is no other
+  // lock, its Error is returned.
   virtual Result<std::vector<std::vector<PastRun>>> past_runs(std::span<const LockName> names, LogPart part,
                                                               const PerAnswer& limits) = 0;
-  // Logs a run that did not begin. `owner`: of its last attempt. LockSpec::who tells what would have run.
+  // Logs a run that did not begin. `owner`: the owner of its last attempt. LockSpec::who names what would have run.
   virtual Result<Done> note_skipped(const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                                     const CallLimits& limit) = 0;
 };
@@ -66,23 +67,23 @@ class OnceMemory {
   virtual Result<bool> forget_success(const LockName& name, const CallLimits& limit) = 0;
 };
 
-// For a member of a quorum: its grants share one fencing number.
+// Lets a store be a member of a quorum, whose grants share one fencing number.
 class FenceRaising {
  public:
   virtual ~FenceRaising() = default;
-  // If the owner holds the lock, later holders get a number greater than `fence`. False: the owner does not hold it.
+  // If the owner holds the lock, later holders get a number greater than `fence`. False: the owner does not hold the lock.
   virtual Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                    const CallLimits& limit) = 0;
 };
 
-// For a member of a quorum: tells whether the server may have lost its data. A store without it never loses any.
+// Lets a member of a quorum tell whether its server may have lost data. A store without this ability never loses data.
 class RestartMarker {
  public:
   virtual ~RestartMarker() = default;
   virtual Result<DataAge> marker(const MarkerNews& news, const CallLimits& limit) = 0;
 };
 
-// The error of a verb that needs an ability which the server does not offer; exit code 78. `server` as shown to people.
+// The error of a verb that needs an ability which the server does not offer. `server`: the server as shown to people.
 inline Error not_offered(std::string_view verb, std::string_view server)
 {
   return {ErrorCode::config, "rlock " + std::string(verb) + ": the server " + std::string(server) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By when a waiter needs an answer of the store. Pure functions and their constants.
+// The deadline of a waiter's request. Pure functions and their constants.
 #pragma once
 
 #include "base/clock.h"
@@ -9,14 +9,14 @@
 
 namespace rlock {
 
-// Giving a lock back, or leaving a queue, on the way out: a server that does not answer by then is left to the ttl.
+// How long a waiter that ends tries to give its lock back or to leave its queue. After that the ttl does it.
 constexpr Millis give_back_timeout{500};
 
 // The least time for an answer, however little of the wait is left.
 constexpr Millis least_answer_time{40};
 
-// `until`: the end of the wait, once the server has answered; before that missing, because the first answer gets all of
-// the server timeout.
+// The deadline of a request that is sent now. `until`: the end of the wait; nullopt: the server has not answered yet, so the
+// request gets the whole server timeout.
 inline Instant answer_deadline(Instant now, Millis server_timeout, std::optional<Instant> until)
 {
   const Instant full = now + server_timeout;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the first waiter must poll because a foreign client barges: a client that has just unlocked may lock again before its
-// message reaches the waiter. A pure state machine: the caller passes the time. Not thread-safe.
+// Decides when the first waiter must poll because a foreign client barges: a client that has just unlocked may lock again before
+// its message reaches the waiter. A pure state machine: the caller passes the time. Not thread-safe.
 #pragma once
 
 #include "base/clock.h"
@@ -13,8 +13,8 @@ namespace rlock {
 // requests arrives between an unlock and the next lock.
 class Barging {
  public:
-  // To be called after each refusal. `behind_foreigner`: the waiter is first, and the holder is a foreign client.
-  // `was_notified`: a message made the waiter ask. True: ask again in a millisecond.
+  // Call this after each refusal. `behind_foreigner`: the waiter is first, and the holder is a foreign client.
+  // `was_notified`: a message made the waiter ask. True: the waiter must ask again in a millisecond.
   bool must_poll(Instant now, bool behind_foreigner, bool was_notified)
   {
     if (!behind_foreigner) {

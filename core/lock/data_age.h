@@ -14,15 +14,15 @@ inline constexpr std::string_view marker_key = "rlock:quorum";
 
 struct DataAge {
   Millis age;              // time since the data began
-  Millis longest_ttl;      // of the locks on the server
+  Millis longest_ttl;      // the longest ttl of the locks on the server
   std::int64_t since = 0;  // when the data began: milliseconds by the server's clock
-  bool sure = false;       // the data was old enough once: no ttl that is used later can have been forgotten
+  bool sure = false;       // the data was once older than every ttl, so the server has forgotten no lock
 };
 
 // What a client writes into the marker. The default changes nothing.
 struct MarkerNews {
-  Millis ttl{0};                  // of a lock on the server
-  std::int64_t counts_since = 0;  // DataAge::since of a server whose data is old enough
+  Millis ttl{0};                  // the ttl of a lock on the server
+  std::int64_t counts_since = 0;  // DataAge::since, if the data is old enough; 0: unknown
 };
 
 }  // namespace rlock

@@ -10,12 +10,13 @@
 
 namespace rlock {
 
-// When the lock was handed over, by the clock of this host and not later. The server's clock was at `server_time` when it
-// answered a request that was sent at `asked_at`; the message has its time as well. So the age of the message is known to
-// within that round trip and the drift of the clocks since.
+// When the lock was handed over, by the clock of this host, or a moment earlier. The server's clock read `server_time` when the
+// server answered a request that was sent at `asked_at`; the message has the server's time as well. So the age of the message is
+// known, except for that round trip and the drift of the clocks since then.
 //
-// nullopt: the server must be asked first. The message is older than the answer, or leaves too little of its lease, or is
-// from the future: the server's clock was set. A clock that is set ahead by no more than the message is late goes unnoticed.
+// nullopt: the waiter must ask the server first, because the message is older than the answer, leaves too little of its lease,
+// or is from the future (the server's clock was set). A clock that is set ahead by no more than the delay of the message goes
+// unnoticed.
 inline std::optional<Instant> handed_over_at(const Handover& handover, Instant asked_at,
                                              std::chrono::microseconds server_time, Instant now)
 {

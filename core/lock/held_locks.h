@@ -10,7 +10,7 @@ namespace rlock {
 
 inline constexpr std::string_view held_locks_variable = "RLOCK_HELD";
 
-// A line of the value. Views into the value that was parsed.
+// A line of the value, as views into the value that was parsed.
 struct HeldLockLine {
   std::string_view whole;
   std::string_view token;

@@ -22,17 +22,17 @@ struct HolderInfo {
   std::string user;
   std::string command;        // without secrets; cut to longest_command
   std::string label;          // cut to longest_label
-  std::int64_t since_ms = 0;  // wall clock of the holder's host; for people only
+  std::int64_t since_ms = 0;  // by the wall clock of the holder's host; for people only
   Millis lease{0};
-  bool automatic = false;                        // renewed until the job is over
-  Millis kill_after = default_kill_after;        // that its job gets after the stop signal
-  bool latest = false;                           // a newer waiter of this kind takes its place in the queue (--latest)
-  std::optional<Millis> history = std::nullopt;  // how long events are kept; missing: default_history
+  bool automatic = false;                        // the lease is renewed until the job is over
+  Millis kill_after = default_kill_after;        // the time from the stop signal to KILL
+  bool latest = false;                           // a newer waiter with --latest takes the place of this waiter
+  std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
 };
 
-// Lines "name=value" with percent-escaped values: readable with redis-cli.
+// The record as lines "name=value" with percent-escaped values, which are readable with redis-cli.
 std::string encode(const HolderInfo& info);
-// Masks secrets in the command. A missing or invalid field keeps its default; nullopt if no field is valid.
+// Reads a record, and masks secrets in the command. A missing or invalid field keeps its default; nullopt: no field is valid.
 std::optional<HolderInfo> decode_holder(std::string_view text);
 
 }  // namespace rlock

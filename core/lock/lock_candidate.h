@@ -17,23 +17,23 @@ namespace rlock {
 
 struct LockCandidate {
   const LockSpec& spec;
-  std::size_t which;  // index in the list of specs that the caller gave
+  std::size_t which;  // the index in the caller's list of specs
 
-  Instant ask_at{};                     // when to ask the store; in the past: now
-  std::optional<Instant> confirmed_by;  // the hand-over must be confirmed, or the lock renewed, until then; else ask
+  Instant ask_at{};                     // when to ask the store; a past time: now
+  std::optional<Instant> confirmed_by;  // ask at this time, unless a message or an answer comes before
   std::optional<Busy> last;             // the last answer
-  Instant asked_at{};                   // when the request that it answers was sent
-  std::optional<Handover> handover;     // by the last message, since the last answer
+  Instant asked_at{};                   // when the request of the last answer was sent
+  std::optional<Handover> handover;     // the last message since the last answer, if it is a hand-over
   std::uint64_t ticket = 0;             // the waiter's arrival in this queue; 0: not queued yet
-  bool queued = false;                  // by the last answer
-  bool needs_release = false;           // queued, or a request was sent and not answered
+  bool queued = false;                  // the last answer said so
+  bool needs_release = false;           // the waiter is queued, or a request of it was not answered
   bool queue_checked = false;           // the waiter has listened without a gap since the last answer
-  bool must_hear_releases = false;      // first in the queue behind a foreign holder, which hands over to no waiter
+  bool must_hear_releases = false;      // the waiter is first behind a foreign holder, which hands over to no waiter
   bool hears_releases = false;
-  bool was_notified = false;  // by a message, since the last request
+  bool was_notified = false;  // a message has come since the last request
   Barging barging;
 
-  // Takes the answer to a request that was sent with these options at `sent_at`.
+  // Takes the answer to a request with `options` that was sent at `sent_at`.
   void refused(const Busy& busy, const AcquireOptions& options, Instant sent_at, Rng& rng);
   void notified(const Hint& hint, Instant now);
   void stopped_listening();
@@ -44,9 +44,9 @@ struct LockCandidate {
   [[nodiscard]] bool is_first() const { return queued && last->waiters_ahead == 0; }
 };
 
-// How long a waiter that gets no message rests after this answer: the store publishes nothing when a lock expires, so the
-// first few in the queue ask when its ttl is over, one after the other, and every waiter asks within look_again_after, or a
-// little later behind many others.
+// How long a waiter that gets no message rests after this answer. The store publishes nothing when a lock expires. So the first
+// few waiters ask when the ttl of the lock is over, one after the other, and every waiter asks within look_again_after, or a
+// little later if many waiters are ahead.
 Millis rest_after(const Busy& busy, Rng& rng);
 
 }  // namespace rlock

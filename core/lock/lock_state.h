@@ -15,13 +15,13 @@
 
 namespace rlock {
 
-// `info` is missing for a foreign client, because only rlock stores it.
+// A holder of a lock.
 struct Holder {
   Owner owner;
-  std::int64_t count;  // holds of this owner; > 1 when nested
-  std::optional<HolderInfo> info;
+  std::int64_t count;              // holds of this owner; > 1 when nested
+  std::optional<HolderInfo> info;  // nullopt: a foreign client, which stores none
   std::optional<Millis> age =
-      std::nullopt;  // since the grant, by the server's clock; missing: unknown, or not asked for
+      std::nullopt;  // time since the grant, by the server's clock; nullopt: unknown, or not asked for
 };
 
 struct Waiter {
@@ -32,22 +32,22 @@ struct Waiter {
 // The success that `rlock once` remembers of a lock.
 struct OnceSuccess {
   std::int64_t at_ms;     // since 1970
-  Millis remembered_for;  // counted from at_ms
-  Millis ago;
+  Millis remembered_for;  // from at_ms
+  Millis ago;             // time since at_ms
 };
 
 struct LockState {
   LockName name;
   Mode mode;                             // Permits: with their number
-  std::optional<Millis> ttl;             // missing: the lock does not expire
-  std::uint64_t fence;                   // of the only holder; else the last number given out; 0: none
+  std::optional<Millis> ttl;             // nullopt: the lock does not expire
+  std::uint64_t fence;                   // of the only holder; else the last number that the server gave out; 0: none
   std::vector<Holder> holders;           // empty: free; 64 at most
   std::vector<Waiter> waiting;           // in the order of the queue, without dead waiters; a thousand at most
   std::uint64_t count = holders.size();  // of all holders, including those that `holders` leaves out
   std::vector<Holder> partial = {};      // several servers: holders on too few of them to hold the lock
   bool agreed = false;                   // several servers have agreed on `fence`
   std::optional<OnceSuccess> once = std::nullopt;
-  std::vector<PastRun> runs = {};  // that are over, the last one first; where they were asked for (RunHistory)
+  std::vector<PastRun> runs = {};  // the runs that are over, the last one first; empty unless asked for (RunHistory)
   bool proven = true;              // a record of rlock, or the layout of Redisson, proves that the key is a lock
 
   [[nodiscard]] bool held() const { return !holders.empty(); }
@@ -59,10 +59,10 @@ struct LockState {
   }
 };
 
-// The last of `runs` that was not skipped, or else the last one; nullptr: there is none.
+// The last of `runs` that was not skipped, else the last of them; nullptr: there is none.
 const PastRun* last_run(const LockState& state);
 
-// "alice@web1 (pid 71), running ./job.sh"; of a foreign client its owner id. Printable.
+// "alice@web1 (pid 71), running ./job.sh", or the owner id of a foreign client. Printable.
 std::string describe(const Holder& holder);
 
 // The two parts of describe(): "alice@web1 (pid 71)" or the owner id; "running ./job.sh [label]" or nothing. Printable.

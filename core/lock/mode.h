@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of lock: an alternative of Mode and a row of the table for each. What a Redis server is asked for a kind is in
-// the table of store/redis/kinds.cpp.
+// The kinds of lock. Each kind is an alternative of Mode and a row of the table. The requests to a Redis server for each kind are
+// in the table of store/redis/kinds.cpp.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace rlock {
 
 struct Plain {};   // one holder: Redisson's RLock
-struct Reader {};  // of a read-write lock: with other readers
-struct Writer {};  // of a read-write lock: alone
+struct Reader {};  // holds a read-write lock together with other readers
+struct Writer {};  // holds a read-write lock alone
 struct Permits {
   unsigned limit;  // holders at a time: Redisson's RPermitExpirableSemaphore. 0: not known
 };
@@ -19,19 +19,19 @@ struct StringLock {};  // one holder, SET KEY owner NX PX: the layout of clients
 using Mode = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
 struct KindDescriptor {
-  std::string_view key_content;   // what a key with such a lock holds, in the word of the scripts
-  std::string_view with_article;  // the same in a sentence
-  std::string_view advice;        // to a caller that asked for another kind
-  Mode inspect_as;                // the mode to inspect a lock of which only `key_content` is known
+  std::string_view key_content;   // what the key of such a lock holds, in the words of the scripts
+  std::string_view with_article;  // the same with its article, for a sentence
+  std::string_view advice;        // what a caller that asked for another kind can do
+  Mode inspect_as;                // the mode for inspecting a lock of which only `key_content` is known
   std::string_view json_mode;
   std::string_view json_format;
-  std::string_view status_label;  // after "held"
-  bool is_shared;                 // others may hold the lock beside the caller
+  std::string_view status_label;  // the text after "held"
+  bool is_shared;                 // other owners may hold the lock beside the caller
   bool is_always_exclusive;       // no mode of this kind is shared
-  bool announces_release;         // a foreign holder publishes its release; else a waiter has to poll
+  bool announces_release;         // a foreign holder publishes its release; false: a waiter must poll
 };
 
-// In the order of Mode's alternatives.
+// The rows, in the order of Mode's alternatives.
 inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_table{{
     {.key_content = "lock",
      .with_article = "a lock",
@@ -91,7 +91,7 @@ static_assert(kind_of(Reader{}).is_shared && !kind_of(Writer{}).is_shared && kin
                   kind_of(Plain{}).announces_release && !kind_of(StringLock{}).announces_release,
               "the rows are in the order of Mode's alternatives");
 
-// The row for what a key holds; nullptr: it is no lock.
+// The row for what a key holds; nullptr: the key holds no lock.
 constexpr const KindDescriptor* kind_in_key(std::string_view key_content)
 {
   for (const KindDescriptor& kind : kind_table) {

@@ -10,8 +10,8 @@
 
 namespace rlock {
 
-// How the keys that lie beside a lock begin: rlock's own, and the fencing number, which Redisson has too. The grant and the
-// release of a lock write and delete these keys.
+// The prefixes of the keys that lie beside a lock: rlock's keys, and the fencing number, which Redisson has too. The grant and
+// the release of a lock write and delete these keys.
 inline constexpr std::string_view own_key_prefix = "rlock:";
 inline constexpr std::string_view fence_key_prefix = "redisson_lock_token:";
 
@@ -30,15 +30,15 @@ class LockName {
   std::string m_text;
 };
 
-// ErrorCode::config: the name begins like a key that lies beside a lock, so another lock would delete this one. For those
-// that take the lock; one that a foreign client has taken can still be looked at and released.
+// Checks the name of a lock before it is taken. ErrorCode::config: the name begins like a key that lies beside a lock, so another
+// lock would delete this lock. A caller may still inspect and release such a lock of a foreign client.
 Result<Done> check_can_be_taken(const LockName& name);
 
-// Identifies one acquisition to the server. Never used for a second one, except for holds that are nested in the first.
+// Identifies one acquisition to the server. An owner is never used for a second acquisition; nested holds share the owner.
 class Owner {
  public:
   static Owner fresh(Rng& rng, int pid);  // "<uuid>:<pid>", as Redisson's dashboards split it
-  static Owner of(std::string text) { return Owner(std::move(text)); }  // as read from a server or a token
+  static Owner of(std::string text) { return Owner(std::move(text)); }  // `text`: from a server or a token
 
   [[nodiscard]] const std::string& text() const { return m_text; }
   friend bool operator==(const Owner&, const Owner&) = default;
@@ -48,7 +48,7 @@ class Owner {
   std::string m_text;
 };
 
-// One hold of an owner. The outermost hold has the owner's id; a nested hold has an id of its own, so that a request that is
+// One hold of an owner. The id of the outermost hold is the owner's; a nested hold has another id, so that a request that is
 // sent twice counts once.
 struct Hold {
   Hold(Owner outermost) : owner(std::move(outermost)), id(owner.text()) {}  // NOLINT(*-explicit-*)

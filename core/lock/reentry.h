@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enters again a lock that an ancestor process holds: adds a hold to that of the ancestor's owner. No queue, no waiting.
+// Enters again a lock that an ancestor process holds: adds a hold for the ancestor's owner. Does not queue and does not wait.
 #pragma once
 
 #include "lock/waiting.h"
@@ -13,7 +13,7 @@ namespace rlock {
 // NotHeld: the ancestor's owner does not hold the lock; nothing was changed.
 using ReentryOutcome = std::variant<Taken, AlreadyDone, NotHeld, Interrupted>;
 
-// Unless the outcome is Taken, nothing of this hold is left on the server, as after wait_and_acquire.
+// After every outcome but Taken, nothing of this hold is left on the server, as after wait_and_acquire.
 Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, const Hold& hold, Millis server_timeout,
                                     const Clock& clock, StopToken stop);
 
@@ -24,7 +24,7 @@ struct Entered {
 using EnterOutcome = std::variant<Entered, AlreadyDone, TimedOut, Interrupted>;
 
 struct Ancestor {
-  std::size_t which;  // index in the specs
+  std::size_t which;  // the index in the specs
   Owner owner;
 };
 

@@ -13,8 +13,8 @@
 
 namespace rlock {
 
-// A grant counts only once `replicas` replicas have it; else the client gives the lock back. Renewals do not wait for
-// replicas: a lost renewal shortens the lease, and does not lose the lock.
+// A grant counts only when `replicas` replicas have it; else the client gives the lock back. Renewals do not wait for
+// replicas: a lost renewal shortens the lease, but the lock is not lost.
 struct Sync {
   unsigned replicas = 0;
   Millis within{0};
@@ -25,70 +25,71 @@ struct LockSpec {
   Mode mode;
   Millis ttl;
   HolderInfo who;
-  std::optional<Millis> once;  // a success under this name within that time counts for every caller
-  Sync sync = {};              // of one server, or of the one that took over for it
-  bool again = false;          // with `once`: run even if a success is remembered
-  bool confirms = false;       // renew: the first renewal of a lease that began with a Handover
-  bool stopping = false;       // renew: the owner knows that the lock was requested from it, and is stopping its job
+  std::optional<Millis> once;  // a success under this name within this time counts for every caller; nullopt: none does
+  Sync sync = {};
+  bool again = false;     // with `once`: run even if the server remembers a success
+  bool confirms = false;  // renew: this is the first renewal of a lease that began with a Handover
+  bool stopping = false;  // renew: the owner has got a request for release, and is stopping its job
 };
 
 struct AcquireOptions {
-  bool queues = false;       // join the queue if the lock is busy
-  std::uint64_t ticket = 0;  // Busy::ticket of an earlier answer: restores the waiter's position if the queue was lost
+  bool queues = false;  // join the queue if the lock is busy
+  std::uint64_t ticket =
+      0;  // Busy::ticket of an earlier answer, which restores the waiter's position in a queue that was lost
 };
 
-// A request to release the lock. `by` is for people: "alice@web1 (pid 71)".
+// A request to release the lock. `by`: the requester, for people: "alice@web1 (pid 71)".
 struct ForceRequest {
   std::string by;
 };
 
 struct Granted {
-  std::uint64_t fence;  // grows with each new holder
-  std::int64_t count;   // > 1 when nested
+  std::uint64_t fence;  // greater for each new holder
+  std::int64_t count;   // the holds of the owner; > 1 when nested
   bool agreed = false;  // several servers have agreed on `fence`
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
 
 struct Replaced {
-  std::optional<HolderInfo> by;  // for people; missing: unknown
+  std::optional<HolderInfo> by;  // the newer waiter, for people; nullopt: unknown
 };
 
 struct Busy {
-  std::optional<Millis> ttl;                      // until the lock, or the reservation, expires; missing: never
-  std::optional<Holder> holder;                   // missing: the lock is free, but reserved for a moment
+  std::optional<Millis> ttl;                      // time until the lock, or the reservation, expires; nullopt: never
+  std::optional<Holder> holder;                   // nullopt: the lock is free, but reserved for a moment
   std::uint64_t waiters_ahead = 0;                // in the queue
-  std::uint64_t ticket = 0;                       // arrival in the queue; 0: the caller is not in the queue
-  bool silent = false;                            // the holder does not announce its release: poll
-  std::optional<Millis> again_in = std::nullopt;  // when to ask again, if the store knows better than the ttl
-  std::optional<Millis> watch_in = std::nullopt;  // ask then at the latest, because a hand-over may not be taken
-  std::string unfit =
-      {};             // not empty: no client is in the way; the reason why the servers cannot grant before `again_in`
-  bool tied = false;  // several servers, none holds a quorum: several clients got some each; with `again_in`
+  std::uint64_t ticket = 0;                       // the arrival in the queue; 0: the caller is not in the queue
+  bool silent = false;                            // the holder does not announce its release, so the waiter must poll
+  std::optional<Millis> again_in = std::nullopt;  // when to ask again; nullopt: the ttl decides
+  std::optional<Millis> watch_in =
+      std::nullopt;        // when to ask at the latest, because a waiter ahead may not take a hand-over
+  std::string unfit = {};  // why the servers cannot grant before `again_in`; empty: another client is in the way
+  bool tied = false;       // several servers: several clients got some of them each, and no client a quorum
   // A newer waiter has taken the caller's place, and the caller has left the queue (HolderInfo::latest).
   std::optional<Replaced> replaced = std::nullopt;
-  // Time of the answer, for a later Handover; missing: not queued, or another server may answer next.
+  // The time of the answer, to be compared with a later Handover; nullopt: not queued, or another server may answer next.
   std::optional<ServerTime> at = std::nullopt;
 };
 struct AlreadyDone {
   Millis ago;
-};  // LockSpec::once: a success is remembered; the caller holds nothing and is not queued
+};  // LockSpec::once: the server remembers a success; the caller holds nothing and is not queued
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 struct Renewed {
-  std::optional<ForceRequest> forced;           // another client wants the lock
-  std::optional<ServerTime> at = std::nullopt;  // time of the renewal; missing: several servers
+  std::optional<ForceRequest> forced;           // another client requests the release; nullopt: none does
+  std::optional<ServerTime> at = std::nullopt;  // the time of the renewal; nullopt: several servers
 };
 struct NotHeld {
   std::string what;                             // for people: "expired or deleted", "now held by …"
-  std::optional<ForceRequest> forced;           // the request that took the lock away
-  std::optional<ServerTime> at = std::nullopt;  // time of the answer; missing where it does not matter
-  bool revoked = false;                         // by an operator: still held until the ttl ends, but not renewed
+  std::optional<ForceRequest> forced;           // the request that took the lock away; nullopt: none
+  std::optional<ServerTime> at = std::nullopt;  // the time of the answer; nullopt: unknown
+  bool revoked = false;                         // an operator revoked the hold: it lasts until its ttl ends
 };
 using Renewal = std::variant<Renewed, NotHeld>;
 using ReentryResult = std::variant<Granted, AlreadyDone, NotHeld>;
 
 struct Released {
-  bool passed_on = false;  // handed over to a waiter
+  bool passed_on = false;  // the server handed the lock over to a waiter
 };
 struct StillHeld {
   std::int64_t count;  // holds that are left
@@ -98,8 +99,8 @@ using Release = std::variant<Released, StillHeld, Dequeued, NotHeld>;
 
 struct ReleaseOptions {
   Millis keep{0};          // --min-hold: how long the lock stays taken after its last hold has ended
-  bool succeeded = false;  // remember a success for LockSpec::once
-  bool announced = true;   // false: take back an attempt, of which no other client needs to hear
+  bool succeeded = false;  // the server must remember a success for LockSpec::once
+  bool announced = true;   // false: the caller takes back an attempt, which is no news for other clients
   EndOfRun result = {};    // for the event log
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server that cannot be reached is tried again. Not thread-safe.
+// Tries a server that cannot be reached again. Not thread-safe.
 #pragma once
 
 #include "base/clock.h"
@@ -13,8 +13,8 @@
 
 namespace rlock {
 
-// Pauses between attempts. Longer with each failure in a row; random, so that clients that failed together do not ask
-// together again.
+// The pauses between attempts. They grow with each failure in a row, and they are random, so that clients that failed together
+// do not ask together again.
 class RetryPauses {
  public:
   explicit RetryPauses(Rng& rng) : m_rng(rng) {}
@@ -22,7 +22,7 @@ class RetryPauses {
   [[nodiscard]] int failures() const { return m_failures; }  // in a row
   void failed() { ++m_failures; }
   void succeeded() { m_failures = 0; }
-  // Before the next attempt, which is to begin by `until` at the latest.
+  // The pause before the next attempt, which begins at `until` at the latest.
   [[nodiscard]] Millis next(Instant now, Instant until)
   {
     const Millis most = std::min(first_pause * (1 << std::min(m_failures, 5)), longest_pause);
@@ -31,7 +31,7 @@ class RetryPauses {
   }
 
  private:
-  static constexpr Millis first_pause{50};  // doubles up to the longest
+  static constexpr Millis first_pause{50};  // doubles up to longest_pause
   static constexpr Millis longest_pause{1000};
 
   Rng& m_rng;
@@ -44,7 +44,7 @@ inline bool waits_for_server(const WaitPolicy& policy, Instant now)
   return policy.server_until && now < *policy.server_until;
 }
 
-// Calls `attempt` until it returns a value, an error that no later attempt could mend, or the time to wait for the server
+// Calls `attempt` until it returns a value or an error that no later attempt could mend, or until the time to wait for the server
 // is over. ErrorCode::interrupted: `stop` was requested.
 template <typename Attempt>
 auto reach_server(const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop, ServerObserver& observer,

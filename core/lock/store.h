@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of an engine that keeps locks: what every engine must do. Optional abilities are in lock/abilities.h.
 //
-// Ownership: the caller owns the store; the store owns its connections. Threads: not thread-safe, but a store may be
-// handed from one thread to another between calls. Each call is one try that does not wait for the lock, and ends at
-// its deadline at the latest.
+// Each call is one try that does not wait for the lock, and that ends at its deadline at the latest. An owner, or a nested hold,
+// that was released must not be used for another attempt, because a late release would end the later grant.
 //
-// Errors mean "unknown": the request may have happened. Every request may be sent again (same answer, same state). After
-// an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
+// Ownership: the caller owns the store; the store owns its connections.
+// Threads: not thread-safe, but a store may be handed from one thread to another between calls.
+// Units: each type tells its unit (Millis, ServerTime).
+// Errors: an Error means that the request may have happened. Every request may be sent again: the answer and the state are the
+// same. After an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
 // means that the key holds something that is no lock of this kind.
-//
-// An owner, or a nested hold, that was released must not be used for another attempt: its release may be delivered late
-// and would end the later grant.
 #pragma once
 
 #include "lock/listener.h"
@@ -36,13 +35,13 @@ class LockStore {
 
   virtual Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions& options,
                                   const CallLimits& limit) = 0;
-  // For a nested hold: adds a hold if the owner holds the lock now. Never acquires a free lock, because then the
-  // outer run would not notice that its lock was lost.
+  // Adds a nested hold if the owner holds the lock now. Never acquires a free lock, because then the outer run would not notice
+  // that its lock was lost.
   virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
-  // Whether the owner is in the queue of the lock. Cheap: a waiter asks once, after it has subscribed.
+  // Whether the owner is in the queue of the lock. A waiter asks once, after it has subscribed.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
   virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
-  // The same for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
+  // The same for one hold. NotHeld: also if the owner has only other holds. The default suits an engine without nested holds.
   virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
   {
     return renew(spec, hold.owner, limit);
@@ -50,8 +49,8 @@ class LockStore {
   // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                                   const CallLimits& limit) = 0;
-  // Takes attempts back: releases the outermost hold of the owner on each lock, under which no job has begun. Answers in the
-  // same order; one round trip where the engine can.
+  // Takes attempts back: releases the outermost hold of the owner on each lock, because no job has begun. Returns the answers in
+  // the order of `specs`. An engine may need one round trip for all.
   virtual std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
                                                     const CallLimits& limit)
   {
@@ -62,24 +61,24 @@ class LockStore {
     return answers;
   }
   virtual Result<LockState> inspect(const LockName& name, const CallLimits& limit) = 0;
-  // After the return the listener hears the messages to the owner about any of these locks. One connection.
+  // After the return the listener receives the messages to the owner about each of these locks, over one connection.
   virtual Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                                    const CallLimits& limit) = 0;
   // Drops the connection, so that the next request opens a new one.
   virtual void forget() = 0;
 
-  // Whether acquire itself releases an attempt that was not granted (a quorum does); the next one needs a fresh owner.
+  // Whether acquire itself releases an attempt that was not granted, as a quorum does. Then the next attempt needs a fresh owner.
   [[nodiscard]] virtual bool takes_back() const { return false; }
-  // Called right after a grant: waits until LockSpec::sync is satisfied. After an Error release the lock.
+  // Waits until LockSpec::sync is satisfied. Call this right after a grant; after an Error release the lock.
   virtual Result<Done> await_replicas(const LockSpec& spec, const CallLimits&)
   {
     return spec.sync.replicas == 0 ? Result(Done{})
                                    : Error{ErrorCode::config, "this server has no replicas (leave out --sync)"};
   }
-  // Ends the store's threads until the next request, so that a fork leaves the child none.
+  // Ends the store's threads until the next request, so that the process can fork.
   virtual void rest() {}
 
-  // Optional abilities: nullptr where the engine does not offer one.
+  // Optional abilities. nullptr: the engine does not offer the ability.
   virtual EventLog* event_log() { return nullptr; }
   virtual FenceRaising* fence_raising() { return nullptr; }
   virtual ForceUnlock* force_unlock() { return nullptr; }

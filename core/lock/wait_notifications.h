@@ -24,15 +24,15 @@ class WaitNotifications {
   [[nodiscard]] bool is_open() const { return m_listener != nullptr; }
   [[nodiscard]] int fd() const { return m_listener ? m_listener->fd() : -1; }  // readable: call receive()
 
-  // Subscribes, and checks that the waiter is still in each queue, because a lock may have been handed over before the
-  // subscription. Candidates whose check fails are due soon.
+  // Subscribes, and checks that the waiter is still in each queue, because the store may have handed a lock over before the
+  // subscription. A candidate whose check fails is due soon.
   void open(const CallLimits& limit);
   void close();
 
-  // Takes the messages that have arrived. True: the waiter is now first in one of the queues, or may be.
+  // Takes the messages that have arrived. True: the waiter may now be first in one of the queues.
   bool receive();
 
-  // The listener, for the caller to keep. nullptr: there is none, or it listens for an earlier owner.
+  // Gives the listener to the caller. nullptr: there is none, or it listens for an earlier owner.
   std::unique_ptr<Listener> take_listener() { return m_listens_for == m_owner ? std::move(m_listener) : nullptr; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests that one waiter sends to the store: each by its deadline, and each attempt by an owner that may still be used.
-// Not thread-safe.
+// Sends the requests of one waiter to the store: gives each request its deadline, and each attempt an owner that may still be
+// used. Not thread-safe.
 #pragma once
 
 #include "lock/lock_candidates.h"
@@ -21,10 +21,11 @@ class WaiterRequests {
     Result<Attempt> attempt;
     Instant sent_at;
   };
-  // Repeats a tied attempt within the time of one answer, as long as the lease of a late grant would still be fresh.
+  // Sends one attempt. Repeats a tied attempt within the time of one answer, while a late grant would still leave enough of its
+  // lease.
   Answer acquire(const LockCandidate& candidate, const AcquireOptions& options);
   Result<Done> await_replicas(const LockCandidate& candidate, Instant sent_at);
-  // Leaves the queues of all candidates but `kept` and gives their locks back. One request does both.
+  // Leaves the queues of all candidates but `kept`, and gives their locks back.
   void release_all_but(LockCandidates& candidates, const LockCandidate* kept);
   void forget_connection() { m_store.forget(); }
 

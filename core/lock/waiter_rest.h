@@ -23,9 +23,9 @@ class WaiterRest {
   {
   }
 
-  // The waiter is first in line since the request that was sent then.
+  // Notes that the waiter is first in line since the request that was sent at `sent_at`.
   void first_in_line(Instant sent_at);
-  // Until a request is due, a message has come, or `until`, the end of the wait.
+  // Returns when a request is due, when a message has come, or at `until`, the end of the wait.
   Wake rest(Instant until);
 
  private:

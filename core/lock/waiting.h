@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acquires a lock, and waits in its queue if the lock is busy.
 //
-// A waiter asks, which also queues it; subscribes; checks that it is still in the queue, because the lock may have been
-// handed over before the subscription; and rests. A message, or the time of its next request, makes the waiter ask again,
-// which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in lock_candidate.h). Where the
-// caller allows it, a young message of a hand-over stands for the answer (handover.h).
+// A waiter sends its request, which also puts it in the queue. The waiter subscribes, checks that it is still in the queue
+// (the store may have handed the lock over before the subscription), and rests. A message, or the time of its next request, makes
+// the waiter ask again, which confirms a hand-over. Messages may be lost, so each rest is bounded (rest_after in
+// lock_candidate.h). Where the caller allows it, a young message of a hand-over replaces the answer (handover.h).
 //
-// If any one of several locks will do, the waiter first asks for each in turn without queueing, beginning at a random one.
-// If all are busy, or another client waits already, it subscribes and joins every queue. The first grant is taken, and all
-// other queues are left: what was handed over there meanwhile passes on to the next waiter.
+// If the caller needs any one of several locks, the waiter first asks for each lock in turn without queueing, beginning at a
+// random lock. If all are busy, or if another client waits already, the waiter subscribes and joins every queue. The waiter takes
+// the first grant and leaves all other queues; a lock that was handed over there meanwhile passes on to the next waiter.
 #pragma once
 
 #include "base/rng.h"
@@ -26,33 +26,33 @@ namespace rlock {
 class HolderStopper {
  public:
   virtual ~HolderStopper() = default;
-  virtual void in_the_way(const Busy& busy) = 0;  // each refusal of the only lock
-  [[nodiscard]] virtual Instant due() const = 0;  // when step() is to be called
+  virtual void in_the_way(const Busy& busy) = 0;  // called at each refusal of the only lock
+  [[nodiscard]] virtual Instant due() const = 0;  // when the waiter must call step()
   // Sends one request, and ends soon after `stop` is requested. True: the lock may have another holder now, or none.
   virtual bool step(StopToken stop) = 0;
 };
 
 struct WaitPolicy {
-  std::optional<Instant> until;  // end of the wait; missing: wait without end
+  std::optional<Instant> until;  // the end of the wait; nullopt: none
   bool waits;                    // false: ask once for each lock
   Millis server_timeout;         // bounds each answer
-  // Until then a server that cannot be reached, or cannot serve, is tried again; `until` does not end that. Missing: not.
+  // Retry a server that cannot be reached, or cannot serve, until this time, whatever `until` says; nullopt: never.
   std::optional<Instant> server_until = std::nullopt;
-  HolderStopper* stopper = nullptr;  // for the only lock; missing: holders are waited for
-  bool takes_message = false;        // a Handover of the only lock that is waited for need not be confirmed first
+  HolderStopper* stopper = nullptr;  // stops the holders of the only lock; nullptr: the waiter waits for them
+  bool takes_message = false;        // a Handover of the only lock may start the job before the server confirms it
 };
 
 struct TimedOut {
-  Busy last;  // the last answer, of the lock with the fewest waiters ahead; or Busy::replaced
+  Busy last;  // the last answer for the lock with the fewest waiters ahead, or the answer with Busy::replaced
 };
 struct Interrupted {};  // the stop token was readable
 struct Taken {
-  std::size_t which;  // index in the specs
-  Owner owner;        // of the lock; a fresh one where an attempt had to be taken back
+  std::size_t which;  // the index in the specs
+  Owner owner;        // the holder: the caller's owner, or a fresh owner if an attempt had to be taken back
   Granted grant;
-  Instant sent_at;                     // taken before the granted request was sent: the lease counts from here
-  std::optional<Millis> claim;         // the lease that a Handover gave; missing: it was confirmed, for LockSpec::ttl
-  std::unique_ptr<Listener> listener;  // still hears the messages to the owner; nullptr if the waiter never subscribed
+  Instant sent_at;                     // the time before the granted request was sent: the lease counts from then
+  std::optional<Millis> claim;         // the lease that a Handover gave; nullopt: the server granted LockSpec::ttl
+  std::unique_ptr<Listener> listener;  // receives the messages to the owner; nullptr: the waiter never subscribed
 };
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 
@@ -60,30 +60,30 @@ using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 class ServerObserver {
  public:
   virtual ~ServerObserver() = default;
-  virtual void server_failed(const Error&) {}  // each time, before a pause after which the server is asked again
-  virtual void server_answered() {}            // after one or more failures
+  virtual void server_failed(const Error&) {}  // called at each failure, before the pause before the next request
+  virtual void server_answered() {}            // called at the first answer after one or more failures
 };
 
 // Called from the waiting thread; must not block.
 class WaitObserver : public ServerObserver {
  public:
-  virtual void refused(const Busy& busy) = 0;     // each refusal by the lock with the fewest waiters ahead
-  [[nodiscard]] virtual Instant due() const = 0;  // when tick() is to be called
+  virtual void refused(const Busy& busy) = 0;     // called at each refusal of the lock with the fewest waiters ahead
+  [[nodiscard]] virtual Instant due() const = 0;  // when the waiter must call tick()
   virtual void tick() = 0;
-  // Whether the wait for the only lock cannot end: then it ends as if its time were over.
+  // Whether the wait for the only lock would never end. True: the waiter ends as if its time were over.
   virtual bool is_hopeless(const Busy&) { return false; }
   virtual void next_in_line() = 0;  // the caller may prepare its job now
 };
 
-// Asks until one of the locks (at least one) is granted, the time is over, or `stop` is readable.
+// Asks until one of the locks is granted, the time is over, or `stop` is readable. `specs`: at least one lock.
 //
-// Whatever the outcome, nothing of the waiter is left on the server but the lock that was Taken: queues are left, and what
-// an unanswered request may have taken is released (if the server does not answer that either, the ttl ends it). One owner
-// stands in all queues; it never holds two of the locks when this returns. `owner` is the first to be used; each attempt
-// after a release has a fresh one (Taken::owner).
+// After every outcome the server has nothing of the waiter but the lock that was Taken: the waiter leaves its queues and releases
+// what an unanswered request may have taken (the ttl ends a lock whose release is not answered either). One owner stands in all
+// queues, and never holds two of the locks at the return. The first attempt uses `owner`; each attempt after a release uses a
+// fresh owner (Taken::owner).
 //
-// Errors: a server that never answered is an Error once WaitPolicy::server_until has passed. It has answered also if only its
-// handshake succeeded. A server that goes away later is asked again until the time is over; then the Error is returned.
+// Errors: a server that never answered is an Error when WaitPolicy::server_until has passed; a handshake counts as an answer. A
+// server that goes away later is asked again until the time is over; then its Error is returned.
 Result<WaitOutcome> wait_and_acquire(LockStore& store, std::span<const LockSpec> specs, const Owner& owner,
                                      const WaitPolicy& policy, const Clock& clock, Rng& rng, StopToken stop,
                                      WaitObserver& observer);

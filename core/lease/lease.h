@@ -16,62 +16,61 @@ namespace rlock {
 // What a watchdog does with a lease.
 struct WatchOptions {
   bool renews;                   // false: a fixed lease, which is only checked
-  std::string_view consequence;  // of failed renewals, for the log: "the job will be stopped"
+  std::string_view consequence;  // what follows from failed renewals, for the log: "the job will be stopped"
 };
 
 struct GrantedLock {
   LockSpec spec;
   Owner owner;
   Instant granted_at;                  // when the granted request was sent
-  std::optional<Millis> claim;         // Taken::claim, until the first renewal
-  std::unique_ptr<Listener> listener;  // the waiter's; null: the watchdog opens one
+  std::optional<Millis> claim;         // Taken::claim, until the first renewal; nullopt: none
+  std::unique_ptr<Listener> listener;  // the listener of the waiter; nullptr: the watchdog opens one
 };
 
-// Used from the main thread.
+// Threads: used from the main thread. While is_watched(), only the watchdog may use the store.
 class Lease {
  public:
   // `kill_margin`: the time that the job needs to die before the lease ends. `store`, `clock` and `log` must outlive
-  // the lease. While is_watched() only the watchdog may use the store.
+  // the lease.
   Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log);
 
   [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
-  [[nodiscard]] Instant renewed_at() const { return m_lock.granted_at; }  // as of the last stop_watchdog()
+  [[nodiscard]] Instant renewed_at() const { return m_lock.granted_at; }  // known up to the last stop_watchdog()
   [[nodiscard]] LeaseTerm term() const;                                   // counted from renewed_at()
   [[nodiscard]] Instant valid_until() const { return term().until; }
-  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
+  // When the watchdog must start. A job that ends earlier needs no thread and no second connection.
   [[nodiscard]] Instant watch_from() const;
 
-  // `on_moved` is called by the watchdog with each new end of the lease. Throws std::system_error when there is no
-  // descriptor.
+  // The watchdog calls `on_moved` with each new end of the lease. Throws std::system_error when there is no free descriptor.
   void start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved);
-  // For a watchdog without a thread (watchdog.h). Without a watchdog: nothing, far_future, -1.
+  // These serve a watchdog without a thread (watchdog.h). Without a watchdog they do nothing, and return far_future and -1.
   void act(StopToken interrupt);
   [[nodiscard]] Instant due() const { return m_watchdog ? m_watchdog->due() : far_future; }
   [[nodiscard]] int message_fd() const { return m_watchdog ? m_watchdog->message_fd() : -1; }
-  void stop_watchdog();  // returns when its thread has ended
+  void stop_watchdog();  // returns when the watchdog's thread has ended
   [[nodiscard]] bool is_watched() const { return m_watchdog != nullptr; }
 
-  // Renews the lease once, from the calling thread. A failure sets the event. Not while is_watched().
+  // Renews the lease once, in the calling thread. A failure sets the event. Do not call this while is_watched().
   void renew(const CallLimits& limit);
 
   [[nodiscard]] const std::optional<LeaseEvent>& event();
   void discard_event() { m_event.reset(); }
-  // Readable when there is an event that event() has not returned yet; -1: there will be none.
+  // Readable when there is an event that event() has not returned yet; -1: no event will come.
   [[nodiscard]] int event_fd() const { return m_watchdog && !m_event ? m_watchdog->fd() : -1; }
-  // Readable when the lock was lost after ReleaseRequested, while the job was being stopped; -1: not watched.
+  // Readable when the lock is lost after ReleaseRequested, while the job is being stopped; -1: the lease is not watched.
   [[nodiscard]] int lost_fd() const { return m_watchdog && m_event ? m_watchdog->lost_fd() : -1; }
-  // Why renewals failed when the watchdog was stopped; empty: they did not.
+  // Why renewals failed when the watchdog was stopped; empty: no renewal failed.
   [[nodiscard]] const std::string& trouble() const { return m_trouble; }
   void set_trouble(std::string why) { m_trouble = std::move(why); }  // why there is no watchdog
 
  private:
   LockStore& m_store;
-  GrantedLock m_lock;  // granted_at is the last renewal
+  GrantedLock m_lock;  // granted_at is the time of the last renewal
   const Millis m_kill_margin;
   const Clock& m_clock;
   const Log& m_log;
   std::unique_ptr<Watchdog> m_watchdog;
-  bool m_renews = false;  // the watchdog does
+  bool m_renews = false;  // whether the watchdog renews the lease
   std::optional<LeaseEvent> m_event;
   std::string m_trouble;
 };

@@ -13,13 +13,13 @@ namespace rlock {
 
 struct LeaseGroupOptions {
   WatchOptions watch;
-  // Called with the lease that ends first when one was renewed. Called from watchdog threads, one at a time. May be empty.
+  // Called after each renewal, with the lease that ends first. Called from watchdog threads, one at a time. May be empty.
   std::function<void(const LeaseTerm&)> on_moved = {};
   StopToken interrupt = StopToken::never();  // ends a request in the main thread early (watchdog.h)
-  AnyStop* wakes = nullptr;  // becomes readable when a watchdog has an event; null: none; must outlive the group
+  AnyStop* wakes = nullptr;  // readable when a watchdog has an event; nullptr: none; must outlive the group
 };
 
-// Used from the main thread. The leases, the clock and the log must outlive the group.
+// Ownership: the leases, the clock and the log must outlive the group. Threads: used from the main thread.
 class LeaseGroup {
  public:
   LeaseGroup(LeaseGroupOptions options, const Clock& clock, const Log& log);
@@ -29,16 +29,17 @@ class LeaseGroup {
 
   void add(Lease& lease);
 
-  // When watch() must be called; also when the message_fd() of a lease is readable. far_future: never.
+  // When the caller must call watch(); far_future: never. The caller also calls watch() when the message_fd() of a lease is
+  // readable.
   [[nodiscard]] Instant due() const;
-  // Starts a watchdog for each lease that has neither a watchdog nor an event, and does the work of those that have no thread.
+  // Starts a watchdog for each lease that has neither a watchdog nor an event, and does the work of watchdogs that have no thread.
   // When a watchdog cannot get a descriptor, due() is the time of the next attempt.
   void watch();
-  // Stops all watchdogs, also before a fork whose child goes on with the leases. If any ran, due() is now. If a lease
-  // has an event, due() is far_future.
+  // Stops all watchdogs; call this before a fork, too. Then due() is now if a watchdog ran, and far_future if a lease has an
+  // event.
   void stop_watchdogs();
 
-  Lease* with_event();  // the first lease that has an event; null: none has
+  Lease* with_event();  // the first lease that has an event; nullptr: no lease has an event
 
  private:
   void start_watchdogs();
@@ -49,10 +50,10 @@ class LeaseGroup {
   const Clock& m_clock;
   const Log& m_log;
   std::vector<Lease*> m_leases;
-  Instant m_due = far_future;  // when a watchdog is to be started
+  Instant m_due = far_future;  // when a watchdog must be started
 
   Mutex m_mutex;
-  std::vector<LeaseTerm> m_terms GUARDED_BY(m_mutex);  // of the leases, in their order
+  std::vector<LeaseTerm> m_terms GUARDED_BY(m_mutex);  // in the order of the leases
 };
 
 }  // namespace rlock

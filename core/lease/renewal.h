@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to renew a lease, and when to give it up. Pure functions: no network, no clock, no threads.
+// Decides when to renew a lease, and when to give the lease up. Pure functions: no network, no clock, no threads.
 #pragma once
 
 #include "base/clock.h"
@@ -12,21 +12,21 @@
 namespace rlock {
 
 struct RenewalPolicy {
-  Millis every;        // between successful renewals
-  Millis retry_every;  // after a failed one
-  Millis try_for;      // limit of the first attempt: a server that hangs leaves time for retries
-  Millis longest_try;  // limit of later attempts, which grow up to it: a slow server can still answer
+  Millis every;        // the time between two successful renewals
+  Millis retry_every;  // the time between a failed renewal and the next attempt
+  Millis try_for;      // the time limit of the first attempt: a server that hangs leaves time for retries
+  Millis longest_try;  // the time limits of later attempts grow up to this, so that a slow server can still answer
   Millis kill_margin;  // the time that the job needs to die before the lease ends
 };
 
-// `every` is renewal_period(ttl). Retries are so frequent that a server that comes back within 0.45 ttl is asked again
-// before the margin begins, even when it went away just before a renewal.
+// `every` is renewal_period(ttl). Retries are so frequent that a server that comes back within 0.45 ttl gets a request before the
+// margin begins, even when the server went away just before a renewal.
 RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin);
 
 // The policy for this kind of lock. `renews` false: a fixed lease, which is only checked.
 RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin);
 
-// Until the first renewal of a lease that began with a Handover of `claim`: it is renewed at once.
+// The policy until the first renewal of a lease that began with a Handover of `claim`: the lease is renewed at once.
 RenewalPolicy confirmation_policy(Millis claim, Millis kill_margin);
 
 // How long before the end of an unconfirmed lease the stop signal is sent.
@@ -36,9 +36,9 @@ inline Millis signal_lead(Millis lease, Millis kill_after = default_kill_after)
 }
 
 struct RenewalState {
-  Instant valid_until;  // no later than the server's own expiry
+  Instant valid_until;  // not later than the lock expires on the server
   Instant last_kept;    // when the last successful request was sent
-  Instant last_try;     // equal to last_kept unless renewals fail
+  Instant last_try;     // when the last request was sent; last_kept unless renewals fail
 };
 
 struct Sleep {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renews one lease, and reports when the lock must be given up: from a thread of its own, or, where the system refuses a thread,
-// from the thread of its owner.
+// Renews one lease, and reports when the lock must be given up. The watchdog works in a thread of its own, or, where the system
+// refuses a thread, in the thread of its caller.
 #pragma once
 
 #include "base/log.h"
@@ -18,14 +18,14 @@
 
 namespace rlock {
 
-// The lock is still held, but an operator or another client with the right to do so asks for it.
+// The lock is still held, but another client requests its release.
 struct ReleaseRequested {
   std::string by;
 };
 // An answer of the server proves that the lock is no longer held.
 struct Lost {
   std::string why;
-  bool forced = false;  // taken by an operator
+  bool forced = false;  // an operator took the lock
 };
 // No renewal succeeded, and the time to stop the job has come. `why`: "no renewal for 4s: …".
 struct Unconfirmed {
@@ -41,44 +41,43 @@ struct WatchdogOptions {
   Owner owner;
   bool renews;                       // false: a fixed lease, which is only checked
   Instant acquired_at;               // when the granted request was sent
-  std::optional<Millis> claim = {};  // GrantedLock::claim; renewed at once
+  std::optional<Millis> claim = {};  // GrantedLock::claim; nullopt: none. Such a lease is renewed at once
   Millis kill_margin;
-  std::unique_ptr<Listener> listener;               // the waiter's; null: the watchdog opens one
-  std::function<void(Instant)> on_moved;            // called by the thread with each new valid_until
-  std::string_view consequence = "it is given up";  // of failed renewals, for the log: "the job will be stopped"
+  std::unique_ptr<Listener> listener;               // the listener of the waiter; nullptr: the watchdog opens one
+  std::function<void(Instant)> on_moved;            // the watchdog calls this with each new valid_until
+  std::string_view consequence = "it is given up";  // WatchOptions::consequence
 };
 
-// Owns its thread. From construction to stop() only that thread may use the store; without a thread, only act(). The public
-// functions are called from one other thread.
+// Ownership: owns its thread. Threads: the caller uses the public functions from one other thread. From construction to stop()
+// only the watchdog's thread may use the store; without that thread, only act() may.
 class Watchdog {
  public:
-  // `store`, `clock` and `log` must outlive it. Throws std::system_error when there is no descriptor.
+  // `store`, `clock` and `log` must outlive the watchdog. Throws std::system_error when there is no free descriptor.
   Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log);
   ~Watchdog();  // calls stop()
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Readable once there is a lease event; there is at most one. After Lost and Unconfirmed the thread is done. After
-  // ReleaseRequested it goes on: it renews the lock, and each renewal says that the job is being stopped.
+  // Readable when there is a lease event; there is at most one. After Lost and Unconfirmed the thread ends. After
+  // ReleaseRequested the thread goes on to renew the lock, and each renewal says that the job is being stopped.
   [[nodiscard]] int fd() const { return m_event_set.token().fd(); }
   std::optional<LeaseEvent> event();
-  // Readable when the lock was lost after ReleaseRequested and before its release.
+  // Readable when the lock is lost after ReleaseRequested.
   [[nodiscard]] int lost_fd() const { return m_loss.token().fd(); }
 
-  // Where the system refuses a thread, the owner calls act() when due() has come or message_fd() is readable. act() sends one
+  // Where the system refuses a thread, the caller calls act() when due() has come or message_fd() is readable. act() sends one
   // request at most, which ends early when `interrupt` is requested, and now and then tries again to start the thread.
   [[nodiscard]] bool has_thread() const { return m_thread.joinable(); }
   void act(StopToken interrupt);
   [[nodiscard]] Instant due() const;     // far_future: there is a thread, or nothing to do
-  [[nodiscard]] int message_fd() const;  // -1: the same, or no message is awaited
+  [[nodiscard]] int message_fd() const;  // -1: there is a thread, or the watchdog awaits no message
 
   void stop();  // returns when the thread has ended; the caller may use the store again
 
-  // After stop(), for a caller that goes on with the lease.
+  // Call these after stop(), in order to go on with the lease.
   [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }  // when the last successful request was sent
-  std::unique_ptr<Listener> take_listener();                             // null: there is none
-  // Why renewals fail and for how long, in the words of Unconfirmed; empty: they succeed. After stop(), for a caller
-  // that had to act before there was an event.
+  std::unique_ptr<Listener> take_listener();                             // nullptr: there is none
+  // Why renewals fail and for how long, in the words of Unconfirmed; empty: renewals succeed.
   [[nodiscard]] std::string trouble() const;
 
  private:
@@ -100,30 +99,30 @@ class Watchdog {
   bool is_renewal_worthwhile();
 
   LockStore& m_store;
-  WatchdogOptions m_options;  // the thread's, as the members up to m_mutex
+  WatchdogOptions m_options;  // only the thread uses this member and those up to m_mutex
   RenewalPolicy m_policy;
   const Clock& m_clock;
   const Log& m_log;
 
   RenewalState m_state;
-  std::unique_ptr<Listener> m_listener;  // set once it is subscribed to all that concerns the lock
+  std::unique_ptr<Listener> m_listener;  // nullptr until it is subscribed to all messages about the lock
   Instant m_hear_at{};                   // when messages are read again
   Instant m_listen_at;
-  Millis m_listen_pause{0};                  // after the last failure to listen
-  std::string m_trouble;                     // the reason of the renewals that fail
-  std::optional<ClockSample> m_last_sample;  // of the last successful renewal
-  Millis m_reduction{0};                     // of the lease, because the server's clock runs ahead
-  std::optional<Instant> m_failing_since;    // when the first of the failures in a row was sent
-  bool m_failure_logged = false;             // as a notice
+  Millis m_listen_pause{0};                  // the pause after the last failure to listen
+  std::string m_trouble;                     // why renewals fail
+  std::optional<ClockSample> m_last_sample;  // the sample of the last successful renewal
+  Millis m_reduction{0};                     // lease_reduction(), because the server's clock runs ahead
+  std::optional<Instant> m_failing_since;    // when the first of the failed renewals in a row was sent
+  bool m_failure_logged = false;             // a notice has told the failure
   Instant m_detail_at{};                     // when the next detail may be logged
   bool m_is_revoked = false;                 // the server refuses renewals
   bool m_renew_at_once = false;
   bool m_is_over = false;
-  StopToken m_interrupt = StopToken::never();  // of the request in progress
-  Instant m_wake_at{};                         // when advance() has something to do; earlier when m_wake_fd is readable
+  StopToken m_interrupt = StopToken::never();  // interrupts the request in progress
+  Instant m_wake_at{};  // when advance() has something to do, unless m_wake_fd is readable before
   int m_wake_fd = -1;
   std::string m_refused;  // why there is no thread; empty: there is one
-  Instant m_thread_at{};  // without a thread: when the next attempt to start it is due
+  Instant m_thread_at{};  // when the next attempt to start the thread is due
 
   Mutex m_mutex;
   std::optional<LeaseEvent> m_event GUARDED_BY(m_mutex);

@@ -12,11 +12,11 @@
 
 namespace rlock {
 
-// By server; missing: no answer yet.
+// The answers in the order of the servers; nullopt: no answer yet.
 template <typename T>
 using Answers = Replies<Result<T>>;
 
-// Each answer is an Error, a yes or a no; `means_yes` tells the values apart.
+// Counts the answers: each is an Error, a yes or a no. `means_yes` tells a yes from a no.
 template <typename T, typename MeansYes>
 Tally tally(const Answers<T>& answers, MeansYes means_yes)
 {
@@ -35,16 +35,16 @@ Tally tally(const Answers<T>& answers, MeansYes means_yes)
   return all;
 }
 
-// A server that is silent until the end has failed.
+// The tally at the end: a server that is still silent has failed.
 inline Tally final_tally(Tally all)
 {
   all.failed += std::exchange(all.silent, 0);
   return all;
 }
 
-// Why there is no quorum, for people: the first reason, and how many more. The code is that of an error that may pass,
-// unless the errors that do not pass prevent a quorum by themselves. Silent servers are counted only where the others
-// do not prevent it.
+// Why there is no quorum: the first reason, and the number of servers that failed. The code is that of an error that may pass,
+// unless the errors that do not pass already prevent a quorum. Silent servers count only if the other failures do not prevent a
+// quorum.
 template <typename T>
 Error no_quorum(const Answers<T>& answers, std::size_t quorum)
 {

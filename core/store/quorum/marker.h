@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What QuorumStore tells the markers of its servers about locks (lock/data_age.h). Private to QuorumStore.
+// Tells the markers of the servers about the ttls of locks (lock/data_age.h). Private to QuorumStore.
 #pragma once
 
 #include "store/quorum/server_worker.h"
@@ -8,7 +8,7 @@
 
 namespace rlock {
 
-// After this time a marker is told the same ttl again, because it forgets a ttl that is not used.
+// After this time the store tells a marker the same ttl again, because a marker forgets a ttl that no client uses.
 constexpr Millis told_for = std::chrono::hours{1};
 
 inline void note_told(QuorumServer& server, Millis ttl, const Clock& clock)
@@ -17,7 +17,7 @@ inline void note_told(QuorumServer& server, Millis ttl, const Clock& clock)
   server.tell_again_at = clock.now() + told_for;
 }
 
-// After a grant; `counts`: the grant of this server counted.
+// Tells the marker of a server about a grant. `counts`: the grant of this server counts.
 inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, const Clock& clock,
                                const CallLimits& limit)
 {
@@ -32,8 +32,8 @@ inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, co
   return Done{};
 }
 
-// After a renewal, of which `answer` is the server's: tells the marker at the first one, when the ttl is longer than
-// the one told, and every `told_for`. The answer counts only once the marker is told.
+// Tells the marker of a server about a renewal, and returns the server's `answer` to the renewal. The marker is told at the first
+// renewal, when the ttl is longer than the one that it knows, and every `told_for`. Returns an Error if the marker cannot be told.
 template <typename T>
 Result<T> with_told_ttl(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
 {

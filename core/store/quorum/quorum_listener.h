@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hears the messages to one owner on any of several servers.
+// Receives the messages to one owner from several servers.
 #pragma once
 
 #include "base/fd.h"
@@ -14,9 +14,9 @@ namespace rlock {
 
 class QuorumListener final : public Listener {
  public:
-  // `listeners` hear the releases of all the `locks` already. With fewer than `least` of them left heard() is an Error.
-  // A message is passed on after a pause of `backoff`, because all waiters hear it at once, on one server sooner than
-  // on the next.
+  // `listeners`: one for each server, which receive the releases of all `locks` already. With fewer than `least` listeners left,
+  // heard() returns an Error. A message is passed on after a pause of `backoff`, because all waiters receive the message at once,
+  // from one server sooner than from the next.
   QuorumListener(std::vector<std::unique_ptr<Listener>> listeners, std::size_t locks, std::size_t least,
                  std::shared_ptr<Backoff> backoff);
 

@@ -11,7 +11,7 @@
 
 namespace rlock {
 
-// Enough for a request to be on its way to a server that has not answered lately.
+// How long a query waits for a server that has not answered lately: long enough to send the request.
 constexpr Millis unresponsive_grace{50};
 
 inline CallLimits earlier(const CallLimits& limit, Instant deadline)
@@ -19,7 +19,7 @@ inline CallLimits earlier(const CallLimits& limit, Instant deadline)
   return {.deadline = std::min(limit.deadline, deadline), .stop = limit.stop};
 }
 
-// What a request is about, and how it meets waiting requests of the same topic.
+// What a request is about, and what becomes of waiting requests of the same topic.
 struct Subject {
   std::string topic;
   ServerWorker::PostMode mode = ServerWorker::PostMode::replace;
@@ -45,8 +45,8 @@ Granted greatest_grant(const Answers<T>& answers, Counts counts)
   return greatest;
 }
 
-// Posts `request(server, limits)` to all servers. It runs to its end also when the caller waits no longer; where the system has
-// no thread left, it has run when this function returns.
+// Posts `request(server, limits)` to all servers. The request runs to its end also when the caller no longer waits. Where the
+// system has no thread left, the request has run when this function returns.
 template <typename T, typename Request>
 QuorumStore::Query<T> QuorumStore::post_all(const Subject& subject, const CallLimits& limit, Request request)
 {
@@ -65,7 +65,7 @@ QuorumStore::Query<T> QuorumStore::post_all(const Subject& subject, const CallLi
   return {std::move(pending), std::move(unresponsive)};
 }
 
-// Whether a quorum can prove that the answer is yes. Returns as soon as that is decided.
+// Decides whether a quorum says yes, and returns as soon as further answers cannot change the decision.
 template <typename T, typename Request, typename MeansYes>
 QuorumStore::Proof<T> QuorumStore::prove(const Subject& subject, std::size_t quorum, const CallLimits& limit,
                                          Request request, MeansYes means_yes)
@@ -79,7 +79,8 @@ QuorumStore::Proof<T> QuorumStore::prove(const Subject& subject, std::size_t quo
   return {std::move(answers), decision};
 }
 
-// Waits for all servers. If the answers are enough without the unresponsive servers, these get `unresponsive_grace`.
+// Asks all servers and waits for them. If the answers are enough without the unresponsive servers, those get
+// `unresponsive_grace`.
 template <typename T, typename Request, typename Enough>
 Answers<T> QuorumStore::ask_all(const Subject& subject, const CallLimits& limit, Request request, Enough enough)
 {

@@ -14,14 +14,14 @@
 // the greatest may come from a server whose clock is ahead and that has no part in the next quorum. After the write
 // every later quorum shares a server that knows the number and grants a greater one. That costs one more round trip,
 // except with QuorumRule::all. The number may not grow across a restart that loses a server's data while clocks are
-// further apart than the longest ttl in use. Two holders of permits may have the same number, with the probability of
-// one microsecond.
+// further apart than the longest ttl in use. Two holders of permits have the same number if the servers grant their permits in
+// the same microsecond.
 //
 // The restart guard. A server that lost its data may have forgotten a lock that is still held elsewhere. So each server
 // has a marker that tells since when it has its data (lua/single/marker.lua), and its grants count only when that is
 // longer ago than the longest ttl in use. Each grant tells every server its ttl, renewals do so now and then, and the
-// longest ttl that any server knows is taken. When a server counts, its marker records that: it has not forgotten a
-// longer ttl that is used later. A server that rlock uses for the first time waits too, because a new server looks like
+// longest ttl that any server knows decides. When a server counts, its marker records that fact, so that a longer ttl that is
+// used later does not exclude the server. A server that rlock uses for the first time waits too, because a new server looks like
 // a flushed one. An attempt that fails only because too few servers are old enough is Busy, with the reason in
 // Busy::unfit. The guard does not notice: a step of the server's clock forwards while it waits; the loss of the data of
 // all servers at once, the longest ttl included (then the ttl of the request decides); a longer ttl that only silent
@@ -51,7 +51,7 @@ struct Subject;
 
 struct QuorumPolicy {
   QuorumRule rule = QuorumRule::majority;
-  // How old the data of a server must be for its grant to count; missing: as old as the longest ttl in use.
+  // How old the data of a server must be, so that its grant counts; nullopt: as old as the longest ttl in use.
   std::optional<Millis> restart_guard = std::nullopt;
 };
 
@@ -61,10 +61,10 @@ class QuorumStore final : public LockStore,
                           public OnceMemory,
                           public RunHistory {
  public:
-  // `clock` must outlive it; at least two servers, which must offer FenceRaising. std::system_error: no free
-  // descriptors.
+  // `servers`: at least two, which must offer FenceRaising. `clock` must outlive the store. Throws std::system_error when there
+  // is no free descriptor.
   QuorumStore(std::vector<QuorumServer> servers, QuorumPolicy policy, const Clock& clock, std::unique_ptr<Rng> rng);
-  ~QuorumStore() override;  // lets the workers send what is posted, for a moment
+  ~QuorumStore() override;  // gives the workers a moment to send what is posted
   QuorumStore(const QuorumStore&) = delete;
   QuorumStore& operator=(const QuorumStore&) = delete;
 
@@ -80,7 +80,7 @@ class QuorumStore final : public LockStore,
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
   Result<std::unique_ptr<Listener>> listen(std::span<const LockSpec> specs, const Owner& owner,
                                            const CallLimits& limit) override;
-  void forget() override {}  // each server's connection goes with the request that failed on it
+  void forget() override {}  // a request that fails drops the connection to its server
   void rest() override;
 
   // An ability is offered if each of the servers offers it.
@@ -106,7 +106,7 @@ class QuorumStore final : public LockStore,
   template <typename T>
   struct Query {
     std::shared_ptr<PendingReplies<Result<T>>> pending;
-    std::vector<bool> unresponsive;  // by server
+    std::vector<bool> unresponsive;  // in the order of the servers
   };
   template <typename T>
   struct Proof {

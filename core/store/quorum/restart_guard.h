@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The restart guard: whether the grant of a server counts, which may have lost its data and forgotten a lock. Pure
-// functions. QuorumStore's header says what the guard protects from.
+// The restart guard: decides whether the grant of a server counts, because the server may have lost its data and forgotten a
+// lock. Pure functions. quorum_store.h says what the guard protects from.
 #pragma once
 
 #include "lock/data_age.h"
@@ -18,14 +18,14 @@ namespace rlock {
 struct Vote {
   std::string shown;  // the server, for people
   Attempt attempt;
-  std::optional<DataAge> data;  // missing: the server has no marker
+  std::optional<DataAge> data;  // nullopt: the server has no marker
 };
 
 // The longest ttl that any of the servers knows, at least `ttl`.
 Millis longest_ttl(const Answers<Vote>& votes, Millis ttl);
 
-// For how long a server must have its data: then all locks are over that it may have forgotten. `guard`: the age that
-// the user wants; missing: the longest ttl in use.
+// How old the data of a server must be, so that all locks that the server may have forgotten are over. `guard`: the age that the
+// user wants; nullopt: the longest ttl in use.
 Millis needed_age(const Answers<Vote>& votes, Millis ttl, std::optional<Millis> guard);
 
 // The votes that further votes cannot change. The grant of a server that has not counted yet is left out until all
@@ -38,7 +38,7 @@ Answers<Attempt> counted_attempts(const Answers<Vote>& votes, Millis needed_age)
 // The servers whose grants count, as Vote::shown.
 std::set<std::string> counting_servers(const Answers<Vote>& votes, Millis needed_age);
 
-// How long until `more` servers that are too young are old enough; nullopt: fewer servers are too young.
+// How long until the data of `more` further servers is old enough; nullopt: fewer servers are too young.
 std::optional<Millis> old_enough_in(const Answers<Vote>& votes, Millis needed_age, std::size_t more);
 
 }  // namespace rlock

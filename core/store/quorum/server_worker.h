@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server of a quorum and the thread that asks it. Because of the thread a store needs no asynchronous form of what
-// it does for one answer: resolving a name, connecting, authenticating, sending a script that the server does not know
-// yet.
+// One server of a quorum and the thread that sends its requests. Because of the thread, the steps of a request need no asynchronous
+// form: resolving a name, connecting, authenticating, sending a script that the server does not know yet.
 //
 // The requests to a server run one after the other, so each answer belongs to the request that waits for it. A request
 // without an answer costs its connection, so a late answer cannot be taken for the answer to another request.
@@ -26,40 +25,40 @@ namespace rlock {
 struct Unreleased {
   LockSpec spec;
   Hold hold;
-  Instant expires_at;  // when the lock has ended by itself
+  Instant expires_at;  // when the ttl has ended the lock
 };
 
 struct QuorumServer {
   std::string shown;  // for people
   std::unique_ptr<LockStore> store;
-  // Tells and asks since when the server has its data. Missing: the server never loses its data.
+  // Tells the marker news, and asks since when the server has its data. Empty: the server never loses its data.
   std::function<Result<DataAge>(const MarkerNews&, const CallLimits&)> marker;
   std::int64_t has_data_since = 0;          // DataAge::since of the last answer
   Millis told_ttl{0};                       // the longest ttl that the marker was told
   Instant tell_again_at{};                  // when the marker has to be told the same ttl again
-  std::vector<Unreleased> unreleased = {};  // released before the next acquisition on this server
+  std::vector<Unreleased> unreleased = {};  // to be released before the next acquisition on this server
 };
 
-// The methods are for one thread, which is not the worker's. The worker's thread starts with the first request.
+// Threads: one thread calls the methods; it is not the worker's thread, which starts with the first request.
 class ServerWorker {
  public:
-  // Runs on the worker's thread or in work_here(), and ends soon after the stop is requested and by the deadline (far_future on
-  // the worker's thread). False: the server did not answer.
+  // Runs on the worker's thread or in work_here(). A task ends soon after the stop is requested, and by the deadline (far_future
+  // on the worker's thread). False: the server did not answer.
   using Task = std::function<bool(QuorumServer& server, const CallLimits& limit)>;
 
-  // How a request meets the waiting requests of the same topic, so that requests to a server that hangs do not pile up.
+  // What becomes of the waiting requests of the same topic, so that requests to a server that hangs do not pile up.
   enum class PostMode {
-    repeat,     // takes the place of a waiting `repeat`, and is sent after all others
-    replace,    // takes the place of all of them
-    interrupt,  // the same, and interrupts the request that is in progress, whatever its topic
+    repeat,     // the new request replaces a waiting `repeat`, and is sent after all others
+    replace,    // the new request replaces all of them
+    interrupt,  // the same; and the request that is in progress is interrupted, whatever its topic
   };
 
-  explicit ServerWorker(QuorumServer server);  // std::system_error: no free descriptor
-  ~ServerWorker() { stop_thread(); }           // requests that have not begun never run
+  explicit ServerWorker(QuorumServer server);  // throws std::system_error when there is no free descriptor
+  ~ServerWorker() { stop_thread(); }           // drops the requests that have not begun
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  // Appends the task. True: the server is unresponsive, because the request before has no answer, or none yet.
+  // Appends the task. True: the server is unresponsive, because the last request has no answer, or none yet.
   bool post(std::string topic, PostMode mode, Task task);
 
   // Where the system has no thread left, a posted task waits for work_here(), which runs all that wait in the calling thread.

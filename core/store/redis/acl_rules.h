@@ -17,10 +17,11 @@ struct AclRules {
   std::vector<std::string> commands;  // "get", "pubsub|numsub"
 };
 
-// For all locks whose names match one of the globs, with or without a {tag} in the name. Errors: those of LockName::parse, and usage for a blank, which no rule can contain.
+// The rules for all locks whose names match one of the globs, with or without a {tag} in the name. Errors: those of
+// LockName::parse; ErrorCode::usage for a blank, which no rule can contain.
 Result<AclRules> acl_rules_for(std::span<const std::string> globs);
 
-// Adds what a node of a cluster needs in addition. Redis 6 does not know all of these commands.
+// Adds the rules that a node of a cluster needs besides. Redis 6 does not know all of these commands.
 void add_cluster(AclRules& rights);
 
 }  // namespace rlock

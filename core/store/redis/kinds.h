@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Redis server is asked for each kind of lock: a row of scripts and names for each alternative of Mode.
+// The requests to a Redis server for each kind of lock: a row of scripts and names for each alternative of Mode.
 #pragma once
 
 #include "lock/mode.h"
@@ -22,9 +22,9 @@ struct KindScripts {
 
 struct RedisKind {
   const KindScripts& scripts;
-  std::string_view requested_mode;   // argument of the scripts; of permits it is their number instead
+  std::string_view requested_mode;   // an argument of the scripts; for permits, their number replaces it
   std::string_view queue_suffix;     // in the names of the queue's keys, because each kind has its own queue
-  std::string_view release_channel;  // prefix of its name; empty: no client announces a release
+  std::string_view release_channel;  // the prefix of the channel of releases; empty: no client announces a release
 };
 const RedisKind& redis_kind(const Mode& mode);
 inline const KindScripts& scripts_of(const Mode& mode) { return redis_kind(mode).scripts; }

@@ -11,10 +11,10 @@
 
 namespace rlock {
 
-// Redisson uses the keys named redisson_* and `second` too; the others are rlock's own, and a holder keeps its lock without
-// them. All are in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's own differ:
-// "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that is
-// handed a lock of another kind would take that lock for its own kind.
+// Redisson uses the keys named redisson_* and `second` too. Only rlock uses the others, and a holder keeps its lock without them.
+// All keys are in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's keys differ:
+// "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that gets a lock
+// of another kind would take that lock for its own kind.
 struct LockKeys {
   explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 
@@ -27,17 +27,17 @@ struct LockKeys {
   std::string waiters;        // hash {owner: HolderInfo}
   std::string reserved;       // string: a free lock that is left to foreign clients for a moment
   std::string fair_queue;     // list: the waiters of Redisson's fair lock
-  std::string second;         // of some kinds: the expiry of each holder
-  std::string reads;          // prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
+  std::string second;         // a second key of some kinds: the expiry of each holder
+  std::string reads;          // the prefix of a string for each hold of a reader: "READER:rwlock_timeout:N"
   std::string own_number;     // string: the number of free permits that rlock last wrote
   std::string done;           // string: the success that `rlock once` remembers; and the channel that announces it
   std::string channel;        // announces that the lock becomes free; empty: no client announces it
   std::string taken_channel;  // announces each grant that found no holder and no release
-  std::string owner_channel;  // prefix; with an owner appended: messages to that owner
+  std::string owner_channel;  // the prefix of the channel of each owner, whose name follows
 };
 
-// The globs of the keys "rlock:PART:…" beside all locks whose name matches `glob`; and the lock's name in such a key, empty
-// where it is no such key.
+// globs_beside: the globs of the keys "rlock:PART:…" beside all locks whose name matches `glob`. lock_beside: the lock's name in
+// such a key; empty: the key is no such key.
 std::array<std::string, 2> globs_beside(std::string_view part, std::string_view glob);
 std::string lock_beside(std::string_view part, std::string_view key);
 

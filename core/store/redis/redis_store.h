@@ -12,9 +12,8 @@
 
 namespace rlock {
 
-// Whether an acquire asks the server first whether its user may also renew, release and hand over. The questions cost as
-// much server time as a third of an uncontended acquire and release, and a connection that names no user is rarely
-// restricted.
+// Whether an acquire first asks the server whether the user may also renew, release and hand over. The questions take a third of
+// the server time of an uncontended acquire and release, and a connection that names no user is rarely restricted.
 enum class RightsCheck { before_grant, none };
 
 class RedisStore final : public LockStore,
@@ -74,16 +73,16 @@ class RedisStore final : public LockStore,
  private:
   Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);
   [[nodiscard]] std::string_view rights_check() const;
-  [[nodiscard]] std::string_view among() const;  // argument of the scripts: "cluster", or "" for one server
+  [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
                      std::initializer_list<std::string_view> args, const CallLimits& limit);
-  // The answer of the inspect script, and the mode that was asked for. `log_from`: argument of the script, or "".
+  // The answer of the inspect script, and the mode in the request. `log_from`: an argument of the script, or "".
   struct Inspected {
     Mode mode;
     Reply reply;
   };
   Result<Inspected> ask(const LockName& name, std::string_view log_from, const CallLimits& limit);
-  // The same of several locks at once.
+  // The same for several locks at once.
   std::vector<Result<Inspected>> ask_each(std::span<const LockName> names, const std::string& log_from,
                                           const PerAnswer& limits);
   [[nodiscard]] ScriptCall call_of(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
@@ -91,7 +90,7 @@ class RedisStore final : public LockStore,
 
   std::unique_ptr<Transport> m_transport;
   RightsCheck m_rights_check;
-  // Subscriptions of this store's listeners to releases: the release script does not count them as foreign clients.
+  // How many listeners of this store subscribe to releases: the release script does not count them as foreign clients.
   std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);
 };
 

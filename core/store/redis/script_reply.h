@@ -16,17 +16,17 @@
 
 namespace rlock {
 
-// What a key holds, for a sentence: "a lock", "permits", "a zset". `word` as the scripts call it.
+// What a key holds, as words of a sentence: "a lock", "permits", "a zset". `word`: the word of the scripts.
 std::string content_of_key(const std::string& word);
 
-// A time that a server tells, within limits in which sums of times do not overflow: about a century.
+// A time from a server, limited to about a century, so that sums of times do not overflow.
 constexpr std::int64_t plausible_ms(std::int64_t ms)
 {
   constexpr std::int64_t most = std::int64_t{1} << 42;
   return std::clamp(ms, -most, most);
 }
 
-// The last time of a server that is believed, in 2112: differences of later times could overflow.
+// The latest plausible time of a server, in 2112: differences of later times could overflow.
 inline constexpr ServerTime latest_time{std::int64_t{1} << 52};
 
 class ScriptReply {
@@ -49,13 +49,13 @@ class ScriptReply {
   {
     return has(at) ? decode_holder(text(at)) : std::nullopt;
   }
-  // {owner, count, info}, from `at` on
+  // The holder in the elements {owner, count, info} from `at` on.
   [[nodiscard]] Holder holder(std::size_t at) const
   {
     return {.owner = Owner::of(text(at)), .count = integer(at + 1), .info = info(at + 2)};
   }
   [[nodiscard]] Millis millis(std::size_t at) const { return Millis{plausible_ms(integer(at))}; }
-  // As PTTL replies; missing: no expiry
+  // A ttl as PTTL replies; nullopt: no expiry.
   [[nodiscard]] std::optional<Millis> ttl(std::size_t at) const
   {
     return integer(at) < 0 ? std::nullopt : std::optional{millis(at)};
@@ -63,7 +63,7 @@ class ScriptReply {
 
   [[nodiscard]] const Reply& part(std::size_t at) const { return m_reply.elements[at]; }
 
-  // The error if the first word is none of those that the caller expected.
+  // The error of a reply whose first word the caller does not know.
   [[nodiscard]] Error unexpected(const Script& script, const LockName& name) const;
 
  private:

@@ -22,36 +22,37 @@ namespace rlock {
 // The keeper releases the lock when this process ends.
 struct WatchedProcess {
   pid_t pid;
-  int lost_signal = SIGTERM;  // sent to it when the lock is lost
+  int lost_signal = SIGTERM;  // the keeper sends this signal to the process when the lock is lost
   OnLost on_lost = OnLost::stop;
 };
 
 struct AcquireRequest {
   ServerSpec server;
   LockName name;
-  std::vector<LockName> shards = {};  // any free one of these instead of the name
+  std::vector<LockName> shards = {};  // not empty: acquires any free one of these instead of `name`
   Mode mode = Plain{};
   Millis ttl = default_ttl;
-  std::optional<Millis> wait;  // missing: without end; zero: not at all
-  Millis wait_server{0};       // how long a server that cannot be reached is tried again
+  std::optional<Millis> wait;  // how long to wait for a busy lock; nullopt: for ever
+  Millis wait_server{0};       // how long to retry a server that cannot be reached
   int busy_code = static_cast<int>(ExitCode::busy);
-  unsigned sync = 0;  // how many replicas must have the lock
+  unsigned sync = 0;  // how many replicas must confirm the grant
   std::string label;
-  std::optional<Millis> history;          // how long the server keeps events of the lock; missing: default_history
-  std::string notify = {};                // a command for the keeper, when the lock is no longer held; empty: none
-  std::optional<WatchedProcess> watched;  // missing: one lease, which is not renewed
-  std::vector<std::string> environment;   // NAME=value, of this process; a lock in RLOCK_HELD is entered again
+  std::optional<Millis> history;          // how long the server keeps events of the lock; nullopt: default_history
+  std::string notify = {};                // a command that the keeper runs when the lock is no longer held; empty: none
+  std::optional<WatchedProcess> watched;  // nullopt: there is no keeper, and the lease is not renewed
+  std::vector<std::string> environment;   // of this process, as NAME=value; a lock in RLOCK_HELD is entered again
 };
 
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is
 // released, because its caller does not have the token.
 using PrintToken = std::function<Result<Done>(const HeldLock& lock, std::uint64_t fence)>;
 
-// To be called from main, while the process has one thread. Returns the end of the process after success, after a
-// signal, and when the lock is busy, which is logged. Errors: those of the store and of `print_token`; ErrorCode::usage: there
-// is no such process to watch, or this process may not signal it; ErrorCode::os: no keeper could be started. Unless it
-// ends with 0 no lock is held. When this process is killed before its caller has the token, the keeper releases the
-// lock, or the ttl ends it.
+// Returns how the process must end: after success, after a signal, or when the lock is busy, which is logged. Unless the exit
+// code is 0, no lock is held. When this process is killed before its caller has the token, the keeper releases the lock, or the
+// ttl ends the lock.
+// Threads: call this from main, while the process has one thread.
+// Errors: those of the store and of `print_token`; ErrorCode::usage: there is no such process to watch, or this process may not
+// signal that process; ErrorCode::os: no keeper could be started.
 Result<RunEnd> acquire(const AcquireRequest& request, RunContext context, const PrintToken& print_token);
 
 }  // namespace rlock

@@ -15,17 +15,16 @@ struct LockBusy {
   std::string display_name;
   Busy last;
 };
-// Some locks were held, and then one of them was lost or the server went away. All are released; another attempt may
+// Some locks were held, and then one of them was lost or the server went away. All locks are released; another attempt may
 // succeed.
 struct RetryNeeded {
   std::string why;
 };
 using AcquireAllResult = std::variant<AllAcquired, AlreadyDone, LockBusy, RetryNeeded, Interrupted>;
 
-// Acquires the locks in their order. The locks that are held are renewed while the next one is waited for, so the
-// holder of the first does not starve for the last. Prepares the job when only the grant of the last lock is missing.
-// After any outcome but AllAcquired the job has not run and all locks are released. To be called while the process has
-// one thread; it has one again afterwards.
+// Acquires the locks in their order. While it waits for a lock, it renews the locks that it holds. Prepares the job when only the
+// grant of the last lock is missing. After any outcome but AllAcquired the job has not run and all locks are released.
+// Threads: call this while the process has one thread; the process has one thread again afterwards.
 Result<AcquireAllResult> acquire_all(const RunRequest& request, const RunContext& context, const WaitPolicy& policy,
                                      LockSet& lock_set);
 

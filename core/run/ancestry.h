@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects a process that would wait for itself: it runs below the job that holds the lock, but RLOCK_HELD was removed
-// from its environment (su -, sudo -i), so it cannot enter the lock again.
+// Detects a process that would wait for itself. Such a process runs below the job that holds the lock, but RLOCK_HELD was removed
+// from its environment (su -, sudo -i), so the process cannot enter the lock again.
 #pragma once
 
 #include "lock/mode.h"
@@ -10,9 +10,8 @@
 
 namespace rlock {
 
-// Whether an ancestor of this process holds the lock for as long as its job runs, so that the wait would not end.
-// Decides by the holder's record: its host, its pid among the ancestors in /proc, and its command. False for permits,
-// because another holder may release one.
+// Whether an ancestor of this process holds the lock for as long as its job runs, so that the wait would not end. Compares the
+// holder's record (host, pid, command) with the ancestors in /proc. False for permits, because another holder may release one.
 bool waits_for_itself(const Mode& mode, const Busy& busy);
 
 // The end of the message that the lock is busy.

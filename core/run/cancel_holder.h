@@ -2,8 +2,8 @@
 // Stops each holder that is in the way of a waiter (run --cancel-in-progress), as force-unlock does: the holder's job is dead
 // before the lock is handed over.
 //
-// A holder that another client has asked already is not asked in a second name. A request that fails is repeated after a
-// while. A key that is not provably a lock is left alone: its value may be the data of another program.
+// If another client has asked the holder already, that request stands. A request that fails is repeated after a while. A key that
+// is not provably a lock stays untouched, because its value may be the data of another program.
 #pragma once
 
 #include "base/log.h"
@@ -15,7 +15,8 @@
 
 namespace rlock {
 
-// Used from the waiting thread. `store`, `spec`, `clock` and `log` must outlive it. `store` must offer ForceUnlock.
+// Ownership: `store`, `spec`, `clock` and `log` must outlive the object. `store` must offer ForceUnlock. Threads: used from the
+// waiting thread.
 class CancelHolder final : public HolderStopper {
  public:
   CancelHolder(LockStore& store, const LockSpec& spec, Millis server_timeout, const Clock& clock, const Log& log);
@@ -37,10 +38,10 @@ class CancelHolder final : public HolderStopper {
   const Millis m_server_timeout;
   const Clock& m_clock;
   const Log& m_log;
-  const std::string m_lock;                // its name for messages
-  std::optional<Owner> m_holder;           // the last one that was in the way
-  Instant m_begin_at = far_future;         // when to look at that holder
-  std::optional<ForcedRelease> m_release;  // while a holder is being stopped
+  const std::string m_lock;                // the name of the lock for messages
+  std::optional<Owner> m_holder;           // the last holder that was in the way
+  Instant m_begin_at = far_future;         // when to ask m_holder
+  std::optional<ForcedRelease> m_release;  // nullopt: no holder is being stopped
 };
 
 }  // namespace rlock

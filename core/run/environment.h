@@ -18,7 +18,7 @@ namespace rlock {
 
 struct HeldLock {
   LockName name;
-  Hold hold;                                        // its token goes into RLOCK_TOKEN and RLOCK_HELD
+  Hold hold;                                        // RLOCK_TOKEN and RLOCK_HELD contain its token
   std::optional<std::size_t> shard = std::nullopt;  // the number of the shard; nullopt: the lock is no shard
 };
 
@@ -33,16 +33,16 @@ constexpr std::string_view key_variable = "RLOCK_KEY";
 constexpr std::string_view token_variable = "RLOCK_TOKEN";
 constexpr std::string_view lease_variable = "RLOCK_LEASE_MS";
 constexpr std::string_view server_variable = "RLOCK_SERVER";
-constexpr std::string_view password_variable = "RLOCK_PASSWORD";  // rlock reads it, and sets it for no job
+constexpr std::string_view password_variable = "RLOCK_PASSWORD";  // rlock reads this variable, and sets it for no job
 constexpr std::string_view password_file_variable = "RLOCK_PASSWORD_FILE";
 constexpr std::string_view shard_variable = "RLOCK_SHARD";
-constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so it is set last, by Job::go
+constexpr std::string_view fence_variable = "RLOCK_FENCE";  // known only after the grant, so Job::go sets this variable
 
 void unset_variable(std::vector<std::string>& environment, std::string_view name);
 void set_variable(std::vector<std::string>& environment, std::string_view name, const std::string& value);
 
-// Sets RLOCK_SERVER; where the password came from a file also RLOCK_PASSWORD_FILE, and unsets RLOCK_PASSWORD, which would come
-// before the file.
+// Sets RLOCK_SERVER. If the password came from a file, also sets RLOCK_PASSWORD_FILE and unsets RLOCK_PASSWORD, which would take
+// precedence over the file.
 void set_server(std::vector<std::string>& environment, const JobServer& server);
 
 // Returns `inherited` with RLOCK_KEY, RLOCK_TOKEN and RLOCK_LEASE_MS set, with set_server, RLOCK_SHARD if there is a
@@ -50,16 +50,16 @@ void set_server(std::vector<std::string>& environment, const JobServer& server);
 std::vector<std::string> job_environment(std::vector<std::string> inherited, const JobLocks& locks);
 
 // The owners under which ancestors of this process hold, or held, this lock, by RLOCK_HELD: the innermost first, each
-// once. RLOCK_HELD does not name the server. On another server than theirs these owners are unknown.
+// once. RLOCK_HELD does not name the server; another server does not know these owners.
 std::vector<Owner> ancestors_with(const std::vector<std::string>& environment, const LockName& name);
 
-// The same for several locks, any one of which is enough.
+// The same for several locks of which the caller needs any one.
 std::vector<Ancestor> ancestors_with(const std::vector<std::string>& environment, std::span<const LockSpec> any_of);
 
-// The value of `name` in a list of NAME=value; nullopt when it is not there.
+// The value of `name` in a list of NAME=value; nullopt: the list has no such name.
 std::optional<std::string_view> find_variable(const std::vector<std::string>& environment, std::string_view name);
 
-// The same; empty when it is not there.
+// The same; empty: the list has no such name.
 std::string_view environment_value(const std::vector<std::string>& environment, std::string_view name);
 
 }  // namespace rlock

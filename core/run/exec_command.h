@@ -10,7 +10,7 @@
 
 namespace rlock {
 
-// Returns only when the command cannot be executed: ErrorCode::not_found, not_executable. `environment`: NAME=value.
+// Returns only when the command cannot be executed. `environment`: NAME=value. Errors: ErrorCode::not_found, not_executable.
 Error exec_command(const std::vector<std::string>& argv, const std::vector<std::string>& environment,
                    const Signals& signals);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock force-unlock`: asks the holder to release, gives it time, and then ends the lock.
 //
-// A holder that answers that it is stopping its job is waited for, as long as its job can still die of KILL. A holder that is silent for the grace is stopped,
-// cut off or dead, and its job may still run. When the holder is rlock the server refuses its renewals, so that the
-// lock ends with its ttl and the job is dead before. The renewals of a foreign client cannot be refused, so its lock is
-// removed at once.
+// If the holder answers that it is stopping its job, force-unlock waits as long as the job can still die of KILL. A holder that is
+// silent for the grace is stopped, cut off or dead, and its job may still run. If such a holder is an rlock, the server refuses its
+// renewals, so that the lock ends with its ttl and the job is dead before. The server cannot refuse the renewals of a foreign
+// client, so force-unlock removes that lock at once.
 #pragma once
 
 #include "lock/force_unlock.h"
@@ -21,13 +21,14 @@ namespace rlock {
 struct ForceUnlockRequest {
   LockName name;
   Mode mode;
-  Owner owner;     // the holder that the operator saw; a lock of another owner is not touched
+  Owner owner;     // the holder that the operator saw; a lock of another owner stays untouched
   std::string by;  // the operator, for the holder and the event log: "alice@web1 (pid 71)"
   Millis grace;    // how long the holder may be silent; zero: the lock is removed at once
   Millis server_timeout;
-  // Called once, when renewals are refused; may be empty. `listens`: a process has got the request, or renews the lock.
+  // Called once, when the server begins to refuse renewals; may be empty. `listens`: a process has got the request, or renews the
+  // lock.
   std::function<void(const ForceHeld&, bool listens)> revoked;
-  bool joins = false;  // a request of another client that the holder has got already stands for this one
+  bool joins = false;  // if the holder has got a request of another client already, that request stands
 };
 
 // The holder stopped its job and released the lock.
@@ -43,7 +44,8 @@ struct Broken {
   Holder holder;
   bool job_was_over = false;
 };
-// The holder keeps the lock, because its job did not end after KILL. The request stands: the holder releases after the job's end.
+// The holder keeps the lock, because its job did not end after KILL. The request stands: the holder releases the lock when the job
+// has ended.
 struct StillStopping {
   Holder holder;
   Millis waited;  // since the holder said that it stops its job
@@ -57,20 +59,20 @@ std::string describe(const StillStopping& end);
 
 using ForceEnd = std::variant<ReleasedByHolder, ForceExpired, Broken, ForceFree, ForceChanged, StillStopping>;
 
-// The requests of one force-unlock, one after the other, for a caller that has other work between them. Used from one
-// thread. `store` must offer ForceUnlock; it and `clock` must outlive this.
+// Sends the requests of one force-unlock one by one, so that the caller can do other work between them.
+// Ownership: `store`, which must offer ForceUnlock, and `clock` must outlive the object. Threads: used from one thread.
 class ForcedRelease {
  public:
   ForcedRelease(LockStore& store, ForceUnlockRequest request, const Clock& clock);
 
-  [[nodiscard]] Instant due() const { return m_due; }  // when step() is to be called
-  // Sends one request. nullopt: not over yet. Errors as of force_unlock.
+  [[nodiscard]] Instant due() const { return m_due; }  // when the caller must call step()
+  // Sends one request. nullopt: further requests are needed. Errors: those of force_unlock.
   using Step = std::optional<Result<ForceEnd>>;
   Step step(StopToken stop);
 
  private:
   enum class Next { begin, look, revoke, repeat_revoke, take };
-  // Neither: the server did not answer, and is asked again.
+  // The answer to a request. Neither member is set: the server did not answer, and gets the request again.
   struct Found {
     std::optional<ForceHeld> held;
     Step end;  // the owner no longer holds the lock, or an error that is final
@@ -95,21 +97,21 @@ class ForcedRelease {
   Instant m_due;
   Millis m_pause;
   Instant m_sent_at{};                      // when the last request was sent
-  Instant m_heard_at{};                     // when the last request was sent that was answered with "held"
+  Instant m_heard_at{};                     // when the last request with the answer "held" was sent
   Instant m_ends_at = far_future;           // when the lease ends unless it is renewed
-  std::optional<Instant> m_stopping_since;  // since when the holder has said that it stops its job
-  Instant m_silent_since{};                 // since when the holder has not said that it stops its job
+  std::optional<Instant> m_stopping_since;  // when the holder first said that it stops its job; nullopt: it has not
+  Instant m_silent_since{};                 // when the holder last said that it stops its job, or the first request
   Millis m_silence_limit{0};
   std::optional<ForceHeld> m_last_held;
   bool m_listens = true;
   ForceAnswer m_last = ForceFree{};
 };
 
-// Used from one thread. `store` must offer ForceUnlock. Errors: those of the store; ErrorCode::interrupted when `stop` is readable.
+// Takes the lock from its holder. `store` must offer ForceUnlock. Threads: used from one thread. Errors: those of the store;
+// ErrorCode::interrupted: `stop` was requested.
 Result<ForceEnd> force_unlock(LockStore& store, const ForceUnlockRequest& request, const Clock& clock, StopToken stop);
 
-// The same for several holders, which are asked one directly after the other. `ended` is called for each when its hold is over; the
-// first error ends all.
+// The same for several holders at the same time. Calls `ended` for each holder whose hold is over. The first error ends all.
 using OnForceEnd = std::function<void(const ForceEnd&)>;
 Result<Done> force_unlock_all(LockStore& store, std::span<const ForceUnlockRequest> requests, const Clock& clock,
                               StopToken stop, const OnForceEnd& ended);

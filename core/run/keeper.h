@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that `rlock acquire --pid` leaves behind. It holds the lock for as long as the watched process lives, and
-// releases it when that process ends.
+// The keeper: the process that `rlock acquire --pid` leaves behind. The keeper holds the lock while the watched process lives, and
+// releases the lock when that process ends.
 //
 //   script ── rlock acquire (ended)
 //        ╰─── keeper: a session of its own, one watchdog thread
 //
-// When the lock is lost the keeper sends one signal to the watched process: at once when the loss is proven, else
-// before `valid_until`, as early as a job gets its stop signal. It kills no process, because the watched process is no
-// child of the keeper and its children are unknown. A keeper that is killed sends no signal; the lock ends with its
-// ttl.
+// When the lock is lost, the keeper sends one signal to the watched process: at once when the loss is proven, else before
+// `valid_until`, as early as a job gets its stop signal. The keeper kills no process, because the watched process is not its child
+// and the children of that process are unknown. A keeper that is killed sends no signal; the lock ends with its ttl.
 #pragma once
 
 #include "base/fd.h"
@@ -19,14 +18,14 @@
 
 namespace rlock {
 
-// All that it refers to must outlive the keeper.
+// All that the task refers to must outlive the keeper.
 struct KeeperTask {
   LockStore& store;
   const LockSpec& spec;
   const Hold& hold;
   Taken& taken;
-  const PidFd& watched;  // the process
-  int lost_signal;       // sent to it when the lock is lost
+  const PidFd& watched;  // the watched process
+  int lost_signal;       // WatchedProcess::lost_signal
   OnLost on_lost;
   Millis server_timeout;
   const std::string& notify;                        // a command for /bin/sh; empty: none
@@ -38,14 +37,14 @@ struct KeeperTask {
 // Detaches a process that was just forked from its caller, and names it.
 void detach_as_keeper();
 
-// A keeper that runs; only it uses the store from then on.
+// A running keeper. Only the keeper uses the store from then on.
 class Keeper {
  public:
-  // Forks; to be called while the process has one thread. ErrorCode::os: there is no keeper, the caller still holds the
-  // lock, and the store must forget its connection.
+  // Forks the keeper. Threads: call this while the process has one thread. ErrorCode::os: there is no keeper, the caller still
+  // holds the lock, and the store must drop its connection.
   static Result<Keeper> start(const KeeperTask& task);
 
-  // The caller has its token. Until then the keeper releases the lock when this process ends.
+  // Tells the keeper that the caller has its token. Before that, the keeper releases the lock when this process ends.
   void confirm_caller_has_token() const;
 
  private:

@@ -6,12 +6,12 @@
 
 namespace rlock {
 
-// The only message between `rlock acquire` and its keeper. From the keeper: it holds the lock now. To the keeper: the
-// caller has its token.
+// Sends the only message between `rlock acquire` and its keeper. From the keeper: the keeper holds the lock now. To the keeper:
+// the caller has its token.
 void send_byte(int socket);
 
-// Holds the lock until a reason to end comes, and releases it. `caller`: the socket to `rlock acquire`. False: the
-// keeper could not begin, because there was no descriptor or memory, and has sent nothing.
+// Holds the lock until there is a reason to end, and releases the lock. `caller`: the socket to `rlock acquire`. False: the keeper
+// could not begin, because there was no descriptor or memory, and has sent no message.
 bool run_keeper(const KeeperTask& task, Fd caller);
 
 }  // namespace rlock

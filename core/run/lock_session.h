@@ -17,11 +17,12 @@
 
 namespace rlock {
 
-// Used from the main thread. Owns the store. The destructor stops the watchdog and releases nothing: release_all does.
+// Ownership: owns the store. The destructor stops the watchdog and releases no lock; release_all does. Threads: used from the main
+// thread.
 class LockSession {
  public:
-  // `request` and `context` must outlive it. `owner` is used for the first attempt. Each attempt after a release uses a
-  // fresh owner; a lock that an ancestor of this process holds is entered again under the ancestor's owner.
+  // `request` and `context` must outlive the session. The first attempt uses `owner`; each attempt after a release uses a fresh
+  // owner. A lock that an ancestor of this process holds is entered again under the ancestor's owner.
   LockSession(const RunRequest& request, const RunContext& context, std::vector<LockSpec> any_of, Owner owner);
 
   // Done: the lock is held. AlreadyDone: RunRequest::once needs no run. After any other outcome nothing is left on the
@@ -29,16 +30,16 @@ class LockSession {
   using Outcome = std::variant<Done, AlreadyDone, TimedOut, Interrupted>;
   Result<Outcome> acquire(const WaitPolicy& policy, StopToken stop, WaitObserver& observer);
 
-  // For messages while it waits: "stock", "stock (5 shards)".
+  // The name for messages while the session waits: "stock", "stock (5 shards)".
   [[nodiscard]] std::string display_name() const;
 
-  // Once the lock is held.
+  // Call the following functions when the lock is held.
   [[nodiscard]] const LockName& name() const { return spec().name; }
   [[nodiscard]] std::optional<std::size_t> shard() const;  // the number of the shard; nullopt: the lock is no shard
   [[nodiscard]] const Hold& hold() const { return m_hold; }
   [[nodiscard]] const LockSpec& spec() const { return m_any_of[m_which]; }
   [[nodiscard]] std::uint64_t fence() const { return m_grant.fence; }
-  // In the guardian, which was forked before the lock was granted.
+  // The guardian calls this, because it was forked before the lock was granted.
   void set_fence(std::uint64_t fence) { m_grant.fence = fence; }
   [[nodiscard]] std::int64_t depth() const { return std::max<std::int64_t>(m_grant.count, 1); }  // 1: not nested
   [[nodiscard]] Lease& lease() { return *m_lease; }
@@ -48,10 +49,10 @@ class LockSession {
   void stop_threads();
 
   Result<Release> release(const ReleaseOptions& options, const CallLimits& limit);
-  // For a lock that is lost: true when its owner released it by its token. Then the lease has no event any more.
+  // Whether a lock that is lost was released by its token. True: the lease no longer has an event.
   bool was_released(const CallLimits& limit);
   void forget_connection() { m_store->forget(); }
-  // Leaves a word about this run, which did not begin, in the history of the lock, or of the first shard.
+  // Records in the history of the lock, or of the first shard, that this run did not begin.
   void note_skipped(const SkippedRun& run);
 
  private:
@@ -66,7 +67,7 @@ class LockSession {
   Hold m_hold;
   Granted m_grant{};
   std::unique_ptr<LockStore> m_store;
-  std::unique_ptr<Lease> m_lease;  // uses m_store; null until the lock is held
+  std::unique_ptr<Lease> m_lease;  // uses m_store; nullptr until the lock is held
 };
 
 }  // namespace rlock

@@ -10,18 +10,18 @@
 
 namespace rlock {
 
-// Used from the main thread. `request` and `context` must outlive it. Each attempt to acquire has a set, and so an
-// owner, of its own: what an earlier attempt could not release is left to its ttl, and its late answers cannot release
-// a lock that is held now.
+// Each attempt to acquire has a set, and so an owner, of its own: what an earlier attempt could not release is left to its ttl, and
+// a late release cannot end a lock that is held now.
+// Ownership: `request` and `context` must outlive the set. Threads: used from the main thread.
 struct LockSet {
-  // `path`: of the job's program.
+  // `path`: the path of the job's program.
   LockSet(const RunRequest& request, const RunContext& context, const std::string& path);
   LockSet(const LockSet&) = delete;  // the prepared job points to the sessions
   LockSet& operator=(const LockSet&) = delete;
 
   [[nodiscard]] std::vector<HeldLock> held_locks() const;
 
-  // Once all are held.
+  // Call this when all locks are held.
   [[nodiscard]] const LockSession& first_to_expire() const;
 
   std::vector<LockSession> sessions;  // in the order of acquisition

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `rlock run` ends, from what is known once the job is over. Pure functions.
+// Decides how `rlock run` ends, from the end of the job and of its locks. Pure functions.
 #pragma once
 
 #include "lease/watchdog.h"
@@ -15,32 +15,32 @@
 namespace rlock {
 
 struct LockOutcome {
-  std::string lock;                 // its name
-  std::optional<LeaseEvent> event;  // while the job ran
-  std::optional<NotHeld> release;   // the answer to the release, when the lock was no longer held
+  std::string lock;                 // the name of the lock
+  std::optional<LeaseEvent> event;  // what happened while the job ran; nullopt: nothing
+  std::optional<NotHeld> release;   // the answer to the release; nullopt: the lock was still held
   Instant valid_until{};            // the end of the lease as this host counts it
-  std::string trouble = {};         // why renewals failed; empty: they did not
+  std::string trouble = {};         // why renewals failed; empty: no renewal failed
 };
 
 struct JobOutcome {
-  std::optional<Ended> job;        // missing: the guardian was killed
+  std::optional<Ended> job;        // nullopt: the guardian was killed
   std::vector<LockOutcome> locks;  // at least one
   bool automatic = true;           // RunRequest::automatic
   Compatibility compatibility = Compatibility::own;
-  bool still_runs = false;  // at the end of a fixed lease processes of the job are left that KILL has not ended
+  bool still_runs = false;  // at the end of a fixed lease, KILL has not ended some processes of the job
 };
 
 struct RunOutcome {
   RunEnd end;
   std::string line;   // the message; empty: rlock ends as the job did
-  std::string event;  // of the message, for the JSON log
-  std::string lock;   // that the message is about; empty: none
+  std::string event;  // the event of the message, for the JSON log
+  std::string lock;   // the lock that the message is about; empty: none
 };
 
-// The same for the event log.
+// What the event log says about the run.
 EndOfRun result_of(const RunOutcome& outcome);
 
-// 128 + n where rlock dies of signal n, as a shell has it.
+// The exit code as a shell sees it: 128 + n when rlock dies of signal n.
 int exit_code_of(const RunEnd& end);
 
 // Whether the job ended by itself with status 0.
@@ -52,8 +52,8 @@ std::string loss_text(const LeaseEvent& event, const std::string& lock);
 // The exit code when the job did not run.
 ExitWith failure(ErrorCode error, Compatibility compatibility);
 
-// A lost lock comes before every other result, because a job under a lost lock did not succeed. Of several locks the
-// message names the one whose loss is proven, or whose lease ended first.
+// The result of a run. A lost lock takes precedence over every other result, because a job under a lost lock did not succeed. If
+// several locks were lost, the message names the lock whose loss is proven, or whose lease ended first.
 RunOutcome run_outcome(const JobOutcome& job);
 
 }  // namespace rlock

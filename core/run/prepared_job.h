@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job before the lock is held: forked, guarded, and waiting at its gate. What is prepared while another job still
-// runs costs no time when the lock is handed over.
+// The job before the lock is held: forked, guarded, and waiting at its gate. Work that is done while another job still runs costs no
+// time when the lock is handed over.
 #pragma once
 
 #include "lock/validity.h"
@@ -17,31 +17,32 @@
 
 namespace rlock {
 
-// Used from the main thread, except move_deadline(). `request` and `context` must outlive it. A job that was prepared
-// and never started is killed by the destructor.
+// Ownership: `request` and `context` must outlive the object. The destructor kills a job that was prepared and never started.
+// Threads: used from the main thread, except move_deadline() and the functions after it.
 class PreparedJob {
  public:
-  // `path`: of the program. `release` and `keep`: JobSpec::release_for_runner, JobSpec::keep_for_runner.
+  // `path`: the path of the program. `release`: JobSpec::release_for_runner. `keep`: JobSpec::keep_for_runner.
   PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
               std::function<bool(const std::optional<OrphanedJob>&)> release,
               std::function<std::optional<Instant>()> keep);
 
-  // Forks the job for the first waiter in line for the last lock that is missing. To be called while the process has
-  // one thread. Does nothing on a terminal: until the grant its keys must reach the waiter. Ignores a failure, because
-  // start() tries again.
+  // Forks the job when the runner is the first waiter in line for the last lock that is missing. Does nothing on a terminal, because
+  // the waiter must get the terminal's keystrokes until the grant. Ignores a failure, because start() tries again.
+  // Threads: call this while the process has one thread.
   void prepare(const std::vector<HeldLock>& locks);
 
-  // The same before the lock is asked for, when it will probably be granted at once.
+  // The same before the first request for the lock, when the server will probably grant the lock at once.
   void prepare_for_first_request(const std::vector<HeldLock>& locks);
-  // Kills a job that was prepared for the first request: only the first waiter in line keeps one.
+  // Kills a job that was prepared for the first request, because only the first waiter in line keeps a prepared job.
   void request_refused();
 
-  // Starts the job by the times of the last move_deadline(). Forks it anew when it was prepared under other locks,
-  // because an attempt to acquire was released since. ErrorCode::os: it could not be forked.
+  // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because an
+  // attempt to acquire was released since. ErrorCode::os: the job could not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, std::uint64_t fence);
 
   // Thread-safe.
-  void move_deadline(const LeaseTerm& lease);  // never_stopped when a lost lock must not stop the job (--on-lost warn)
+  void move_deadline(
+      const LeaseTerm& lease);  // moves to never_stopped if a lost lock must not stop the job (--on-lost warn)
   void remove_deadline() { m_shared_deadline.move_to(never_stopped); }
   [[nodiscard]] StopTimes stop_times() const { return m_shared_deadline.times(); }
 
@@ -60,13 +61,13 @@ class PreparedJob {
   std::function<std::optional<Instant>()> m_keep_for_runner;
   SharedDeadline m_shared_deadline;
   std::vector<HeldLock> m_prepared_under;  // the locks in the environment of m_job
-  Instant m_usable_until = far_future;     // of a job for the first request: later the last resort would come too soon
-  std::optional<Job> m_job;                // uses m_shared_deadline
+  Instant m_usable_until =
+      far_future;            // when a job for the first request becomes too old: its last resort would come too soon
+  std::optional<Job> m_job;  // uses m_shared_deadline
 };
 
-// How long before the end of a lease of that length each of the StopTimes comes. At the last resort the runner kills the
-// job, and a guardian that has not finished; the kernel does where the runner does not. A killed process needs that time
-// to die on a loaded machine.
+// How long before the end of a lease each of the StopTimes comes. At the last resort the runner kills the job and a guardian that
+// has not finished; if the runner does not, the kernel does. A killed process needs that time to die on a loaded machine.
 struct StopLeads {
   Millis signal;
   Millis kill;

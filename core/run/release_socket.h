@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells a keeper that its lock is being released on purpose, so that the keeper does not report a loss.
 //
-// `rlock release` connects to the keeper's socket before it sends the release to the server, and keeps the connection
-// open until the server has answered. The keeper looks for a connection before it reports a loss. The kernel knows
-// the socket and the connection, so no message can be late or lost, and no server is needed. The socket is an abstract unix(7) socket
-// whose name contains the hold. A release from another network namespace or host finds no socket; then the event log on
-// the server tells the keeper.
+// `rlock release` connects to the keeper's socket before it sends the release to the server, and keeps the connection open until
+// the server has answered. The keeper looks for a connection before it reports a loss. The kernel knows the socket and the
+// connection, so no message can be late or lost. The socket is an abstract unix(7) socket whose name contains the hold. A release
+// from another network namespace or host finds no socket; then the event log on the server tells the keeper.
 #pragma once
 
 #include "base/fd.h"
@@ -32,8 +31,8 @@ class ReleaseSocket {
   Fd m_socket;
 };
 
-// Connects to the keeper of this hold. The caller keeps the connection open until the server has answered the release.
-// Empty: this host has no such keeper.
+// Connects to the keeper of this hold. The caller keeps the connection open until the server has answered the release. No
+// descriptor: this host has no such keeper.
 Fd announce_release(const Hold& hold);
 
 }  // namespace rlock

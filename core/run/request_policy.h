@@ -15,14 +15,14 @@
 
 namespace rlock {
 
-// For messages: "stock", "stock (5 shards)". `shards`: 0: the lock has none.
+// The name for messages: "stock", "stock (5 shards)". `shards`: 0: the lock has none.
 inline std::string display_name(const LockName& name, std::size_t shards)
 {
   return printable(name.text()) + (shards == 0 ? "" : " (" + std::to_string(shards) + " shards)");
 }
 
-// `wait`: missing: without end; zero: one attempt. `wait_server`: for how long a server that cannot be reached is tried
-// again. Both times run from now.
+// `wait`: nullopt: without end; zero: one attempt. `wait_server`: how long to retry a server that cannot be reached. Both times
+// begin now.
 inline WaitPolicy wait_policy(std::optional<Millis> wait, Millis server_timeout, const Clock& clock,
                               Millis wait_server = Millis{0})
 {
@@ -40,9 +40,10 @@ inline Sync sync_of(unsigned replicas, Millis ttl, Millis server_timeout)
   return {.replicas = replicas, .within = std::min(server_timeout / 2, ttl / 4)};
 }
 
-// For a note in the history of a lock, after which rlock ends as it would without.
+// The time limit of note_skipped(), whose failure does not change how rlock ends.
 inline constexpr Millis time_to_note_skip{500};
 
+// Records in the history of the lock that a run did not begin, if the engine has a history.
 inline void note_skipped(LockStore& store, const LockSpec& spec, const Owner& owner, const SkippedRun& run,
                          const CallLimits& limit)
 {

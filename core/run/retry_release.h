@@ -11,16 +11,16 @@
 
 namespace rlock {
 
-constexpr Millis first_release_pause{50};  // between two attempts
+constexpr Millis first_release_pause{50};  // the pause between the first two attempts
 
 struct RetryReleaseOptions {
-  Millis server_timeout;                       // several attempts fit in it
-  Instant give_up;                             // when trying ends
-  Millis longest_pause = first_release_pause;  // pauses double up to it
+  Millis server_timeout;                       // long enough for several attempts
+  Instant give_up;                             // when attempts end
+  Millis longest_pause = first_release_pause;  // the pauses double up to this
 };
 
-// Calls `release` at least once, and again until it succeeds, fails for good or `give_up` has come; calls
-// `forget_connection` before each further attempt. An Error is that of an attempt that had its full time, if any had.
+// Calls `release` at least once, and again until it succeeds, fails for good, or `give_up` has come. Calls `forget_connection`
+// before each further attempt. Returns the Error of the last attempt that had its full time, if there was one.
 Result<Release> retry_release(const Clock& clock, const RetryReleaseOptions& options,
                               const std::function<Result<Release>(const CallLimits&)>& release,
                               const std::function<void()>& forget_connection);

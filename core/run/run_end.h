@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rlock process ends: with an exit code, or by a signal (the one that killed the job); and what became of a run.
+// How the rlock process ends (with an exit code, or by the signal that killed the job), and what became of a run.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct DieOf {
 };
 using RunEnd = std::variant<ExitWith, DieOf>;
 
-// For --notify.
+// What --notify tells about a run.
 struct RunReport {
   RunEnd end;
   std::string outcome = {};  // RLOCK_OUTCOME; empty: there was no run to tell about
-  std::string message = {};  // why rlock ends with a code of its own; empty: it does not
+  std::string message = {};  // why rlock ends with a code that is not the job's; empty: the code is the job's
 };
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of `rlock run` about its job, and the end of rlock that belongs to each.
+// The messages of `rlock run` about its job, and how rlock ends after each.
 #pragma once
 
 #include "run/lock_set.h"
@@ -16,19 +16,19 @@ RunReport report_not_started(const RunContext& context, const LockSession& first
 
 void report_left_behind(const RunRequest& request, const RunContext& context, const LeftBehind& left);
 void report_not_signalled(const RunContext& context, pid_t pid);
-// If so, that the job did not end by itself after `signal`, which rlock had passed on.
+// Logs that KILL was needed after `signal`, which rlock had passed on; logs nothing if the job ended by itself.
 void report_killed_after(const RunRequest& request, const RunContext& context, const Ended& ended, int signal);
 void report_no_last_resort(const RunContext& context, const LastResortRefused& refused);
 
-// While processes live that KILL has not ended.
+// The following serve while processes live that KILL has not ended.
 void report_not_killed(const RunContext& context, const LeftProcess& process);
 void report_signal_while_killing(const RunContext& context, int signal);
 void report_lost_while_killing(const RunContext& context, const LeaseEvent& event, const LockName& lock);
 
-// The message of the outcome; for a lost lock with the time. `lost_at_ms`: by the wall clock; 0: now.
+// The message of the outcome, with the time of the loss of a lock. `lost_at_ms`: by the wall clock; 0: now.
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms);
 
-// What became of the run, without a word on the log.
+// What became of the run. Logs nothing.
 RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms);
 
 // Logs the outcome unless rlock ends as its job did.

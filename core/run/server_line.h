@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user sees on stderr while a server that cannot be reached is tried again: a line at the first failure, and one when
-// the server answers again. Not thread-safe.
+// The lines on stderr while rlock retries a server that cannot be reached: a line at the first failure, and a line when the server
+// answers again. Not thread-safe.
 #pragma once
 
 #include "base/log.h"
@@ -12,10 +12,10 @@ namespace rlock {
 
 class ServerLine final : public ServerObserver {
  public:
-  // Both must outlive it.
+  // `clock` and `log` must outlive the object.
   ServerLine(const Clock& clock, const Log& log) : m_clock(clock), m_log(log) {}
 
-  // From now on a failure that is over within a second is not told.
+  // Notes that the server has answered before. From now on a failure that is over within a second causes no line.
   void was_there() { m_was_there = true; }
   void server_failed(const Error& error) override;
   void server_answered() override;

@@ -7,9 +7,9 @@
 
 namespace rlock {
 
-// Releases nothing before the job is dead and reaped. Stops the watchdogs before that, so that no renewal follows a
-// release. The loss of one lock counts as the loss of all. The keeper of Compatibility::flock runs RunRequest::notify itself, and
-// never returns.
+// Releases no lock before the job is dead and reaped. Stops the watchdogs before the release, so that no renewal follows it. The
+// loss of one lock counts as the loss of all. The keeper of Compatibility::flock runs RunRequest::notify itself, and never
+// returns.
 RunReport supervise(const RunRequest& request, const RunContext& context, LockSet& lock_set);
 
 }  // namespace rlock

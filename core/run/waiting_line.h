@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user sees of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second
-// and one a minute, because silence looks like a hang; those of ServerLine. When the time is over: that the lock is busy.
+// The messages of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second and then a line a
+// minute, because silence looks like a hang. Besides: the lines of ServerLine, and, when the time is over, that the lock is busy.
 #pragma once
 
 #include "base/log.h"
@@ -15,10 +15,10 @@
 
 namespace rlock {
 
-// Used from the waiting thread. `clock` and `log` must outlive it.
+// Ownership: `clock` and `log` must outlive the object. Threads: used from the waiting thread.
 class WaitingLine : public WaitObserver {
  public:
-  // `lock`: its name for messages. `when_first` is called when the waiter becomes the first in line.
+  // `lock`: the name of the lock for messages. Calls `when_first` when the waiter becomes the first in line.
   WaitingLine(std::string lock, const Clock& clock, const Log& log, std::function<void()> when_first);
   ~WaitingLine() override;  // erases the line on a terminal
   WaitingLine(const WaitingLine&) = delete;
@@ -42,9 +42,9 @@ class WaitingLine : public WaitObserver {
   const bool m_is_terminal;
   Instant m_due;
   std::optional<Busy> m_busy;
-  Instant m_busy_at{};  // when m_busy was true
+  Instant m_busy_at{};  // the time of m_busy
   ServerLine m_server;
-  std::string m_server_error;  // why the server cannot be asked now; empty: it can
+  std::string m_server_error;  // why the server cannot be reached now; empty: it can
   bool m_shown = false;
 };
 
@@ -52,23 +52,23 @@ class WaitingLine : public WaitObserver {
 std::optional<std::uint64_t> place_of(const Busy& busy);
 
 // "waiting for stock, place 5, held for 3m 12s by alice@web1 (pid 71), ttl 21s, running ./job.sh [label]". The
-// important parts come first, because a narrow terminal cuts the line. `age`: of `busy`.
+// important parts come first, because a narrow terminal cuts the line. `age`: the age of `busy`.
 std::string wait_text(const std::string& lock, const Busy& busy, std::int64_t now_ms, Millis age);
 
-// "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: not at all.
+// "stock is busy after 10s, held by alice@web1 (pid 71)". `waited`: zero: the caller did not wait.
 std::string busy_text(const std::string& lock, Millis waited, const std::optional<Holder>& holder);
 
 // "stock: a newer run has taken the place of this one: alice@web2 (pid 9)".
 std::string replaced_text(const std::string& lock, const Replaced& replaced);
 
 struct BusyReport {
-  std::string lock;  // its name for messages
+  std::string lock;  // the name of the lock for messages
   std::optional<Millis> wait;
   Busy last;
   bool waits_for_itself;
   int exit_code;
 };
-// Logs that the lock is busy, and returns the end of the process.
+// Logs that the lock is busy, and returns how the process must end.
 RunEnd report_busy(const BusyReport& report, const Log& log);
 
 }  // namespace rlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the program of a command, so that no lock is taken for a command that does not exist.
+// Finds the program of a command, so that rlock takes no lock for a command that does not exist.
 #pragma once
 
 #include "base/result.h"

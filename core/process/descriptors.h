@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells rlock's own descriptors from the inherited ones: rlock sets FD_CLOEXEC on its own. All others above stderr were
-// passed in by the caller of rlock, for the job.
+// Tells the descriptors that rlock opened from the inherited ones: rlock sets FD_CLOEXEC on each descriptor that it opens. The caller
+// of rlock passed all other descriptors above stderr to rlock, for the job.
 #pragma once
 
 #include <span>
@@ -8,12 +8,11 @@
 
 namespace rlock {
 
-// Closes rlock's own descriptors except `keep`, so that a fork that lives on without exec keeps no connection to the
-// server open and no socket whose peer waits for its end. Returns the inherited ones: the job inherits them, and the
-// guardian closes them after that.
+// Closes the descriptors that rlock opened, except `keep`, so that a fork without exec keeps no connection to the server open and no
+// socket whose peer waits for its end. Returns the inherited descriptors: the job inherits them, and then the guardian closes them.
 std::vector<int> close_own_descriptors(std::span<const int> keep);
 
-// The inherited ones, without the three standard streams.
+// The inherited descriptors, without the three standard streams.
 std::vector<int> inherited_descriptors();
 
 }  // namespace rlock

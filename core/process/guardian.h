@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process between runner and job (see job.h). It has one thread, and only the descriptors that it needs. It blocks
-// every signal that can be blocked, because service managers signal all processes of a service at once.
+// The guardian: the process between runner and job (see job.h). The guardian has one thread, and only the descriptors that it needs.
+// It blocks every signal that can be blocked, because service managers signal all processes of a service at once.
 #pragma once
 
 #include "base/fd.h"
@@ -21,13 +21,13 @@ struct GuardianTask {
   SharedDeadline& shared_deadline;
   const InheritedPipe& inherited_pipe;
   Grouping grouping;
-  Fd socket;  // to the runner
+  Fd socket;  // the socket to the runner
 };
 
 // The message of a guardian whose runner was killed. `still_runs`: a process of the job that KILL has not ended.
 std::string runner_killed_text(bool still_runs, bool released);
 
-// Runs the guardian; call it in the forked child.
+// Runs the guardian. Call this in the forked child.
 [[noreturn]] void run_guardian(GuardianTask task);
 
 }  // namespace rlock

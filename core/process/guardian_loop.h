@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guardian while its job runs: waits for events, asks stopping.h what to do, and does it.
+// The event loop of the guardian while its job runs: waits for an event, asks stopping.h for the next step, and takes that step.
 #pragma once
 
 #include "base/alarm.h"
@@ -13,7 +13,7 @@
 
 namespace rlock {
 
-// Made before the job, which must not start without them.
+// What the loop waits for. The guardian makes the sources before the job, which must not start without them.
 struct EventSources {
   EventSources();
   [[nodiscard]] bool complete() const { return child_exits && alarm.fd() >= 0; }
@@ -27,9 +27,9 @@ class GuardianLoop {
   // `job`: the main process of the job, a child of this process. The other arguments must outlive the loop.
   GuardianLoop(const GuardianTask& task, EventSources& sources, LastResort& last_resort, pid_t job);
 
-  void run();  // returns when the job is dead and reaped, or left as asked
-  [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }  // it ended before the job was over
-  [[nodiscard]] bool still_runs() const { return !m_left.empty(); }       // a process that KILL has not ended
+  void run();  // returns when the job is dead and reaped, or after LeaveProcesses
+  [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }  // the runner ended before the job was over
+  [[nodiscard]] bool still_runs() const { return !m_left.empty(); }       // KILL has not ended a process of the job
 
  private:
   void wait();
@@ -49,10 +49,10 @@ class GuardianLoop {
   BootClock m_clock;
   ProcessTree m_process_tree;
   StopState m_state;
-  std::set<pid_t> m_reported;       // the processes that may not be signalled and were reported
-  std::vector<LeftProcess> m_left;  // by the last KILL
+  std::set<pid_t> m_reported;       // the reported processes that may not be signalled
+  std::vector<LeftProcess> m_left;  // what the last KILL left
   NotKilledReports m_not_killed;
-  Instant m_keep_at = far_future;  // when the locks are to be renewed for a runner that is gone
+  Instant m_keep_at = far_future;  // when to renew the locks for a runner that is gone
   bool m_main_ended = false;
   bool m_runner_is_gone = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between runner and guardian over a SOCK_SEQPACKET pair, one value each. Both are forks of one program,
-// so a message is the bytes of its value.
+// The messages between runner and guardian over a SOCK_SEQPACKET pair. A message is the bytes of one value, because both processes
+// are forks of one program.
 #pragma once
 
 #include "base/os_error.h"
@@ -27,9 +27,9 @@ struct ForwardSignal {
 struct StartJob {
   LateValue value;
 };
-// The job is not wanted: the socket closes because the runner closes it, and not because the runner is dead.
+// The runner gives the job up: the socket closes because the runner closes it, and not because the runner is dead.
 struct DiscardJob {};
-// From the runner. The guardian sends JobEvent values.
+// What the runner sends. The guardian sends JobEvent values.
 using Command = std::variant<StartJob, ForwardSignal, StopOrder, KillOrder, LeaveProcesses, DiscardJob>;
 
 struct NothingYet {};
@@ -37,7 +37,7 @@ struct PeerGone {};
 template <typename Message>
 using Received = std::variant<NothingYet, PeerGone, Message>;
 
-// One alternative of a message as bytes. Padding is zero, so all bytes are defined.
+// One alternative of a message as bytes. Padding is zero, so that all bytes are defined.
 template <typename Message>
 struct Frame {
   static constexpr std::size_t room = sizeof(Message);
@@ -45,7 +45,7 @@ struct Frame {
   std::array<std::byte, room> value{};
 };
 
-// Unlike std::visit it cannot throw, so a destructor can send.
+// The frame of a message. Unlike std::visit this cannot throw, so a destructor can send.
 template <typename Message, std::size_t index = 0>
 Frame<Message> framed(const Message& message)
 {
@@ -65,7 +65,7 @@ Frame<Message> framed(const Message& message)
   return frame;
 }
 
-// nullopt: no such alternative.
+// The message in a frame; nullopt: there is no such alternative.
 template <typename Message, std::size_t index = 0>
 std::optional<Message> unframed(const Frame<Message>& frame)
 {
@@ -80,10 +80,10 @@ std::optional<Message> unframed(const Frame<Message>& frame)
   return std::nullopt;
 }
 
-// The kernel may be short of memory for a moment.
+// How often a message is tried, because the kernel may be short of memory for a moment.
 constexpr int message_tries = 3;
 
-// Never blocks. A peer that does not read for hundreds of messages loses some. False: this message is lost.
+// Sends a message. Never blocks. False: the message is lost, because the peer has not read hundreds of messages.
 template <typename Message>
 bool send_message(int socket, const Message& message)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether processes of the job are left, as flock(1) does it: all processes of the job inherit the write end of a
-// pipe. A process that closes it or ends is no longer under the lock. The read end hangs up when the last holder of the
-// write end is gone.
+// Tells whether processes of the job are left, in the way of flock(1): all processes of the job inherit the write end of a pipe. A
+// process that ends or closes the write end is no longer under the lock. The read end hangs up when no process holds the write
+// end.
 #pragma once
 
 #include "base/fd.h"
@@ -14,7 +14,7 @@ namespace rlock {
 
 class InheritedPipe {
  public:
-  // Returns the write end for the job to inherit; the caller closes it after that. Empty: there is no descriptor.
+  // Returns the write end. The job inherits it, and then the caller closes it. No descriptor: the system has none left.
   Fd open();
 
   [[nodiscard]] int fd() const
@@ -23,8 +23,8 @@ class InheritedPipe {
   }  // the read end: POLLHUP: no process holds the pipe; -1: not opened
   [[nodiscard]] bool is_held() const;
 
-  // Sends KILL to the holders in the session in which the pipe was opened, and in the one that the job's main process
-  // may have made, until none is left or kill_patience is over. Holders in other sessions are daemons and are not touched.
+  // Sends KILL to the holders in the session in which the pipe was opened and in the session that the job's main process may have
+  // made, until no holder is left or kill_patience is over. Holders in other sessions are daemons and stay untouched.
   void kill_all(pid_t main) const;
 
  private:

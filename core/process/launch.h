@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the job in two steps: a new process prepares everything except execve(2) and waits at its gate.
+// Starts the job in two steps: a new process prepares everything except execve(2), and waits at its gate.
 #pragma once
 
 #include "base/fd.h"
@@ -16,7 +16,7 @@
 
 namespace rlock {
 
-// The value of JobSpec::late_variable, in a size that fits in a message.
+// The value of JobSpec::late_variable, with a fixed size, so that it fits in a message.
 class LateValue {
  public:
   LateValue() = default;
@@ -28,26 +28,28 @@ class LateValue {
   std::array<char, size> m_text{};
 };
 
-enum class Grouping { own, shared };  // the job leads a process group of its own, or stays in the runner's
+enum class Grouping { own, shared };  // the job leads a process group of its own, or stays in the group of the runner
 
 // What the job waits for before it begins.
 class Gate {
  public:
   virtual ~Gate() = default;
-  // Called in the new process: only what signal-safety(7) allows. nullopt: the job must not begin.
+  // Waits, and returns the late value; nullopt: the job must not begin. The new process calls this, so only what signal-safety(7)
+  // allows is allowed.
   virtual std::optional<LateValue> pass() = 0;
-  // Whether a process has passed. Called in the parent.
+  // Whether a process has passed. The parent calls this.
   [[nodiscard]] virtual bool is_passed() const = 0;
 };
 
+// The job runs, and the kernel kills it when this process ends (PR_SET_PDEATHSIG).
 struct Launched {
   pid_t pid;
-};  // it runs, and is killed when this process ends (PR_SET_PDEATHSIG)
+};
 using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
-// Returns when the job runs, or will not. Until then the new process shares the memory of this one, as with vfork(2),
-// so that no memory is copied; below qemu-user and valgrind, which copy it, the function waits until the gate is passed, and a
-// failed execve is the end of the job with ExitCode::not_executable. `group`: as for setpgid(2).
+// Returns when the job runs, or will not run. Until then the new process shares the memory of this process, as with vfork(2), so that
+// no memory is copied. qemu-user and valgrind copy the memory: there the function waits until the gate is passed, and a failed execve
+// ends the job with ExitCode::not_executable. `group`: as for setpgid(2).
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
 
 }  // namespace rlock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor of a process that need not be a child. A pid can be given to another process when its process ends; a
-// descriptor cannot.
+// A descriptor of a process, which need not be a child. The kernel may give a pid to another process when its process has ended; a
+// descriptor stays with its process.
 #pragma once
 
 #include "base/fd.h"
@@ -12,10 +12,10 @@ namespace rlock {
 
 class PidFd {
  public:
-  // ErrorCode::usage: there is no such process, or the number is that of a thread. ErrorCode::os.
+  // ErrorCode::usage: there is no such process, or the number is that of a thread. ErrorCode::os: the system refused.
   static Result<PidFd> open(pid_t pid);
 
-  [[nodiscard]] int fd() const { return m_fd.get(); }  // readable once the process has ended, reaped or not
+  [[nodiscard]] int fd() const { return m_fd.get(); }  // readable when the process has ended, reaped or not
   [[nodiscard]] bool has_ended() const;
 
   [[nodiscard]] bool may_be_signalled() const;

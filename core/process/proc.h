@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller
-// that must be sure reads again.
+// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller that must be sure
+// reads again. Threads: any thread may call the functions.
 #pragma once
 
 #include <array>
@@ -27,39 +27,39 @@ constexpr char unknown_state = '?';
 // Parses the beginning of /proc/PID/stat. The command's name may contain any character, also ") " and newlines.
 std::optional<Process> parse_stat(std::string_view line);
 
-// nullopt: the process does not exist, ended meanwhile, or /proc does not show it (hidepid in proc(5)).
+// Reads /proc/PID/stat; nullopt: the process does not exist, or /proc does not show the process (hidepid in proc(5)).
 std::optional<Process> read_process(pid_t pid);
 
-// The arguments that a process was started with; empty when they cannot be read.
+// The arguments of a process; empty: they cannot be read.
 std::vector<std::string> command_of(pid_t pid);
 
-// The name of the program that a process runs, 15 bytes at most; empty when it cannot be read.
+// The name of the program that a process runs, 15 bytes at most; empty: it cannot be read.
 std::string command_name(pid_t pid);
 
-// The names of rlock's own processes.
+// The names of the processes of rlock.
 constexpr const char* guardian_name = "rlock-guardian";
 constexpr const char* keeper_name = "rlock-keeper";
 constexpr std::array<std::string_view, 4> own_names{"rlock", "rflock", guardian_name, keeper_name};
 
-// The process that traces another one (ptrace(2)); 0: none, or it cannot be read.
+// The process that traces process `pid` (ptrace(2)); 0: none, or it cannot be read.
 pid_t tracer_of(pid_t pid);
 
-// The names in a directory that are numbers: processes, threads, descriptors. Empty when it cannot be read.
+// The names in a directory that are numbers: processes, threads, descriptors. Empty: the directory cannot be read.
 std::vector<int> numbers_in(const char* directory);
 
 // Whether this process has a child, dead or alive, in that process group.
 bool has_child_in(pid_t group);
 
-// The children of this process, of all its threads. One system call when there are none. Where /proc is missing or shows another
-// pid namespace, the function asks waitid(2) about each pid that a child can have; it asks about `longest_probe` pids at most.
+// The children of all threads of this process. If there are none, the function needs one system call. Where /proc is missing or shows
+// another pid namespace, the function asks waitid(2) about each pid that a child can have, about `longest_probe` pids at most.
 std::vector<pid_t> own_children();
 constexpr pid_t longest_probe = 65'536;
 
 // Whether this process has children, and own_children() finds none of them.
 bool has_unseen_children();
 
-// A child of this process and all its descendants, the child first. Below a process that /proc does not show, no descendant is
-// found: it becomes a child of this process, if that is a child subreaper, when the hidden process ends.
+// A child of this process and all its descendants, the child first. Descendants of a process that /proc does not show are missing. If
+// this process is a child subreaper, they become its children when the hidden process ends.
 using ProcessFamily = std::vector<Process>;
 std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared);  // except those of the children in `spared`
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of the job: all descendants of this process but its daemons. A daemon is a child of this process in a session
-// that neither this process nor the main process made: it called setsid(2), and its parent ended. A process whose parent is in the
-// job belongs to the job, whatever its session (`setsid -w`, script(1), sudo(8) with use_pty). This process must be a child
-// subreaper, because otherwise orphans are no descendants any more.
+// that neither this process nor the main process made: the daemon called setsid(2), and its parent ended. A process whose parent is
+// in the job belongs to the job, whatever its session (`setsid -w`, script(1), sudo(8) with use_pty). This process must be a child
+// subreaper, because otherwise orphans are no longer descendants.
 #pragma once
 
 #include "base/clock.h"
@@ -21,29 +21,29 @@ namespace rlock {
 
 class ProcessTree {
  public:
-  ProcessTree(pid_t main, Grouping grouping);  // `main`: the job's main process, a child of this one
-  // For orphans of a guardian. `spared_children`: not of the job. `daemons`: sessions that are not of the job; each other session
-  // is. `main`: the job's main process; 0: unknown.
+  ProcessTree(pid_t main, Grouping grouping);  // `main`: the job's main process, a child of this process
+  // A tree of the orphans of a guardian. `spared_children`: children that do not belong to the job. `daemons`: the sessions that do
+  // not belong to the job. `main`: the job's main process; 0: unknown.
   ProcessTree(std::vector<pid_t> spared_children, std::set<pid_t> daemons, pid_t main);
 
-  void reap();  // all children that ended. Never blocks
+  void reap();  // reaps all children that have ended; never blocks
   [[nodiscard]] std::optional<int> main_status() const { return m_status; }
   std::optional<int> take_pause();  // the signal that stopped the main process since the last call
 
   [[nodiscard]] std::vector<Process> alive() const;
   [[nodiscard]] bool is_empty() const;
-  // The sessions of the daemons. The first stop() or kill_all() decides which they are: later sessions belong to the job.
+  // The sessions of the daemons. The first stop() or kill_all() decides which sessions are daemons: later sessions belong to the job.
   [[nodiscard]] std::set<pid_t> daemons() const;
 
   // Each returns the processes that may not be signalled (EPERM) because they run as another user.
   using Refused = std::vector<pid_t>;
-  // To the job's group, and to the main process if it left the group. A signal that asks to end may end a process and leave its
-  // children, so these sessions stay sessions of the job.
+  // Sends a signal to the job's group, and to the main process if it left the group. A signal that asks to end may end a process and
+  // leave its children, so the present sessions stay sessions of the job.
   Refused forward(int signal);
-  Refused stop(int signal);  // to all, and CONT, because a stopped process would not react
+  Refused stop(int signal);  // sends a signal to all, and CONT, because a stopped process would not react
 
-  // Sends KILL to all until none is left, `patience` is over, or only processes are left that may not be signalled. Empty: all are
-  // dead and reaped. Can be called again.
+  // Sends KILL to all processes until none is left, `patience` is over, or only processes are left that may not be signalled. Empty:
+  // all are dead and reaped. May be called again.
   [[nodiscard]] std::vector<LeftProcess> kill_all(Millis patience);
 
  private:
@@ -52,30 +52,31 @@ class ProcessTree {
   [[nodiscard]] std::vector<LeftProcess> kill_each() const;
 
   pid_t m_main = 0;         // 0: reaped or unknown
-  pid_t m_own_session = 0;  // the session if the main process calls setsid; 0: unknown
+  pid_t m_own_session = 0;  // the session that the main process would make by setsid(2); 0: unknown
   pid_t m_group = 0;        // 0: unknown
   Grouping m_grouping = Grouping::shared;
   std::vector<pid_t> m_spared;
-  std::optional<std::set<pid_t>> m_daemons;  // once it is decided
-  std::set<pid_t> m_sessions;                // of the job, each time a signal that asks to end was passed on
+  std::optional<std::set<pid_t>> m_daemons;  // nullopt: not decided yet
+  std::set<pid_t> m_sessions;                // the sessions of the job whenever a signal that asks to end was passed on
   bool m_childless = false;
   std::optional<int> m_status;
   std::optional<int> m_pause;
 };
 
-// Which of the processes that KILL has not ended are to be named: those that may not be signalled at once, the others when they
-// live on for slow_death, and each one again every not_killed_period.
+// Decides which of the processes that KILL has not ended messages must name: at once those that may not be signalled, after
+// slow_death the others, and each process again every not_killed_period.
 class NotKilledReports {
  public:
   std::vector<LeftProcess> due(const std::vector<LeftProcess>& left, Instant now);
 
  private:
-  std::map<pid_t, Instant> m_next;  // when each process is to be named
+  std::map<pid_t, Instant> m_next;  // when a message must name each process
   Instant m_minute_over{};
-  int m_named = 0;  // in this minute: a process that cannot be ended may start others without end
+  int m_named =
+      0;  // the number of messages in this minute; a process that KILL does not end may start others without end
 };
 
-// The message that a process may not be signalled, and what to do.
+// The message that rlock may not signal a process, and what to do.
 std::string not_signalled_text(pid_t pid);
 
 // The message that KILL has not ended a process: why, and what to do.

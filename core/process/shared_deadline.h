@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves
-// the times, and the guardian acts on them. Lock-free, so that a stopped or killed writer does not block the reader. The
-// same page has for the runner what it needs to know about the job when the guardian is killed.
+// When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves the times,
+// and the guardian acts on them. The page has no lock, so that a stopped or killed writer does not block the reader. The same page
+// tells the runner about the job, for the case that the guardian is killed.
 #pragma once
 
 #include "base/clock.h"
@@ -17,12 +17,12 @@
 
 namespace rlock {
 
-// far_future: never.
+// The times of the steps; far_future: never.
 struct StopTimes {
   Instant signal;       // the guardian sends the stop signal
   Instant kill;         // the guardian sends KILL
-  Instant last_resort;  // the kernel kills a guardian that did not get that far
-  Instant lease_end;    // the job is dead before
+  Instant last_resort;  // the kernel kills a guardian that has not finished
+  Instant lease_end;    // the job must be dead before
 };
 inline constexpr StopTimes never_stopped{far_future, far_future, far_future, far_future};
 
@@ -33,8 +33,8 @@ class SharedDeadline {
   SharedDeadline(const SharedDeadline&) = delete;
   SharedDeadline& operator=(const SharedDeadline&) = delete;
 
-  // A reader may see some times moved and others not yet. Each is right by itself, because a step that was due before the
-  // move was allowed then.
+  // Moves the times. A reader may see some times moved and others not yet. Each time is right by itself, because a step that was due
+  // before the move was allowed before the move.
   void move_to(const StopTimes& times);
   [[nodiscard]] StopTimes times() const;
 
@@ -43,9 +43,9 @@ class SharedDeadline {
   void note_move() const;
 
   void set_main_process(pid_t pid);          // async-signal-safe
-  [[nodiscard]] pid_t main_process() const;  // 0: none was started
+  [[nodiscard]] pid_t main_process() const;  // 0: no process was started
 
-  // The sessions of the job's daemons, as the guardian last saw them; of more than `most_daemons` some are missing.
+  // The sessions of the job's daemons, as the guardian last saw them. If there are more than `most_daemons`, some are missing.
   void set_daemons(const std::set<pid_t>& sessions);
   [[nodiscard]] std::set<pid_t> daemons() const;
   static constexpr std::size_t most_daemons = 64;

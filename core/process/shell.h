@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a command line by /bin/sh and waits for it, for a bounded time. For what a user wants done besides the job.
+// Runs a command line of the user by /bin/sh, besides the job, and waits for its end for a limited time.
 #pragma once
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ namespace rlock {
 struct ShellCommand {
   std::string line;
   std::vector<std::string> environment;  // NAME=value
-  Millis time_limit;                     // then it is killed
+  Millis time_limit;                     // the command is killed after this time
 };
 
 struct ShellEnd {
@@ -24,11 +24,10 @@ struct ShellEnd {
 // "ended with exit code 3"
 std::string describe(const ShellEnd& end);
 
-// Runs in a process group of its own, with nothing on standard input and with standard output on standard error: output is for
-// people. Inherits no other descriptor, and the signal mask of `inherited`. A
-// signal to `heeded` goes to the group, which then has a second to end; nullptr: this process gets none. At the
-// end of the time the group is killed. Processes that the shell leaves behind when it ends by itself are not waited for. To be
-// called while the process has one thread.
+// Runs the command in a process group of its own, with nothing on standard input, with standard output on standard error, and with no
+// other descriptor. The command gets the signal mask of `inherited`. A signal to `heeded` goes to the group, which then has a second
+// to end; nullptr: this process gets no signals. At the end of the time limit the group is killed. The function does not wait for
+// processes that the shell leaves behind when it ends by itself. Threads: call this while the process has one thread.
 ShellEnd run_in_shell(const ShellCommand& command, const Clock& clock, const Signals& inherited, Signals* heeded);
 
 }  // namespace rlock

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as data: blocked first of all and read from a descriptor; there are no handlers.
+// Signals as data: rlock blocks them at its start and reads them from a descriptor; there are no handlers.
 //
-// The constructor saves the mask and the dispositions that this process inherited, and the job gets them back: a HUP
-// that nohup(1) ignores stays ignored, and so does SIGCHLD. In this process SIGCHLD gets its default, because
-// waitpid(2) loses every exit status when it is ignored.
+// The constructor saves the mask and the dispositions that this process inherited, and the job gets them: a HUP that nohup(1) ignores
+// stays ignored, and so does SIGCHLD. In this process SIGCHLD gets its default, because waitpid(2) loses every exit status when
+// SIGCHLD is ignored.
 #pragma once
 
 #include "base/fd.h"
@@ -17,13 +17,13 @@
 
 namespace rlock {
 
-// One for each process, made in main while there is one thread. Must outlive all its users.
+// The signals of this process. main makes the only object while the process has one thread; the object must outlive all its users.
 class Signals {
  public:
   Signals();
 
-  // From then on fd() delivers INT, TERM, HUP, QUIT, USR1 and USR2, except those that were ignored at the start. PIPE,
-  // TTOU and TTIN stay blocked.
+  // After this, fd() delivers INT, TERM, HUP, QUIT, USR1 and USR2, except those that were ignored at the start. PIPE, TTOU and TTIN
+  // stay blocked.
   void block();
 
   [[nodiscard]] int fd() const { return m_fd.get(); }
@@ -33,11 +33,11 @@ class Signals {
     int number;
     bool from_terminal;  // the kernel sent it to the whole foreground group, so to the job as well
   };
-  std::optional<Arrived> take();  // the next pending signal; nullopt: none
+  std::optional<Arrived> take();  // the next pending signal; nullopt: none is pending
 
   [[nodiscard]] bool inherited_ignored(int signal) const { return ::sigismember(&m_inherited_ignored, signal) == 1; }
 
-  // Sets the inherited mask and dispositions again. For a child before exec. Async-signal-safe.
+  // Sets the inherited mask and dispositions again. A child calls this before exec. Async-signal-safe.
   void restore() const;
 
  private:
@@ -49,7 +49,7 @@ class Signals {
 // Ends this process by the signal that ended the job, without a second core dump. Falls back to exit(128 + signal).
 [[noreturn]] void die_of(int signal);
 
-bool asks_to_end(int signal);  // TERM, INT, HUP, QUIT, as timeout(1) has it
+bool asks_to_end(int signal);  // true for TERM, INT, HUP and QUIT, as in timeout(1)
 
 std::optional<int> signal_number(std::string_view name);  // "TERM", "SIGTERM", "15"; nullopt for others
 std::string signal_name(int signal);                      // "TERM"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the guardian stops the job, how, and why. Pure functions, so that a test can list every order of events.
+// Decides when, how and why the guardian stops the job. Pure functions, so that a test can list every order of events.
 #pragma once
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@ enum class Phase {
   running,    // the main process runs
   lingering,  // the main process ended by itself; other processes of the job are left
   stopping,   // the stop signal was sent
-  killing,    // KILL is being sent until no process is left
+  killing,    // the guardian repeats KILL until no process is left
   over,
 };
 
@@ -24,19 +24,20 @@ struct StopState {
   bool killed = false;
   Instant time_over = far_future;    // the end of max_runtime
   Instant left_behind = far_future;  // lingering: when the other processes count as left behind
-  Instant kill_at = far_future;      // stopping, or after a KillOrder; the shared deadline may require it earlier
+  Instant kill_at =
+      far_future;  // stopping, or after a KillOrder: when KILL is due, unless the shared deadline is earlier
 };
 
-// Processes that are about to daemonize or to end when the main process ends get this time.
+// How long processes may take to end or to become daemons when the main process has ended.
 constexpr Millis settling_time{50};
 
-// A job does not start when it would have to be stopped earlier than that.
+// A job does not start if the guardian would have to stop it earlier than this.
 constexpr Millis shortest_run{10};
 
 struct StopOrder {
   Millis kill_after;
 };
-// KILL after that time unless the job has ended; no reason to stop, because the job has a signal of the user to act on.
+// KILL after that time unless the job has ended. The guardian sends no stop signal, because the job has got a signal of the user.
 struct KillOrder {
   Millis after;
 };
@@ -45,18 +46,18 @@ struct MainEnded {
   Others others;
 };
 struct LeaveProcesses {};  // the other processes may go on without the guardian
-struct TreeEmpty {};       // and the main process is reaped
+struct TreeEmpty {};       // no process is left, and the main process is reaped
 struct RunnerGone {};
 struct TimePassed {};
 using StopEvent = std::variant<StopOrder, KillOrder, MainEnded, LeaveProcesses, TreeEmpty, RunnerGone, TimePassed>;
 
 enum class StopAction {
   nothing,
-  signal,  // the stop signal, and CONT, because a stopped process would not react
+  signal,  // send the stop signal, and CONT, because a stopped process would not react
   report_leftovers,
-  stop_leftovers,  // both of the above
+  stop_leftovers,  // signal and report_leftovers
   report_pipe_holders,
-  kill,  // until TreeEmpty or LeaveProcesses
+  kill,  // repeat KILL until TreeEmpty or LeaveProcesses
   finish,
 };
 
@@ -65,7 +66,7 @@ struct StopStep {
   StopAction action = StopAction::nothing;
 };
 
-// The start gate: whether a job may begin on this lease.
+// Whether the start gate lets a job begin on this lease.
 bool may_start(Instant now, const StopTimes& times);
 
 StopState started(const JobSpec& spec, Instant now);
@@ -73,7 +74,7 @@ StopState started(const JobSpec& spec, Instant now);
 StopStep next_step(const JobSpec& spec, const StopState& state, const StopEvent& event, Instant now,
                    const StopTimes& times);
 
-// When TimePassed will have an effect, if there is no other event and the shared deadline does not move.
+// When the next TimePassed has an effect, if there is no other event and the shared deadline does not move.
 Instant next_due(const StopState& state, const StopTimes& times);
 
 }  // namespace rlock

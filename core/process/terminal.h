@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controlling terminal when the job shares the process group of rlock, so that a user can talk to the job: rlock
-// was started in the foreground, or in the background with the terminal as its standard input, and the shell's `fg`
-// gives the terminal to both. A job that made groups of its own (a shell) and was killed leaves the terminal to a group
-// that no longer exists, maybe with echo off.
+// The controlling terminal of a job that shares the process group of rlock, so that a user can talk to the job. That is so when rlock
+// was started in the foreground, or in the background with the terminal as its standard input; the shell's `fg` gives the terminal
+// to both. A job that makes process groups (a shell) and is killed leaves the terminal to a group that no longer exists, maybe with
+// echo off.
 #pragma once
 
 #include "base/fd.h"
@@ -17,14 +17,17 @@ class Terminal {
  public:
   Terminal();
 
-  [[nodiscard]] bool is_shared() const { return static_cast<bool>(m_tty); }  // with the job
+  [[nodiscard]] bool is_shared() const
+  {
+    return static_cast<bool>(m_tty);
+  }  // whether rlock and the job share the terminal
 
-  void take_back() const;      // only from a group that no longer exists
-  void restore_modes() const;  // only in the foreground
+  void take_back() const;      // takes the terminal from a group that no longer exists
+  void restore_modes() const;  // has no effect in the background
 
  private:
   Fd m_tty;
-  std::optional<termios> m_modes;  // at the start, if that was in the foreground
+  std::optional<termios> m_modes;  // the modes at the start; nullopt: rlock started in the background
 };
 
 }  // namespace rlock

@@ -15,18 +15,18 @@
 
 namespace rlock {
 
-// Not thread-safe; may move between threads. After an Error: drop it.
+// Not thread-safe; may move between threads. Drop the stream after an Error.
 class ByteStream {
  public:
-  // Connects and, if the endpoint wants TLS, authenticates the server. The errors are those of Connection::open.
-  // `clock` must outlive the stream.
+  // Connects and, if the endpoint wants TLS, authenticates the server. `clock` must outlive the stream. Errors: those of
+  // Connection::open.
   static Result<ByteStream> open(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
-  // Done as well when the server has closed the connection: it may have sent the reason, which the next read returns.
+  // Sends the bytes. Returns Done as well if the server has closed the connection, because the next read may return the reason.
   Result<Done> send(std::string_view bytes, const CallLimits& limit);
 
-  // Feeds the decoder with the bytes that have arrived, if any. read_into: when fd() is readable. decrypt_into: once
-  // after open, for bytes that came together with the end of the TLS handshake.
+  // Both feed the decoder with the bytes that have arrived, if any. Call read_into when fd() is readable. Call decrypt_into once after
+  // open, because bytes may have come together with the end of the TLS handshake.
   Result<Done> read_into(Decoder& decoder);
   Result<Done> decrypt_into(Decoder& decoder);
 
@@ -51,7 +51,7 @@ class ByteStream {
   const Clock* m_clock;
   std::string m_where;
   bool m_may_want_tls;          // plain TCP: the server may expect TLS
-  bool m_has_received = false;  // beyond the TLS handshake
+  bool m_has_received = false;  // bytes have come after the TLS handshake
   std::optional<Tls> m_tls;
 };
 

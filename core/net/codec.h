@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes RESP2, and decodes it with hiredis, of which this is the only user. Private to net.
+// Encodes RESP2, and decodes RESP2 with hiredis. No other file uses hiredis. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -16,8 +16,8 @@ namespace rlock {
 
 std::string encode(std::span<const std::string_view> argv);
 
-// What a server may make one reply cost: bytes, values (an array counts as one more) and arrays in arrays. Answers to a lock
-// client are far smaller.
+// The limits of one reply: bytes, values (an array counts as one more) and the depth of arrays. Replies to a lock client are far
+// smaller.
 constexpr std::size_t longest_reply = std::size_t{16} << 20;
 constexpr std::size_t most_values = std::size_t{1} << 17;
 constexpr int deepest_array = 8;
@@ -29,8 +29,8 @@ class Decoder {
 
   void feed(std::string_view bytes);
 
-  // The next whole reply; nullopt: more bytes are needed. Errors are ErrorCode::unreachable, and their text lacks the
-  // subject: "answered with more than 16 MiB or 131072 values".
+  // The next whole reply; nullopt: more bytes are needed. Errors: ErrorCode::unreachable, with a text without its subject: "answered
+  // with more than 16 MiB or 131072 values".
   Result<std::optional<Reply>> next();
 
  private:

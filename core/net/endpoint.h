@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a server is and how to speak with it: addresses, credentials, TLS files. A value; plain data.
+// Where a server is and how to reach it: addresses, credentials, TLS files. A plain value.
 #pragma once
 
 #include <compare>
@@ -10,11 +10,11 @@
 
 namespace rlock {
 
-// PEM files, read anew for each connection.
+// PEM files. Each connection reads them again.
 struct TlsFiles {
-  std::string authorities;  // trusted CA certificates; empty: those that the system trusts
-  std::string certificate;  // of the client, with its chain; empty: none
-  std::string key;          // of that certificate; empty: in the same file
+  std::string authorities;  // trusted CA certificates; empty: the CA certificates that the system trusts
+  std::string certificate;  // the client's certificate with its chain; empty: none
+  std::string key;          // the key of that certificate; empty: the file of the certificate has the key
 };
 
 struct HostPort {
@@ -22,7 +22,7 @@ struct HostPort {
   std::uint16_t port = 6379;
   friend auto operator<=>(const HostPort&, const HostPort&) = default;  // NOLINT(modernize-use-nullptr): false alarm
 };
-std::string show(const HostPort& at);  // as a URL has it: "[::1]:6379"
+std::string show(const HostPort& at);  // as in a URL: "[::1]:6379"
 
 // The sentinels of a master. User, password and TLS are for the sentinels, not for the master.
 struct Sentinels {
@@ -41,31 +41,31 @@ struct Endpoint {
   std::string host = "127.0.0.1";  // tcp; an IPv6 address without its brackets
   std::uint16_t port = 6379;       // tcp
   std::string path;                // unix_socket: absolute; other: what follows the scheme in the URL
-  std::vector<HostPort> nodes;     // cluster: some of them, one at least
+  std::vector<HostPort> nodes;     // cluster: some of its nodes, at least one
   std::string user;                // percent-decoded; empty: the default user
   std::string password;            // percent-decoded; empty: none
-  std::string password_file;       // the file of the password, which is read again when the server refuses it
+  std::string password_file;  // the file of the password, which rlock reads again when the server refuses the password
   unsigned db = 0;
   std::optional<TlsFiles> tls;  // rediss://, rediss+cluster://; rediss+sentinel://: for the master
   bool must_be_master = false;  // tcp: a replica is refused
   Sentinels sentinels;          // sentinel: instead of host and port
 
-  // The URL without user and password: the only form that is ever printed.
+  // The URL without user and password: the only form that rlock prints.
   [[nodiscard]] std::string shown() const;
-  // The same with the users of the server and of the sentinels: the form that is handed to the job.
+  // The URL with the users of the server and of the sentinels: the form that the job gets.
   [[nodiscard]] std::string without_passwords() const;
 
   [[nodiscard]] bool is_redis() const { return kind != Kind::other; }
   [[nodiscard]] bool is_cluster() const { return kind == Kind::cluster; }
   [[nodiscard]] bool is_sentinel_group() const { return kind == Kind::sentinel; }
   [[nodiscard]] bool has_group() const { return is_cluster() || is_sentinel_group(); }
-  // Whether a connection has rights of its own: otherwise it is the default user without a password.
+  // Whether a connection logs in; false: it is the default user without a password.
   [[nodiscard]] bool is_authenticated() const;
   // The private server of `local:`, which has no password.
   [[nodiscard]] bool is_private() const { return kind == Kind::local; }
-  // The addresses in the URL: of the server, of the sentinels, or of the nodes. Empty: a unix socket, or `local:`.
+  // The addresses in the URL: of the server, the sentinels or the nodes. Empty: a unix socket, or `local:`.
   [[nodiscard]] std::vector<HostPort> addresses() const;
-  // As far as the URLs tell.
+  // Whether both name the same server, as far as the URLs tell.
   [[nodiscard]] bool is_same_server(const Endpoint& other) const;
 };
 

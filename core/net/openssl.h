@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL, loaded by the first TLS connection: without TLS rlock needs no OpenSSL and does not spend time on it.
-// Private to net.
+// Loads OpenSSL at the first TLS connection, so that rlock without TLS needs no OpenSSL and spends no time on it. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -14,7 +13,7 @@ static_assert(OPENSSL_VERSION_MAJOR >= 3, "rlock needs the headers of OpenSSL 3 
 
 namespace rlock {
 
-// Functions only: much of OpenSSL's manual is macros that call one of the three *_ctrl.
+// The functions that rlock calls. Much of OpenSSL's manual is macros that call one of the three *_ctrl.
 #define RLOCK_OPENSSL_FUNCTIONS(use)                                                                                  \
   use(TLS_client_method) use(SSL_CTX_new) use(SSL_CTX_free) use(SSL_CTX_ctrl) use(SSL_CTX_set_options)                \
       use(SSL_CTX_set_verify) use(SSL_CTX_set_default_verify_paths) use(SSL_CTX_load_verify_file)                     \
@@ -33,7 +32,7 @@ struct OpenSsl {
 #undef RLOCK_OPENSSL_MEMBER
 };
 
-// The same object for all threads, until the process ends. ErrorCode::config when OpenSSL is not on this host.
+// Returns the same object to all threads, until the process ends. ErrorCode::config: OpenSSL is not on this host.
 Result<const OpenSsl*> openssl();
 
 }  // namespace rlock

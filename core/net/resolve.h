@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses of a host, with a deadline, which getaddrinfo(3) does not have. Private to net.
+// Looks up the addresses of a host by a deadline, which getaddrinfo(3) does not have. Private to net.
 #pragma once
 
 #include "base/call_limits.h"
@@ -21,8 +21,8 @@ struct Address {
   [[nodiscard]] int family() const { return bytes.ss_family; }
 };
 
-// At least one address, in the order in which to try them. Where the system has no thread left for the lookup, those that an earlier
-// lookup found. The text of an Error lacks the host: "no such host".
+// Returns at least one address, in the order in which to try them. Where the system has no thread left for the lookup, returns the
+// addresses of an earlier lookup. The text of an Error lacks the host: "no such host".
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
                                      const CallLimits& limit);
 

@@ -12,7 +12,7 @@
 
 namespace rlock {
 
-// In bytes. Less by one than the address has, because the getsockname of some servers needs a final zero byte.
+// In bytes. One byte of the address stays free, because the getsockname of some servers needs a final zero byte.
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
 inline bool fits_socket_address(std::string_view path) { return path.size() <= longest_socket_path; }

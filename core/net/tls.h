@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS without a socket: the caller sends and receives the bytes. So nothing here waits or raises SIGPIPE, and no
-// decrypted bytes are left in a buffer while the caller polls the socket. Private to net.
+// TLS without a socket: the caller sends and receives the bytes. So no function here waits or raises SIGPIPE, and no decrypted bytes
+// stay in a buffer while the caller polls the socket. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -18,22 +18,22 @@ namespace rlock {
 // Not thread-safe; may move between threads. Useless after an Error.
 class Tls {
  public:
-  // Reads the files that the endpoint names each time, because they may have been renewed. ErrorCode::config: a file is
-  // invalid, or there is no OpenSSL.
+  // Reads the files that the endpoint names, each time, because they may have been renewed. ErrorCode::config: a file is invalid, or
+  // there is no OpenSSL.
   static Result<Tls> open(const Endpoint& endpoint);
 
-  // Continues the handshake with the bytes received so far. True: it is complete, and the server is authenticated.
+  // Continues the handshake with the bytes received so far. True: the handshake is complete, and the server is authenticated.
   //   unfit    the server's certificate is invalid, or the server and rlock have no TLS version or cipher in common
-  //   refused  the server does not accept the client certificate, or wants one
+  //   refused  the server does not accept the client certificate, or requires one
   Result<bool> handshake();
 
-  // Until the server's certificate expires, by this host's clock; known after the handshake.
+  // The time until the server's certificate expires, by this host's clock; nullopt before the handshake.
   [[nodiscard]] std::optional<std::chrono::days> certificate_left() const;
 
-  Result<Done> encrypt(std::string_view plain);  // to_send() returns the result
-  std::string to_send();                         // empty: nothing to send
+  Result<Done> encrypt(std::string_view plain);  // to_send() returns the encrypted bytes
+  std::string to_send();                         // the bytes to send; empty: none
   void add_received(std::string_view bytes);
-  Result<std::string> decrypt();  // of the received bytes; empty: more are needed
+  Result<std::string> decrypt();  // the text of the received bytes; empty: more bytes are needed
 
  private:
   struct Free {
@@ -56,7 +56,7 @@ class Tls {
   std::string m_host;
   std::string m_where;
   std::unique_ptr<SSL, Free> m_session;
-  BIO* m_received = nullptr;  // both are owned by the session
+  BIO* m_received = nullptr;  // m_session owns both
   BIO* m_to_send = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for one descriptor, and the errors and texts that follow from a wait. Private to net and server.
+// Waits for one descriptor, and makes the errors and texts that follow from a wait. Private to net and server.
 #pragma once
 
 #include "base/call_limits.h"
@@ -11,12 +11,12 @@ namespace rlock {
 
 enum class Waited { ready, late, stopped };
 
-// Ready goes before stopped, so that an answer that has arrived is not lost. After the deadline there is still one
-// look.
+// Waits for `events`. If the descriptor is ready, returns `ready` also when the stop was requested or the deadline has passed, so that
+// an answer that has arrived is not lost.
 Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit);
 
 Error interrupted();
-Error connection_lost(const std::string& where);  // for Transport::follow_up
+Error connection_lost(const std::string& where);  // the error of Transport::follow_up
 
 // The time since `start`, at most until the deadline, rounded for people: "5s", "50ms".
 std::string elapsed(const Clock& clock, Instant start, const CallLimits& limit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that was asked. The slot
-// map is fetched on the first use, corrected by redirections, and fetched from another node after a failure.
+// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that got a request. The object fetches
+// the slot map on the first use, corrects it by redirections, and fetches it from another node after a failure.
 #pragma once
 
 #include "net/connection.h"
@@ -18,23 +18,23 @@ namespace rlock {
 // Not thread-safe; may move between threads.
 class ClusterNodes {
  public:
-  // `cluster` is of Kind::cluster; `clock` must outlive it.
+  // `cluster` is of Kind::cluster; `clock` must outlive the object.
   ClusterNodes(Endpoint cluster, const Clock& clock);
 
-  // The master of the key's slot as far as it is known; else any node, which redirects the request. An empty key: any
-  // node. ErrorCode::config: this is no cluster.
+  // The master of the key's slot, if it is known; else any node, which redirects the request. An empty key: any node.
+  // ErrorCode::config: the server is no cluster.
   Result<HostPort> owner_of(std::string_view key, const CallLimits& limit);
 
-  // An open connection to the node. It stays valid until the node is distrusted or forget() is called.
+  // An open connection to the node, valid until distrust(node) or forget().
   Result<Connection*> connection_to(const HostPort& node, const CallLimits& limit);
-  // The same; when the node cannot be reached, `node` becomes the present owner of the key, if that is another one.
+  // The same; if the node cannot be reached, sets `node` to the present owner of the key, if that is another node.
   Result<Connection*> reach(HostPort& node, std::string_view key, const CallLimits& limit);
-  // nullptr: none is open.
+  // The open connection to the node; nullptr: none is open.
   Connection* connection_if_open(const HostPort& node);
-  // A connection of the caller's own.
+  // A new connection, which the caller owns.
   [[nodiscard]] Result<Connection> open_connection(const HostPort& node, const CallLimits& limit) const;
 
-  // One key for each master: it belongs to a slot of that master.
+  // For each master a key that belongs to one of its slots.
   Result<std::vector<std::string>> key_of_each_owner(const CallLimits& limit);
 
   void follow(const Redirection& redirection);

@@ -13,8 +13,8 @@ namespace rlock {
 // The answer of one sentinel.
 struct SentinelReply {
   Connection sentinel;
-  std::optional<HostPort> master;  // missing: it knows no master of that name
-  std::uint64_t epoch = 0;         // config-epoch: grows with each fail-over
+  std::optional<HostPort> master;  // nullopt: the sentinel knows no master of that name
+  std::uint64_t epoch = 0;         // config-epoch, which grows with each fail-over
 };
 
 struct FoundMaster {
@@ -22,21 +22,21 @@ struct FoundMaster {
   Connection sentinel;  // the sentinel that named the master
 };
 
-// Not thread-safe; may move between threads. Several sentinels are asked at once by parallel_query.
+// Threads: not thread-safe; may move between threads. find() uses a thread for each sentinel (parallel_query).
 class Discovery {
  public:
-  // `endpoint` is of Kind::sentinel; `clock` must outlive it.
+  // `endpoint` is of Kind::sentinel; `clock` must outlive the object.
   Discovery(const Endpoint& endpoint, const Clock& clock);
 
-  // Asks all sentinels and takes the answer with the greatest epoch: a sentinel that was away during a fail-over names
-  // the old master for a while, and the old master says that it is one. Sentinels that take much longer than the first
-  // one are not waited for.
+  // Asks all sentinels and takes the answer with the greatest epoch, because a sentinel that was away during a fail-over names the old
+  // master for a while, and the old master still says that it is a master. Does not wait for sentinels that take much longer than the
+  // first sentinel.
   //   unreachable  no sentinel answers
   //   config       no sentinel knows a master of that name; or the servers are no sentinels
   //   refused, interrupted, os
   Result<FoundMaster> find(const CallLimits& limit);
 
-  // Asks one sentinel. False: it names another master. True as well when there is no answer soon.
+  // Asks one sentinel. False: the sentinel names another master. True: also if there is no answer soon.
   bool still_names(const Endpoint& master, const CallLimits& limit);
 
  private:

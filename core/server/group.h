@@ -16,7 +16,7 @@ std::optional<HostPort> master_address_in(const Reply& reply);
 // One sentinel of `group`, which is of Kind::sentinel, with the user, password and TLS of the sentinels.
 Endpoint sentinel_at(const Endpoint& group, const HostPort& at);
 
-// A node of a cluster; or the master that sentinels name, which must say that it is a master.
+// The server at `at`: a node of a cluster, or the master that sentinels name, which must say that it is a master.
 Endpoint server_at(const Endpoint& group, const HostPort& at);
 
 }  // namespace rlock

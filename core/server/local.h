@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to the private server of `local:`. Before each connection it looks for that server and starts it if it
-// does not run. After a crash the server comes back with the locks of its append-only file.
+// A Transport to the private server of `local:`. Before each connection the transport looks for that server, and starts the server if
+// it does not run. After a crash the server comes back with the locks of its append-only file.
 #pragma once
 
 #include "server/direct.h"
@@ -10,7 +10,7 @@ namespace rlock {
 
 class Local final : public Direct {
  public:
-  // `clock` must outlive it.
+  // `clock` must outlive the transport.
   Local(LocalSpec spec, const Clock& clock);
 
   // The errors are those of local_server.

@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// In the directory. Literals, so that they end with a zero byte.
+// The names of files in the directory. They are literals, so that they end with a zero byte.
 inline constexpr std::string_view local_socket_name = "redis.sock";
 inline constexpr std::string_view start_lock_name = "start.lock";  // locked by the process that starts the server
 
@@ -23,8 +23,8 @@ std::string local_log(const std::string& directory);
 // another directory may belong to another user, who would then decide which jobs of this user may run.
 bool is_private_directory(const std::string& directory);
 
-// Makes the directory if it does not exist. False: its parent does not exist. ErrorCode::config, with the fix: the
-// directory is not private, or its path is too long for a unix socket.
+// Makes the directory if it does not exist. False: its parent does not exist. ErrorCode::config: the directory is not private, or its
+// path is too long for a unix socket; the text says what to do.
 Result<bool> prepare_directory(const std::string& directory);
 
 }  // namespace rlock

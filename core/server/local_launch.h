@@ -10,21 +10,20 @@
 
 namespace rlock {
 
-// redis-server or valkey-server, from the PATH; ErrorCode::config, with what to install, if neither.
+// The path of redis-server or valkey-server in PATH. ErrorCode::config: there is neither; the text says what to install.
 Result<std::string> find_server_program();
 
 bool is_listening(const std::string& socket_path);
 
 enum class LaunchEvent : char { listens = 'L', name_taken = 'T' };
 
-// Returns a descriptor from which one LaunchEvent can be read, or the end of file if the server ended before.
+// Returns a descriptor from which the caller reads one LaunchEvent, or the end of file if the server ended before.
 //
-// A process that watches the start holds `lock` until then, because the caller may be interrupted or killed meanwhile,
-// and a second server beside one that does not listen yet would replace its socket and its file. The server does not
-// inherit the lock. It holds the abstract socket `name` until it ends. The process that watched the start ends the server by
-// `idle`.
+// A watching process starts the server and holds `lock` until the LaunchEvent, because the caller may be interrupted or killed
+// meanwhile, and a second server beside a server that does not listen yet would replace its socket and its file. The server does not
+// inherit the lock. The server holds the abstract socket `name` until it ends. The watching process ends the server by `idle`.
 //
-// The caller may have several threads and may be a child subreaper: the server never becomes its child.
+// The caller may have several threads and may be a child subreaper: the server never becomes a child of the caller.
 Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,
                          const IdleRule& idle, const Fd& lock);
 

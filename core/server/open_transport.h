@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the endpoint of a Redis URL to the Transport that leads there.
+// Opens the Transport to the endpoint of a Redis URL.
 #pragma once
 
 #include "server/transport.h"
@@ -10,18 +10,19 @@
 
 namespace rlock {
 
-// What the private server of `local:` needs to be found or started.
+// How to find and start the private server of `local:`.
 struct LocalServerOptions {
-  Millis timeout;                 // to start it
+  Millis timeout;                 // the time limit for its start
   std::string runtime_directory;  // XDG_RUNTIME_DIR
   std::string name;               // RLOCK_LOCAL_NAME
   std::string idle;               // RLOCK_LOCAL_IDLE
-  std::string any_lock;           // as LocalSpec::any_lock
+  std::string any_lock;           // LocalSpec::any_lock
   bool starts = true;             // false: a server that does not run is unreachable
 };
 
-// The caller owns the transport; `clock` must outlive it. Starts the private server of `local:`, unless told not
-// to; connects to no other server. Errors: those of local_server; `config` where the endpoint belongs to another engine.
+// Opens the transport. Starts the private server of `local:` if LocalServerOptions::starts; connects to no other server.
+// Ownership: the caller owns the transport; `clock` must outlive it. Errors: those of local_server; ErrorCode::config: the endpoint
+// belongs to another engine.
 Result<std::unique_ptr<Transport>> open_transport(const Endpoint& endpoint, const LocalServerOptions& local,
                                                   const Clock& clock, StopToken stop);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Lua script of lua/ without its comment lines, with its SHA-1, by which the server knows it.
+// A Lua script of lua/ without its comment lines, and its SHA-1, by which the server knows the script.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 namespace rlock {
 
 struct Script {
-  std::string_view name;           // KIND_VERB or the name of a single script, for messages
-  const std::string_view* blocks;  // static; shared by the scripts, because most of their text is the same
-  std::string_view order;          // the source is these blocks, one byte for the index of each
-  std::string_view sha1;           // of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
+  std::string_view name;           // KIND_VERB, or the name of a single script; for messages
+  const std::string_view* blocks;  // static; the scripts share the blocks, because most of their text is the same
+  std::string_view order;          // the indices of the blocks of the source, one byte each
+  std::string_view sha1;           // the SHA-1 of the source: 40 lower-case hex digits, as SCRIPT LOAD returns
 
   [[nodiscard]] std::string source() const
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to the master of a group of servers that sentinels watch. It asks the sentinels before each connection,
-// connects only to a server that says that it is a master, and asks from time to time, and after a late answer, whether
-// that server still is the master.
+// A Transport to the master of a group of servers that sentinels watch. The transport asks the sentinels before each connection,
+// connects only to a server that says that it is a master, and asks a sentinel from time to time, and after a late answer, whether
+// that server is still the master.
 #pragma once
 
 #include "server/direct.h"
@@ -17,11 +17,11 @@ class Discovery;
 
 class Sentinel final : public Direct {
  public:
-  // `endpoint` is of Kind::sentinel; `clock` must outlive it.
+  // `endpoint` is of Kind::sentinel; `clock` must outlive the transport.
   Sentinel(const Endpoint& endpoint, const Clock& clock);
   ~Sentinel() override;
 
-  // While a fail-over is under way and there is time left, the sentinels are asked again.
+  // During a fail-over, asks the sentinels again while there is time left.
   Result<Done> connect(const CallLimits& limit) override;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
   [[nodiscard]] bool may_fail_over() const override { return true; }

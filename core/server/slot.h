@@ -8,7 +8,7 @@ namespace rlock {
 
 constexpr unsigned slot_count = 16384;
 
-// Of the text between the first '{' and the next '}'; of the whole name if there is no such text.
+// The slot of the text between the first '{' and the next '}', or of the whole name if there is no such text.
 unsigned slot_of(std::string_view name);
 
 }  // namespace rlock

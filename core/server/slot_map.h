@@ -13,8 +13,8 @@
 
 namespace rlock {
 
-// "MOVED SLOT HOST:PORT": the slot is there from now on. "ASK SLOT HOST:PORT": for this request only, because the slot
-// is being moved.
+// "MOVED SLOT HOST:PORT": the slot has moved to that node. "ASK SLOT HOST:PORT": that node serves this one request, because the slot is
+// being moved.
 struct Redirection {
   enum class Kind { moved, ask };
   Kind kind;
@@ -22,15 +22,15 @@ struct Redirection {
   HostPort to;
 };
 
-// nullopt for every other reply, also for one that names no valid host. Where the reply has no host, it means the host
-// of `asked`, the node that sent it.
+// The redirection in a reply; nullopt: the reply is none, or names no valid host. A reply without a host means the host of `asked`, the
+// node that sent the reply.
 std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked);
 
-// May be outdated at any time; a node without the slot redirects the request.
+// The owner of each slot. The map may be outdated at any time; then a node redirects the request.
 class SlotMap {
  public:
   SlotMap() = default;                                 // empty
-  SlotMap(const Reply& slots, const HostPort& asked);  // from the answer to CLUSTER SLOTS; invalid parts are left out
+  SlotMap(const Reply& slots, const HostPort& asked);  // reads the answer to CLUSTER SLOTS, without its invalid parts
 
   void moved(unsigned slot, const HostPort& to);
 
@@ -48,7 +48,8 @@ class SlotMap {
   void add_node(const HostPort& node);
 
   std::vector<Range> m_ranges;
-  std::map<unsigned, HostPort> m_moved;  // after the map was fetched; goes before m_ranges
+  std::map<unsigned, HostPort>
+      m_moved;  // slots that have moved since the map was fetched; takes precedence over m_ranges
   std::vector<HostPort> m_nodes;
 };
 

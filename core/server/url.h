@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the URL of a server (contract: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, local:).
+// Parses the URL of a server: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://, local: (rlock(1), SERVERS).
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 
 namespace rlock {
 
-// Errors are ErrorCode::usage. They quote the URL without the text before its '@'.
+// Errors: ErrorCode::usage; the text quotes the URL without the part before its '@'.
 Result<Endpoint> parse_url(std::string_view url);
 
 }  // namespace rlock

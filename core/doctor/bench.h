@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how fast locks are on a server, with locks that no other client uses.
+// Measures how fast locks are on a server, on keys that no other client uses.
 #pragma once
 
 #include "doctor/distribution.h"
@@ -12,20 +12,21 @@ namespace rlock {
 
 struct BenchPlan {
   ServerSpec server;
-  std::string prefix;    // where this user may take locks
-  unsigned connections;  // that take and release at the same time, each a lock of its own
-  Millis time;           // of each measurement
+  std::string prefix;    // the prefix of the names of the locks that this user may take
+  unsigned connections;  // how many connections take and release at the same time, each another lock
+  Millis time;           // the length of each measurement
 };
 
 struct BenchResult {
-  Distribution acquire;  // of a free lock
+  Distribution acquire;  // the times to take a free lock
   Distribution release;
-  std::optional<Distribution> hand_over;  // from the release until the next waiter has the lock; missing for a quorum
-  double pairs_per_second = 0;            // acquire and release, of all connections together
+  std::optional<Distribution>
+      hand_over;                // the times from the release until the next waiter has the lock; nullopt: a quorum
+  double pairs_per_second = 0;  // an acquire and a release are a pair; of all connections together
 };
 
-// Uses a thread for each connection. Leaves nothing behind, also when `stop` ends it with ErrorCode::interrupted,
-// unless the server can no longer be reached.
+// Runs the measurements, with a thread for each connection. Leaves nothing on the server, also when `stop` is requested
+// (ErrorCode::interrupted), unless the server can no longer be reached.
 Result<BenchResult> bench(const BenchPlan& plan, const Clock& clock, StopToken stop);
 
 }  // namespace rlock

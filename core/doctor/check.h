@@ -35,27 +35,27 @@ inline Diagnosis not_permitted(std::string_view what)
 {
   return {CheckStatus::unknown, "not permitted", "ask a user who may " + std::string(what)};
 }
-// After a question that failed.
+// The diagnosis when the doctor got no answer to a question.
 inline Diagnosis unanswered(const Error& why, std::string_view what)
 {
   return why.code == ErrorCode::refused ? not_permitted(what) : unknown("not asked: " + why.text);
 }
 inline Diagnosis not_told() { return unknown("the server does not tell"); }
 
-// Rules quote what the server tells, so the texts are made safe to print here.
+// The finding of a check. Makes the texts safe to print, because rules quote the server.
 inline Finding finding_of(std::string_view check, const Diagnosis& diagnosis)
 {
   return {check, diagnosis.status, without_controls(diagnosis.found), without_controls(diagnosis.advice)};
 }
 
-// What a rule may rely on. Without it the check is "not permitted", and the rule is not called.
+// The facts that a rule needs. If they are missing, the check is "not permitted", and the rule is not called.
 enum class Needs {
   nothing,
   info,    // facts.info
   config,  // facts.info and facts.config
 };
 
-// `ttl`: that the locks on this server will have.
+// `ttl`: the ttl that the locks on this server will have.
 using Rule = Diagnosis (*)(const Facts& facts, Millis ttl);
 
 struct Check {
@@ -65,13 +65,13 @@ struct Check {
   Rule rule;
 };
 
-// The most usual Check::applies.
+// The usual Check::applies.
 inline bool answers(const Facts& facts) { return !facts.failure; }
 
-// What to do about slots that no node serves; empty: nothing.
+// The advice about slots that no node serves; empty: there are none.
 std::string slot_advice(const Facts& facts);
 
-// Which rules this user needs.
+// The advice about the ACL rules that this user needs.
 std::string rules_advice(const Facts& facts);
 
 std::span<const Check> access_checks();

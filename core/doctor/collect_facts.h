@@ -10,16 +10,16 @@
 namespace rlock {
 
 struct CollectOptions {
-  LockName name;   // of a trial lock, see random_lock_name
-  Millis ttl;      // that the locks on this server will have
+  LockName name;   // the name of a trial lock, from random_lock_name
+  Millis ttl;      // the ttl that the locks on this server will have
   Millis timeout;  // bounds each answer
 };
 
-// The same endpoint for a client without a name and a password.
+// The endpoint for a client without a user name and a password.
 Endpoint without_password(Endpoint endpoint);
 
-// Takes about a second, because of the rate of the server's clock. `transport` leads to `endpoint`, `anonymous` to the
-// same without a password.
+// Collects the facts. Takes about a second, because the function measures the rate of the server's clock. `transport` leads to
+// `endpoint`, and `anonymous` to without_password(endpoint).
 Facts collect_facts(Transport& transport, Transport& anonymous, const Endpoint& endpoint, const CollectOptions& options,
                     const Clock& clock, Rng& rng);
 

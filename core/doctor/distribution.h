@@ -12,7 +12,7 @@ namespace rlock {
 using Micros = std::chrono::microseconds;
 
 struct Bucket {
-  Micros most;  // upper bound; the bucket before has the lower bound
+  Micros most;  // the upper bound; `most` of the bucket before is the lower bound
   std::size_t count;
 };
 
@@ -22,10 +22,10 @@ struct Distribution {
   Micros p90{0};
   Micros p99{0};
   Micros max{0};
-  std::vector<Bucket> histogram;  // 1, 2, 5, 10, … from the first that is not empty to the last
+  std::vector<Bucket> histogram;  // bounds 1, 2, 5, 10, …, from the first bucket that is not empty to the last
 };
 
-// Pure. The p-th percentile is the least value that p % of all times do not exceed.
+// The distribution of `times`. The p-th percentile is the least value that p % of all times do not exceed. A pure function.
 Distribution distribution_of(std::vector<Micros> times);
 
 }  // namespace rlock

@@ -10,10 +10,10 @@ namespace rlock {
 enum class CheckStatus { ok, warn, fail, unknown };
 
 struct Finding {
-  std::string_view check;  // "eviction": stable, for scripts
+  std::string_view check;  // the name of the check, which never changes: "eviction"
   CheckStatus status;
   std::string found;   // for people; safe to print
-  std::string advice;  // what to do about it; empty: nothing
+  std::string advice;  // what to do; empty: nothing
 };
 
 }  // namespace rlock

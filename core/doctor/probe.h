@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trial lock, taken and released as `run` does it, to see whether this user can hold locks on this server.
+// Takes and releases a trial lock as `run` does, to see whether this user can hold locks on this server.
 #pragma once
 
 #include "doctor/facts.h"
@@ -8,18 +8,18 @@
 
 namespace rlock {
 
-// A random name. `prefix` is where this user may take locks.
+// A random name for a lock. `prefix`: the prefix of the names that this user may take.
 Result<LockName> random_lock_name(std::string_view prefix, std::string_view purpose, Rng& rng);
 
-// Leaves nothing behind, also after an Error, unless the server can no longer be reached. An Error says which step
-// failed. `timeout` bounds each request.
+// Takes a trial lock, sees that another owner is refused, and renews and releases the lock. Leaves nothing on the server, also after an
+// Error, unless the server can no longer be reached. An Error says which step failed. `timeout` bounds each request.
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
 
 // Deletes all keys that may be left of a lock that no other client uses.
 Result<Done> delete_lock_keys(Transport& transport, const LockName& name, const CallLimits& limit);
 
-// Refers to a Transport that must outlive it.
+// A Transport that uses another Transport, which must outlive it.
 class BorrowedTransport final : public Transport {
  public:
   explicit BorrowedTransport(Transport& owner) : m_owner(owner) {}

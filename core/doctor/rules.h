@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the facts about servers and this host mean for locks. Pure functions.
+// Decides what the facts about servers and this host mean for locks. Pure functions.
 #pragma once
 
 #include "base/host.h"
@@ -11,7 +11,7 @@
 
 namespace rlock {
 
-// In the order in which people read them. `ttl`: that the locks on this server will have.
+// The findings about a server, in the order in which people read them. `ttl`: the ttl that the locks on this server will have.
 std::vector<Finding> check_server(const Facts& facts, Millis ttl);
 
 // Whether several servers are independent, so that they can form a quorum. Empty for one server.

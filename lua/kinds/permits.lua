@@ -1,17 +1,17 @@
--- permits: at most so many holders at a time, as Redisson's RPermitExpirableSemaphore.
+-- permits: a limited number of holders at a time, as Redisson's RPermitExpirableSemaphore.
 --
 --   the lock        string: number of free permits
 --   its second key  sorted set {permit: when it expires, in ms}; a permit is the 16 bytes of its owner's uuid, so
 --                   that Java can name it
 --   the channel     the number of free permits
 --
--- Neither key has a ttl, because the two are the semaphore itself. A number that expired under living permits, or
--- permits without their number, would admit too many holders, and a JVM does not extend a ttl that rlock set. A killed
--- holder leaves its member, which counts for nothing after its expiry and is removed by the next request.
+-- Neither key has a ttl, because the two keys are the semaphore. A number that expired under living permits, or permits
+-- without their number, would admit too many holders, and a JVM does not extend a ttl that rlock set. A killed holder
+-- leaves its member. The member counts for nothing after its expiry, and the next request removes it.
 --
--- The number is written with SET alone, which a holder needs anyway: where the rights cannot be checked (Redis 6) no
--- operation stops half way. What another program has put in its place is no number of permits: the holders have lost
--- their permits then, and it stays.
+-- The script writes the number with SET alone, which a holder needs anyway: where the rights cannot be checked (Redis 6),
+-- no operation stops half way. If another program has put something else at the key, the holders have lost their
+-- permits, and the script leaves that value.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'permits', true, false
 local OTHER_QUEUE = QUEUE
 local MAX_LISTED = 64
@@ -49,7 +49,7 @@ local function expiry_of(owner)
   return score and score > now_ms() and score or nil
 end
 
--- Whether the key has a number, or none because it was deleted: permits without their number stay with their holders.
+-- Whether the key has a number, or was deleted. Permits without their number stay with their holders.
 local function is_number_or_missing()
   local number = redis.pcall('GET', LOCK)
   return not number or type(number) == 'string' and string.find(number, '^%-?%d+$')
@@ -59,7 +59,7 @@ local function holds(owner)
   return expiry_of(owner) and is_number_or_missing() and hold_count(owner)
 end
 
--- An owner with a record is listed by its name, another one by its permit.
+-- Lists an owner that has a record by its name, and another owner by its permit.
 local function holders()
   local found = {}
   for _, permit in ipairs(redis.call('ZRANGEBYSCORE', SECOND, '(' .. now_ms(), '+inf', 'LIMIT', 0, MAX_LISTED)) do
@@ -106,8 +106,8 @@ local function purge_expired()
   freed = true
 end
 
--- The reply to a request that gives another number of permits. If no permit is held, and the number at the key is the one that
--- rlock wrote, the request sets the number instead. Another number may belong to another program.
+-- The reply to a request that gives another number of permits. If no permit is held, and rlock wrote the number at the key, the
+-- request sets the number instead. A number that rlock did not write may belong to another program.
 local function mismatch(requested)
   local limit = requested_limit(requested)
   local permits = free_permits(limit) + redis.call('ZCARD', SECOND)
@@ -138,7 +138,7 @@ local function set_ttl(owner, ttl)
   redis.call('ZADD', SECOND, now_ms() + tonumber(ttl), permit_of(owner))
 end
 
--- The number is first noted: a write that the server refuses fails before a permit is given away.
+-- Writes OWN_NUMBER first: a write that the server refuses fails before a permit is given away.
 local function add_holder(owner, ttl, requested)
   local number = free_permits(requested_limit(requested)) - 1
   redis.call('SET', OWN_NUMBER, number, 'PX', FENCE_MEMORY)

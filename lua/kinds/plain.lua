@@ -2,8 +2,8 @@
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'lock', false, true
 local OTHER_QUEUE = 'rlock:queue-rw' .. string.sub(QUEUE, #'rlock:queue' + 1)
 
--- One call, because this is the most frequent operation. A reader of a read-write lock has the same field, but beside a
--- mode.
+-- Needs one call, because this is the most frequent operation. A reader of a read-write lock has the same field, but beside
+-- the field `mode`.
 local function holds(owner)
   local fields = redis.pcall('HMGET', LOCK, owner, 'mode')
   return not fields[2] and tonumber(fields[1]) or nil
@@ -60,7 +60,7 @@ local function remove_hold(owner)
   return 0
 end
 
--- UUID:THREAD, and for a transaction UUID:THREAD:ID
+-- Redisson names an owner UUID:THREAD, and in a transaction UUID:THREAD:ID.
 local function is_redisson_hold(owner)
   local uuid, rest = string.match(owner, '^([%x-]+):%-?%d+(.*)$')
   local has_name = uuid and #uuid == 36 and (rest == '' or string.sub(rest, 1, 1) == ':')

@@ -1,12 +1,12 @@
 -- rw: readers together, writers alone, as Redisson's RReadWriteLock.
 --
 --   the lock       hash {mode: read | write, READER: holds, WRITER:write: holds}, with no other field ever
---   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: a killed reader is
---                  not counted after that, however long the others keep the hash alive
+--   timeouts       string {KEY}:READER:rwlock_timeout:I for each hold of a reader, with its ttl: after the ttl a killed
+--                  reader does not count, however long other readers keep the hash alive
 --   the channel    0 after the last reader, 1 and 0 after a writer
 --
--- Each timeout is written before the hold it stands for, and a write that may be refused before a write that counts:
--- where the rights cannot be checked (Redis 6) no hash stays without a ttl.
+-- The script writes each timeout before its hold, and a write that the server may refuse before a write that counts: where
+-- the rights cannot be checked (Redis 6), no hash stays without a ttl.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'read-write lock', true, true
 local OTHER_QUEUE = 'rlock:queue' .. string.sub(QUEUE, #'rlock:queue-rw' + 1)
 local MAX_LISTED = 64
@@ -27,7 +27,7 @@ local function holds(owner)
   return (writing or reading) and (writing or 0) + (reading or 0)
 end
 
--- All fields of the hash, or a sample of them when there are many: field, value, field, …
+-- All fields of the hash, or a sample if there are many: field, value, field, …
 local function sample_fields()
   local size = redis.pcall('HLEN', LOCK)
   if type(size) ~= 'number' then
@@ -67,7 +67,7 @@ local function has_no_holder()
   return redis.call('EXISTS', LOCK) == 0
 end
 
--- Killed readers stay in the hash for as long as others keep it alive.
+-- Removes killed readers, which stay in the hash while other readers keep the hash alive.
 local function drop_dead_readers()
   for _, field in ipairs(redis.call('HKEYS', LOCK)) do
     if field ~= 'mode' and not string.find(field, ':write$') and not read_holds(field) then
@@ -91,7 +91,7 @@ local function add_holder(owner, ttl, requested)
   extend_key(LOCK, ttl)
 end
 
--- A further read lasts as long as the hold that the owner has already; the acquire script then extends both.
+-- A further read lasts as long as the present hold of the owner; the acquire script then extends both.
 local function add_hold(owner)
   if REQUESTED_MODE == 'write' then
     redis.call('HINCRBY', LOCK, owner .. ':write', 1)
@@ -112,7 +112,7 @@ end
 
 local function mismatch() end
 
--- ms that the longest living reader has left; math.huge when the hold of one of them has lost its ttl (PERSIST)
+-- The longest ttl of a living reader, in ms; math.huge: the hold of a reader has lost its ttl (PERSIST).
 local function longest_read()
   local longest = 0
   local fields = redis.call('HGETALL', LOCK)
@@ -125,7 +125,7 @@ local function longest_read()
   return longest
 end
 
--- The lock lasts as long as its longest reader. False when no reader is left.
+-- Gives the lock the ttl of its longest reader. False: no reader is left.
 local function last_as_long_as_readers()
   local longest = longest_read()
   if longest > 0 and longest < math.huge then
@@ -153,7 +153,7 @@ local function extend(owner, ttl)
   return extended
 end
 
--- Called after a reader or a writer has gone. A writer that stops reading keeps its write hold.
+-- Call this after a reader or a writer has gone. A writer that stops reading keeps its write hold.
 local function delete_if_unused(message)
   if redis.call('HGET', LOCK, 'mode') == 'write' then
     return
@@ -174,7 +174,7 @@ local function remove_read_hold(owner, held)
   delete_if_unused('0')
 end
 
--- Waiters that the writer kept out may be admitted even if the owner goes on reading.
+-- If the owner goes on reading, the lock may admit readers that the writer kept out.
 local function remove_writer(owner)
   redis.call('HDEL', LOCK, owner .. ':write')
   redis.call('HSET', LOCK, 'mode', 'read')
@@ -206,7 +206,7 @@ local function remove_holder(owner)
   end
 end
 
--- An owner is found only beside the mode, and a reader only with its timeout.
+-- True, because holders() lists an owner only beside `mode`, and a reader only with its timeout.
 local function is_redisson_hold()
   return true
 end
@@ -219,8 +219,8 @@ local function remaining_ms(owner)
   return redis.call('PTTL', write_holds(owner) and LOCK or timeout_of(owner, read_holds(owner)))
 end
 
--- While a writer holds the lock no other client can get it. A 1 wakes all threads of a JVM that sleep already, but is lost on a
--- thread that was just refused and does not sleep yet: that one would sleep for the whole ttl. A 0 is not lost.
+-- While a writer holds the lock, no other client can get it. A 1 wakes all threads of a JVM that sleep already, but does not reach a
+-- thread that was just refused and does not sleep yet: that thread would sleep for the whole ttl. A 0 reaches such a thread.
 local function announce_free()
   if announcement and redis.call('HGET', LOCK, 'mode') ~= 'write' then
     publish_to_foreign(announcement)

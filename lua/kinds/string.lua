@@ -1,5 +1,5 @@
--- string: one holder at a time, in the key's own value: SET KEY owner NX PX ttl, as most clients take a lock. Those
--- clients poll: they neither send nor read messages.
+-- string: one holder at a time, whose name is the value of the key: SET KEY owner NX PX ttl, as most clients take a lock.
+-- Those clients poll: they neither send nor read messages.
 local NAME, MULTI_HOLDER, NEEDS_NO_KEY = 'string', false, true
 local OTHER_QUEUE = QUEUE
 

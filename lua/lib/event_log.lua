@@ -2,21 +2,21 @@
 local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
 local EVENT_COUNT = 128          -- entries, about
 
-local UNUSED = '\0outcome\0unused'  -- of a hold under which no run began
-local CLAIM = '\0claim\0yes'        -- of a grant without a release in the same entry, to a waiter that is yet to take it
+local UNUSED = '\0outcome\0unused'  -- marks the release of a hold under which no run began
+local CLAIM = '\0claim\0yes'        -- marks a grant to a waiter that must still confirm, in an entry without a release
 
-local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released\0HOLD…'
+local pending_release  -- a release to be logged in one entry with the next grant, or at the end: 'released\0HOLD…'
 local pending_memory   -- ms that this event is kept
 
--- A caller without --history must not forget what one with --history keeps. The time that is left is moved only once it is
--- shorter by a sixteenth, because asking costs less than writing.
+-- Extends the ttl of the log; a caller without --history must not shorten the --history of another caller. Writes the ttl only
+-- when it is shorter by a sixteenth, because reading costs less than writing.
 local function keep_events(memory)
   if redis.call('PTTL', EVENTS) < memory - memory / 16 then
     redis.call('PEXPIRE', EVENTS, memory)
   end
 end
 
--- A list of texts, each built in one go: a stream, tables and asking for the time would cost five times as much.
+-- Appends an entry. The log is a list of texts: a stream, tables and a call for the time would cost five times as much.
 local function append_event(memory, time, text)
   if redis.call('RPUSH', EVENTS, time .. '\0' .. text) > EVENT_COUNT + 32 then
     redis.call('LTRIM', EVENTS, -EVENT_COUNT, -1)
@@ -24,13 +24,13 @@ local function append_event(memory, time, text)
   keep_events(memory)
 end
 
--- The --history of a client, which begins what the client tells about itself.
+-- The --history of a client. It stands first in the record of the client.
 local function history_of(info)
   return tonumber(string.match(info, '^history=(%d+)')) or DEFAULT_HISTORY
 end
 
--- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: since
--- when the owner waited in the queue, in microseconds; nil: it did not. `is_claim`: the owner is yet to take it.
+-- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: when the
+-- owner joined the queue, in microseconds; nil: it did not wait. `is_claim`: the owner must still confirm the grant.
 local function log_grant(owner, fence, info, requested, arrival, is_claim)
   local claim = is_claim and not pending_release and CLAIM or ''
   local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
@@ -53,19 +53,19 @@ local function log_pending_release()
   end
 end
 
--- Logs trouble, for `memory` ms or a day. The reply of the script must not fail because of this.
+-- Logs trouble, and keeps it for `memory` ms or TROUBLE_MEMORY. An error here must not become the reply of the script.
 local function log_trouble(text, memory)
   redis.pcall('RPUSH', EVENTS, timestamp() .. '\0' .. text)
   redis.pcall('LTRIM', EVENTS, -EVENT_COUNT, -1)
   pcall(keep_events, memory or TROUBLE_MEMORY)
 end
 
--- Whether an entry has this pair: "acquired", owner.
+-- Whether an entry has this pair of words, such as "acquired", owner.
 local function entry_has(entry, message, value)
   return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
 end
 
--- Logs once that OWNER, to which the lock was handed over lately, has taken it.
+-- Logs once that OWNER has confirmed a recent hand-over.
 local function log_confirmation()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do
@@ -78,7 +78,7 @@ local function log_confirmation()
   end
 end
 
--- Whether OWNER still has the lock by the event log, and the lease in ms that it counts on; nil: the log does not name it.
+-- Whether OWNER still has the lock by the event log, and the lease of OWNER in ms; nil: the log does not name OWNER.
 local function holds_by_event_log()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do

@@ -1,42 +1,51 @@
--- names: the keys, the arguments and the functions that every script may use. A verb calls them, and those of its kind and of
--- lib. The build leaves out of each script what it does not call, and puts what only the part of a verb after a line
--- "-- Otherwise." calls behind the part before it (embed.cmake).
+-- names: the keys, the arguments and the functions that every script may use. A verb calls these functions, and those of its
+-- kind and of lib. The build leaves out of each script the functions that the script does not call. A function that only the
+-- part of a verb after a line "-- Otherwise." calls stands behind the part before that line (embed.cmake).
 --
 --   KEYS[1]  the lock itself, in the layout of its kind
---   KEYS[2]  the last fencing number given out: string
---   KEYS[3]  what holders tell about themselves: hash {owner: info, hold:ID: owner; of a nested read whose owner also has
---            other holds, read:ID: owner; for a kind whose layout has no place for them, count:OWNER: holds,
---            permit:HEX: owner; fence:OWNER: its number; agreed:OWNER: the number that several servers have agreed on;
+--   KEYS[2]  the last fencing number that the server gave out: string
+--   KEYS[3]  the records of holders: hash {owner: info, hold:ID: owner; read:ID: owner, for a nested read whose owner also
+--            has other holds; count:OWNER: holds, and permit:HEX: owner, for a kind whose layout has no place for them;
+--            fence:OWNER: its number; agreed:OWNER: the number on which several servers have agreed;
 --            keep:OWNER: until when, in ms, a released hold must keep the lock taken (--min-hold)}
---   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 where the renewals of that owner are refused,
+--   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
---   KEYS[5]  recent events: list of texts; NUL separates their words: when (the fencing number, or SECONDS.MICROSECONDS),
---            one of acquired OWNER, confirmed OWNER (a hand-over), released HOLD, forced OWNER, lost OWNER,
---            renewed_late OWNER, asked OWNER, skipped OWNER, replaced OWNER (of --latest), then pairs
+--   KEYS[5]  the event log: list of texts; NUL separates their words: the time (the fencing number, or
+--            SECONDS.MICROSECONDS), one of acquired OWNER, confirmed OWNER (a hand-over), released HOLD, forced OWNER,
+--            lost OWNER, renewed_late OWNER, asked OWNER, skipped OWNER, replaced OWNER (--latest), then pairs
 --   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
---   KEYS[7]  what waiters tell about themselves: hash {owner: info, wish:OWNER: its REQUESTED_MODE}; of all waiters: "#turn",
---            hand-overs so far; "#left" and "#took", when the lock was last left to others and when a waiter first had it
---            again; "#offered", to which waiter of the other exclusive kind it was left; "#gone", the owners that left the queue lately, each between two NULs; "#latest", of the
---            newest waiter with --latest "TICKET\0OWNER\0INFO"; "#watch", when waiters were last told to watch hand-overs
+--   KEYS[7]  the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
+--            #turn     the number of hand-overs so far
+--            #left     when this queue last left the lock to others
+--            #took     when a waiter of this queue first had the lock again
+--            #offered  the waiter of the other exclusive kind that got that turn
+--            #gone     the owners that left the queue lately, each between two NULs
+--            #latest   "TICKET\0OWNER\0INFO" of the newest waiter with --latest
+--            #watch    when the script last told waiters to watch hand-overs
 --   KEYS[8]  exists while a free lock is reserved for foreign clients, or for a waiter of another kind: string '1', or the waiter
 --   KEYS[9]  the waiters of Redisson's fair lock: list
 --   KEYS[10] a second key of some kinds
---   KEYS[11] when a job last succeeded under this lock, in microseconds, if its success is remembered: string
+--   KEYS[11] when a job last succeeded under this lock, in microseconds, if the server remembers the success: string
 --   ARGV[1]  owner
---   ARGV[2]  the lock's channel, on which foreign clients hear that it became free; '' when the kind has none
---   ARGV[3]  prefix of the channels on which each owner listens: "yours FENCE TIME MS" (the lock was handed over to the owner
---            at that time, in microseconds, for MS), "next MS", "look MS", "claim MS", "watch MS", "force"
+--   ARGV[2]  the lock's channel, on which foreign clients are told that the lock became free; '' if the kind has none
+--   ARGV[3]  the prefix of the channel of each owner. Its messages:
+--              yours FENCE TIME MS  the lock was handed over to the owner at TIME, in microseconds, for MS
+--              next MS              the owner is the first waiter; the lock ends in MS unless it is renewed
+--              look MS              ask again in MS
+--              claim MS             the first waiter; ask again in MS, because a hand-over may not be confirmed by then
+--              watch MS             another waiter; the same
+--              force                a client requests the release
 --   ARGV[4]  the requested mode: '', 'read', 'write', or the number of permits
---   ARGV[5]  'cluster' where several servers share the keys, by slots; else ''
+--   ARGV[5]  'cluster' if several servers share the keys, by slots; else ''
 local LOCK, FENCE, HOLDER, FORCE, EVENTS, QUEUE, WAITERS, RESERVED, FAIR, SECOND, DONE = unpack(KEYS)
 local OWNER, CHANNEL, OWNER_CHANNEL, REQUESTED_MODE, TOPOLOGY = unpack(ARGV)
 
--- In a cluster PUBLISH goes to every server and counts only the subscribers of this one. Since Redis 7 a channel may
--- belong to a slot, as keys do: all its subscribers are counted here, and are told when the slot moves.
+-- In a cluster PUBLISH goes to every server and counts only the subscribers of this server. Since Redis 7 a channel may belong
+-- to a slot, as keys do: this server counts all its subscribers, and tells them when the slot moves.
 local SHARDED = TOPOLOGY == 'cluster' and redis.acl_check_cmd ~= nil
 
--- Every holder listens here for a grant that found no holder: its own lock is lost then. "rlock:owner:X:" makes
--- "rlock:taken:X".
+-- The channel of grants that found no holder. Every holder listens, because such a grant means that its lock is lost.
+-- "rlock:owner:X:" makes "rlock:taken:X".
 local TAKEN = 'rlock:taken:' .. string.sub(OWNER_CHANNEL, #'rlock:owner:' + 1, -2)
 
 -- Sends a message to one owner and returns the number of its subscribers.
@@ -54,7 +63,7 @@ local function is_subscribed(owner)
   return redis.call('PUBSUB', 'NUMSUB', OWNER_CHANNEL .. owner)[2] > 0
 end
 
--- A hint, which must not fail the grant: Redis 6 reports a missing right only here.
+-- Publishes a hint. An error must not fail the grant: Redis 6 reports a missing right only here.
 local function publish_taken()
   if SHARDED then
     redis.pcall('SPUBLISH', TAKEN, 'taken')
@@ -71,8 +80,8 @@ local function publish_to_foreign(message)
   end
 end
 
--- Whether a channel of foreign clients has more than `number` subscribers. In a cluster: at this server, where most clients
--- subscribe.
+-- Whether a channel of foreign clients has more than `number` subscribers. In a cluster, counts those on this server, where
+-- most clients subscribe.
 local function has_more_subscribers(channel, number)
   if SHARDED and redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2] > number then
     return true
@@ -80,9 +89,8 @@ local function has_more_subscribers(channel, number)
   return redis.call('PUBSUB', 'NUMSUB', channel)[2] > number
 end
 
--- Makes a key last `ttl` ms from now, which is more than 0; never shortens. Returns nil when the key lasts as long
--- anyway, else how many ms it had left. A key that has lost its ttl (PERSIST) gets one, and counts as one that was not
--- short of time.
+-- Makes a key last `ttl` ms from now, ttl > 0; never shortens its ttl. Returns nil if the key lasts as long anyway, else the
+-- ms that the key had left. A key that has lost its ttl (PERSIST) gets a ttl, and `ttl` is returned.
 local function extend_key(key, ttl)
   local left = redis.call('PTTL', key)
   if left < tonumber(ttl) then
@@ -91,18 +99,18 @@ local function extend_key(key, ttl)
   end
 end
 
--- microseconds
+-- The server's time in microseconds.
 local function now_us()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- The number of free permits that rlock last wrote: string. It is not in KEYS, because one kind alone writes it.
+-- The number of free permits that rlock last wrote: string. The key is not in KEYS, because only one kind writes it.
 local OWN_NUMBER = 'rlock:permits:' .. string.sub(HOLDER, #'rlock:holder:' + 1)
 
 -- The kind of lock in a string. A bare number without a ttl may be permits of which none is held, a lock taken by
--- SETNX, or anything else. It counts as permits for a request for permits, and for other requests only if rlock has
--- written such a number.
+-- SETNX, or any other data. For a request for permits the number counts as permits; for other requests it does so only if
+-- rlock has written such a number.
 local function kind_of_string(asked)
   if not string.find(redis.call('GET', LOCK), '^%-?%d+$') then
     return 'string'
@@ -123,13 +131,13 @@ local function timeout_of(reader, hold)
   return TIMEOUTS .. reader .. ':rwlock_timeout:' .. hold
 end
 
--- As Redisson and rlock name an owner: UUID:THREAD, UUID:PID.
+-- Whether Redisson or rlock names an owner so: UUID:THREAD, UUID:PID.
 local function is_usual_owner(name)
   return string.find(name, ':%-?%d') == 37 and string.find(name, '^[%x-]+:')
 end
 
--- Whether a hold of a read-write lock in that mode is among these fields. A reader has a timeout, or is dead: then it is known
--- by its name, where the hash has a ttl.
+-- Whether a hold of a read-write lock in that mode is among these fields. A living reader has a timeout. A dead reader is known
+-- by its name, if the hash has a ttl.
 local function has_hold(fields, mode)
   local has_dead_reader
   for i = 1, #fields, 2 do
@@ -146,8 +154,8 @@ local function has_hold(fields, mode)
   return has_dead_reader and redis.call('PTTL', LOCK) >= 0
 end
 
--- Whether the hash is a read-write lock in that mode: a field `mode` is no proof, because another program may have one. Of a
--- large hash a part is looked at, and a larger one if that proves nothing.
+-- Whether the hash is a read-write lock in that mode. A field `mode` is no proof, because another program may have one. Looks at a
+-- part of a large hash, and at a larger part if that proves nothing.
 local function is_read_write_lock(mode)
   for _, count in ipairs({16, 1000}) do
     if has_hold(redis.call('HSCAN', LOCK, '0', 'COUNT', count)[2], mode) then
@@ -157,7 +165,7 @@ local function is_read_write_lock(mode)
   return false
 end
 
--- What is at the key: the NAME of a kind, or a word for people.
+-- What the key holds: the NAME of a kind, or a word for people.
 local function kind_at_key(asked)
   local kind = redis.call('TYPE', LOCK).ok
   if kind == 'string' then
@@ -173,7 +181,7 @@ local function kind_at_key(asked)
   return redis.call('HLEN', LOCK) == 1 and tonumber(redis.call('HVALS', LOCK)[1]) and 'lock' or 'hash that is no lock'
 end
 
--- Whether to look through so many things for dead ones. The chance is inverse to their number, so the average cost is
+-- Whether to look through so many things for dead ones. The chance is inverse to their number, so that the average cost is
 -- constant.
 local function is_cleanup_due(things)
   return now_us() % things < 8

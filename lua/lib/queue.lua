@@ -1,12 +1,11 @@
--- queue: how the lock passes from one holder to the next. The same for every kind of lock. Over 300 lines: the turns of rlock
--- waiters and of others depend on each other.
-local LONGEST_PREFERENCE = 1000000  -- us, at most, for which rlock waiters come first after a turn of foreign clients
+-- queue: passes the lock from one holder to the next. The same for every kind of lock.
+local LONGEST_PREFERENCE = 1000000  -- us for which rlock waiters come first after a turn of foreign clients, at most
 local FOREIGN_TURN = 10             -- ms for which a free lock is reserved for foreign clients
 local KIND_TURN = 50                -- ms for which a free lock is reserved for a waiter of the other exclusive kind
-local LEAVERS_SIZE = 2000           -- bytes of owner names that are remembered after they left the queue
-local SILENCE_MEMORY = 10000000     -- us after a hand-over that was not taken, for which those in front may be silent too
+local LEAVERS_SIZE = 2000           -- bytes of the names of owners that left the queue
+local SILENCE_MEMORY = 10000000     -- us after a hand-over that was not confirmed, in which the first waiters may be silent too
 
--- The mode that a waiter asked for; false: its record was lost.
+-- The mode in the request of a waiter; false: its record was lost.
 local function wish_of(waiter)
   return not MULTI_HOLDER and REQUESTED_MODE or redis.call('HGET', WAITERS, 'wish:' .. waiter)
 end
@@ -18,9 +17,9 @@ local function can_admit_first()
   return wish and admits(wish)
 end
 
--- Removes the first waiter from the queue and returns it with its arrival, if it could get the lock. A first waiter
--- that could not get it blocks those behind it, unless it is dead. One whose record was lost is told to ask, and is in its place
--- again then.
+-- Removes the first waiter from the queue and returns it with its arrival, if that waiter could get the lock. A first waiter that
+-- could not get the lock blocks the waiters behind it, unless it is dead. A waiter whose record was lost is told to ask; its
+-- request puts it in its place again.
 local function pop_admissible_waiter()
   while MULTI_HOLDER and not can_admit_first() do
     local first, arrival = unpack(redis.call('ZRANGE', QUEUE, 0, 0, 'WITHSCORES'))
@@ -35,14 +34,14 @@ local function pop_admissible_waiter()
   return unpack(redis.call('ZPOPMIN', QUEUE))
 end
 
--- ms in which a waiter that is handed the lock must confirm: no longer than its lease, because it may be dead.
+-- The ms in which a waiter must confirm a hand-over: not more than its lease, because the waiter may be dead.
 local function time_to_confirm(info)
   local lease = tonumber(string.match(info, '\nlease=(%d+)')) or 0
   return lease > 0 and math.min(lease, HANDOVER_CONFIRMATION) or HANDOVER_CONFIRMATION
 end
 
--- Grants the lock to a waiter until it confirms. "since" of its record is when the lock began, not the wait. The message
--- carries the grant, so that the waiter need not ask: its fencing number, the server's time and the ms to confirm.
+-- Grants the lock to a waiter for the time to confirm. The field `since` of its record becomes the time of the grant. The message
+-- has the fencing number, the server's time and the ms to confirm, so that the waiter need not ask.
 local function hand_over_to(waiter, info, requested, arrival)
   local ms = time_to_confirm(info)
   local now = now_us()
@@ -51,15 +50,16 @@ local function hand_over_to(waiter, info, requested, arrival)
   notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
 end
 
--- Grants the lock to the first live waiter, or to as many as it has room for. The grant lasts until the waiter
--- confirms, or, for the caller itself, for its whole ttl. Returns the number of admitted waiters, and the caller's
+-- Grants the lock to the first live waiter, or to as many waiters as the lock has room for. The grant to a waiter lasts for its
+-- time to confirm; the grant to the caller lasts for the caller's ttl. Returns the number of admitted waiters, and the caller's
 -- fencing number.
 --
--- A dead waiter has no subscriber, but neither has one that has just arrived. At most 50 waiters are examined; the next
--- few are told to ask at once, and continue from there.
+-- A dead waiter has no subscriber, but a waiter that has just arrived has none either. The function examines at most 50 waiters
+-- and tells the next few to ask at once; their requests go on from there.
 --
--- The new holder is told last. Its message starts a job, and nothing undoes a message: no command that could fail may
--- follow. And a server sends the last message first (seen with Redis 7), so no observer wakes up before the new holder.
+-- The message to the new holder comes last. The message starts a job, and a script cannot take back a message: no command that
+-- could fail may follow. And a server sends the last message first (seen with Redis 7), so no watching waiter wakes up before the
+-- new holder.
 local function admit_waiters(caller, caller_info, caller_ttl)
   local admitted, caller_fence = 0, nil
   for _ = 1, 50 do
@@ -90,8 +90,8 @@ local function admit_waiters(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- Admits as many waiters as possible. A caller that stays in the queue checks their confirmations as well, because
--- every waiter before it may be dead.
+-- Admits as many waiters as possible. A caller that stays in the queue also watches their confirmations, because every waiter
+-- before the caller may be dead.
 local function hand_over(caller, caller_info, caller_ttl)
   local admitted, caller_fence = admit_waiters(caller, caller_info, caller_ttl)
   if admitted > 0 and not caller_fence then
@@ -105,17 +105,17 @@ local function hand_over(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- When the lock was last left to others (foreign clients, or the other exclusive kind), and when a waiter of this queue first had it
--- again; 0: never.
+-- When this queue last left the lock to others (foreign clients, or the other exclusive kind), and when a waiter of this queue first
+-- had the lock again; 0: never.
 local function last_turn_of_others()
   local times = redis.call('HMGET', WAITERS, '#left', '#took')
   return tonumber(times[1]) or 0, tonumber(times[2]) or 0
 end
 
--- The events of what an owner did itself: one that does nothing may be asked or forced all the same.
+-- The events that an owner causes itself. A silent owner may still be asked or forced.
 local BY_OWNER = {acquired = true, confirmed = true, released = true, lost = true, renewed_late = true}
 
--- Whether a hand-over of the last SILENCE_MEMORY was not taken: its waiter is stopped or dead.
+-- Whether a hand-over of the last SILENCE_MEMORY was not confirmed, because its waiter is stopped or dead.
 local function was_not_taken()
   local events, seen = redis.pcall('LRANGE', EVENTS, 0, -1), {}
   for i = #events, 1, -1 do
@@ -130,8 +130,8 @@ local function was_not_taken()
   end
 end
 
--- Grants a lock for which there is room to a caller that waits behind others, which may be silent. They keep their places. nil: the
--- caller is not in line.
+-- Grants a lock that has room to a caller that waits behind others, which may be silent. The others keep their places. nil: the
+-- caller is not in the queue.
 local function grant_past_silent(caller, caller_info, caller_ttl)
   local arrival = redis.call('ZSCORE', QUEUE, caller)
   if not arrival then
@@ -146,8 +146,8 @@ local function grant_past_silent(caller, caller_info, caller_ttl)
   return fence
 end
 
--- As hand_over, where a recent hand-over was not taken, so that the waiters in front may be silent too: the first one that asks gets
--- the lock. Those in front that are alive ask now.
+-- Like hand_over, after a recent hand-over that was not confirmed, so that the first waiters may be silent too: the first waiter that
+-- asks gets the lock. The others at both ends of the queue are told to ask.
 local function hand_over_past_silent(caller, caller_info, caller_ttl)
   local fence = caller and grant_past_silent(caller, caller_info, caller_ttl)
   if fence then
@@ -158,8 +158,8 @@ local function hand_over_past_silent(caller, caller_info, caller_ttl)
   return hand_over(caller, caller_info, caller_ttl)
 end
 
--- As hand_over, for a lock that was found free. The first such hand-over ends the turn of others. A lock that
--- foreign clients take later, while the queue is empty, is no part of that turn.
+-- Like hand_over, for a lock that the caller found free. The first such hand-over ends the turn of others. A lock that foreign clients
+-- take later, while the queue is empty, is no part of that turn.
 local function hand_over_free_lock(caller, caller_info, caller_ttl)
   local is_silent = can_admit_first() and was_not_taken()
   local admit = is_silent and hand_over_past_silent or hand_over
@@ -173,8 +173,8 @@ local function hand_over_free_lock(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- Whether a foreign client waits: on the lock's channel, or as the first in the queue of Redisson's fair lock, which listens on
--- a channel of its own. `own_subscribers` is how many subscribers of the lock's channel are rlock processes.
+-- Whether a foreign client waits: on the lock's channel, or as the first waiter of Redisson's fair lock, which listens on another
+-- channel. `own_subscribers`: how many subscribers of the lock's channel are rlock processes.
 local function foreign_client_waits(own_subscribers)
   if CHANNEL == '' then
     return false
@@ -185,8 +185,8 @@ local function foreign_client_waits(own_subscribers)
   return fair and has_more_subscribers(CHANNEL .. ':' .. fair, 0)
 end
 
--- The waiter of the other exclusive kind whose turn it is, where the lock is free: the first one that listens, or, if that had its
--- turn and waits still, the next one. nil: there is none.
+-- The waiter of the other exclusive kind whose turn it is when the lock is free: the first waiter that listens, or the next one, if
+-- the first had its turn and still waits. nil: there is none.
 local function waiter_of_other_kind()
   local waiters = OTHER_QUEUE ~= QUEUE and redis.pcall('ZRANGE', OTHER_QUEUE, 0, 49, 'WITHSCORES') or {}
   if #waiters == 0 or redis.call('EXISTS', LOCK) == 1 then
@@ -208,12 +208,12 @@ local function waiter_of_other_kind()
   return first
 end
 
-local FOREIGN = '1'  -- in RESERVED; else the waiter of the other kind
+local FOREIGN = '1'  -- the value of RESERVED for foreign clients; another value names a waiter of the other kind
 
--- Every third hand-over leaves the lock to the foreign clients that wait for it, if there are any, or to a waiter of the other
--- exclusive kind: a queue that is never empty would starve them. But foreign clients starve the queue as well, because a client
--- that has just unlocked may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as
--- the turn took, at most LONGEST_PREFERENCE. Returns for whom to reserve the lock; nil: it stays with this queue.
+-- Every third hand-over leaves the lock to foreign clients that wait for it, or to a waiter of the other exclusive kind, because a
+-- queue that is never empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked
+-- may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn took, at most
+-- LONGEST_PREFERENCE. Returns the value for RESERVED; nil: the lock stays with this queue.
 local function turn_of_others(own_subscribers)
   local other = waiter_of_other_kind()
   if redis.call('EXISTS', QUEUE) == 0 then
@@ -232,8 +232,8 @@ local function turn_of_others(own_subscribers)
   return other and (turn % 6 == 0 or not foreign) and other or FOREIGN
 end
 
--- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind; false: no waiter of this queue listens that
--- could look again after foreign clients.
+-- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind. False: no waiter of this queue listens and could
+-- look again after foreign clients.
 local function leave_to_others(whose)
   local ms = whose == FOREIGN and FOREIGN_TURN or KIND_TURN
   if notify_first('look ' .. ms) then
@@ -251,7 +251,7 @@ local function leave_to_others(whose)
     return true
   end
   if redis.call('EXISTS', QUEUE) == 0 then
-    for i, waiter in ipairs(ends_of_line(OTHER_QUEUE, 0)) do  -- that one may be stopped
+    for i, waiter in ipairs(ends_of_line(OTHER_QUEUE, 0)) do  -- because `whose` may be stopped
       if waiter ~= whose then
         notify(waiter, 'look ' .. KIND_TURN + i * WATCH_STEP)
       end
@@ -271,8 +271,8 @@ local function find_foreign_holder(found)
   end
 end
 
--- Some holders have released the lock, and the first waiter still cannot get it. The other holders may end without a
--- message to that waiter, so it is told when to ask again.
+-- Tells the first waiter when to ask again, after a release that left too little room for it. The other holders may end without a
+-- message to that waiter.
 local function notify_first_of_expiry()
   if redis.call('EXISTS', QUEUE) == 0 then
     return
@@ -285,8 +285,8 @@ local function notify_first_of_expiry()
   end
 end
 
--- Passes on a lock that was just released: to the next rlock waiter or to others. Messages come last, because nothing undoes a
--- message. Returns how many rlock waiters of this queue were admitted.
+-- Passes on a lock that was just released: to the next rlock waiter or to others. Messages come last, because a script cannot take
+-- back a message. Returns how many rlock waiters of this queue were admitted.
 local function pass_on(own_subscribers)
   local whose = turn_of_others(own_subscribers)
   if whose and leave_to_others(whose) then
@@ -306,8 +306,8 @@ local function pass_on(own_subscribers)
   return admitted
 end
 
--- The first waiter polls for all waiters, and listens where the holder is a foreign client. Behind an rlock holder it
--- need not poll.
+-- Tells the new first waiter to look. The first waiter polls for all waiters, and listens for foreign clients if the holder is one.
+-- Behind an rlock holder it need not poll.
 local function notify_new_first()
   local change = next_expiry_ms()
   local may_rest = not MULTI_HOLDER and change > 0 and not find_foreign_holder(holders())
@@ -315,26 +315,26 @@ local function notify_new_first()
   announce_next(change)
 end
 
--- For any caller that finds the lock possibly free. Returns how many waiters were admitted.
+-- Admits waiters if the lock is free. Returns how many were admitted.
 local function admit_if_free()
   local is_free = redis.call('EXISTS', RESERVED) == 0 and (MULTI_HOLDER or admits(REQUESTED_MODE))
   return is_free and hand_over_free_lock() or 0
 end
 
--- For a caller that came for another purpose: its own lock is gone, or renewed. An error here, such as a foreign type
--- at one of the keys, must not become the answer to the caller.
+-- The same for a caller whose request has another purpose. An error here, such as a foreign type at one of the keys, must not become
+-- the reply to the caller.
 local function try_admit_waiters()
   pcall(admit_if_free)
 end
 
--- A departure from the queue is remembered, so that the same request sent twice gets the same answer. Only the last few
--- departures are kept.
+-- Remembers that an owner has left the queue, so that the same request sent twice gets the same reply. Keeps only the last few
+-- departures.
 local function remember_leaver(owner)
   local gone = redis.call('HGET', WAITERS, '#gone') or '\0'
   store_note('#gone', string.sub(gone .. owner .. '\0', -LEAVERS_SIZE))
 end
 
--- Before the name of an owner that has left although no request of it had come yet.
+-- The mark before the name of an owner that has left before its first request came.
 local UNSEEN = '?'
 
 -- `mark`: UNSEEN or nil.
@@ -343,7 +343,7 @@ local function has_left_queue(mark)
   return type(gone) == 'string' and string.find(gone, '\0' .. (mark or '') .. OWNER .. '\0', 1, true)
 end
 
--- Removes OWNER from the queue; false when it was not in it.
+-- Removes OWNER from the queue; false: OWNER was not in the queue.
 local function leave_queue()
   local position = redis.call('ZRANK', QUEUE, OWNER)
   if not position then
@@ -358,9 +358,9 @@ local function leave_queue()
   return true
 end
 
--- {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or false, who requested the release or
--- false}. `info`: of OWNER, where the log is to tell of the loss even if it does not know OWNER any more; then `result` are more
--- words about the run.
+-- The reply to an owner that does not hold the lock: {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or
+-- false, the requester of the release or false}. `info`: about OWNER, if the log must record the loss even when it no longer knows
+-- OWNER; then `result` has more words about the run.
 local function lost_reply(info, result)
   local other = holders()
   if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then

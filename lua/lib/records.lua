@@ -1,19 +1,18 @@
--- records: who holds the lock, under which fencing number, and what a holder tells about itself. The same for every
--- kind. A kind provides
+-- records: the holders, their fencing numbers, and their records. The same for every kind. A kind provides
 --
 --   NAME, MULTI_HOLDER           its name; whether several owners may hold the lock at once
---   NEEDS_NO_KEY                 whether every request can be granted where the key of the lock does not exist
+--   NEEDS_NO_KEY                 whether every request can be granted if the key of the lock does not exist
 --   OTHER_QUEUE                  the queue of the other exclusive kind under this name; QUEUE: there is no such kind
 --   holds(owner)                 how many holds that owner has; nil: none
---   holders()                    {owner, count, mode, owner, …} for display; only some of them when there are many
---   capacity(found)              how many may hold it at once, 0 where that says nothing; how many do, if holders() is `found`
+--   holders()                    {owner, count, mode, owner, …} for display; only some of them if there are many
+--   capacity(found)              how many owners may hold the lock at once (0: without meaning), and how many do; `found`: holders()
 --   mismatch(requested)          the reply to a request whose terms differ from the lock's; nil
 --   admits(requested)            whether a request of that mode could be granted now
---   has_no_holder()              whether there is no holder, of a lock that admits the caller
+--   has_no_holder()              whether a lock that admits the caller has no holder
 --   add_holder(owner, ttl, requested)  the first hold of an owner
 --   add_hold(owner)              one more hold in REQUESTED_MODE; returns their number
 --   reentry_obstacle(owner)      why the owner cannot have one more hold; nil: it can
---   extend(owner, ttl)           never shortens, ttl > 0; returns nil, or how many ms were left
+--   extend(owner, ttl)           extends the owner's holds, never shortens, ttl > 0; returns nil, or how many ms were left
 --   set_ttl(owner, ttl)          sets the ttl of the owner's holds
 --   remove_hold(owner)           removes one hold; returns how many are left
 --   remove_holder(owner)         removes all holds of the owner
@@ -21,11 +20,11 @@
 --   remaining_ms(owner)          ms until the holds of an owner expire; -1: never
 --   next_expiry_ms()             ms until the lock may change without a message; -1: never
 --   announce_free()              tells foreign clients; a kind with several holders first checks whether there is news
---   kind_denial(no)              what a holder of this kind needs besides, by `no(command, key, …)`, which returns the reply
-local REQUEST_MEMORY = 600000  -- ms that an operator's request is remembered; no holder is without contact for longer
-local CLEANUP_THRESHOLD = 500  -- holders from which on the records of dead owners are removed
+--   kind_denial(no)              checks the further rights of a holder by `no(command, key, …)`, which returns the reply or nil
+local REQUEST_MEMORY = 600000  -- ms that the server keeps a request for release; a living holder asks sooner
+local CLEANUP_THRESHOLD = 500  -- number of records above which the script removes those of dead owners
 
--- The reply when the key holds something that makes the request impossible; else nil.
+-- The reply if the content of the key makes the request impossible; else nil.
 local function obstacle_reply()
   if redis.call('EXISTS', LOCK) == 0 then
     return nil
@@ -34,8 +33,8 @@ local function obstacle_reply()
   return kind ~= NAME and {'other', kind} or mismatch(REQUESTED_MODE)
 end
 
--- Whether a lock that is held as that kind keeps this kind out, and is waited for: the plain lock and the read-write lock under
--- one name exclude each other.
+-- Whether a lock that is held as that kind excludes this kind, so that a client waits for it: the plain lock and the read-write lock
+-- under one name exclude each other.
 local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
 
 local function is_other_exclusive(kind)
@@ -52,7 +51,7 @@ local function holder_of_other_kind()
   end
 end
 
--- The reply to an operator who names an owner that does not hold the lock.
+-- The reply to an operator if the named owner does not hold the lock.
 local function not_held_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
   if kind ~= NAME then
@@ -62,12 +61,12 @@ local function not_held_reply()
   return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}
 end
 
--- Before anything is written, checks the rights that renewing, releasing and handing over will need: a client that may
--- acquire a lock must be able to release it. Returns the first command and key or channel that the server's ACL
--- refuses. Redis 6 has no way to check.
+-- Checks, before the first write, the rights that renewing, releasing and handing over will need: a client that may acquire a lock
+-- must be able to release it. Returns the reply with the first command and key or channel that the server's ACL refuses; nil: none.
+-- Redis 6 cannot check.
 --
--- Each command is checked once: the server has checked the rights to all KEYS before it ran the script. Only channels
--- and derived keys are checked one by one.
+-- Checks each command once, because the server has checked the rights to all KEYS before it ran the script. Checks channels and
+-- derived keys one by one.
 local function denied_reply()
   local may = redis.acl_check_cmd
   if not may then
@@ -89,7 +88,7 @@ local function denied_reply()
           or SHARDED and not may('pubsub', 'shardnumsub', CHANNEL) and {'denied', 'pubsub|shardnumsub', CHANNEL}) or nil
 end
 
--- Owners that were killed leave their records behind.
+-- Removes the records of owners that were killed.
 local function drop_dead_records()
   local records = redis.call('HGETALL', HOLDER)
   for i = 1, #records, 2 do
@@ -104,7 +103,7 @@ local function drop_dead_records()
   end
 end
 
--- The records live as long as the longest hold.
+-- Extends the ttl of the records to that of the longest hold.
 local function extend_records(ttl)
   if not MULTI_HOLDER or redis.call('PTTL', HOLDER) < tonumber(ttl) then
     redis.call('PEXPIRE', HOLDER, ttl)
@@ -118,22 +117,22 @@ local function clean_records()
   end
 end
 
--- The fencing number of a holder, and 1 if several servers have agreed on it. If the holder's record was lost: the last
--- number that was given out.
+-- The fencing number of a holder, and 1 if several servers have agreed on the number. If the holder's record was lost: the last
+-- number that the server gave out.
 local function fence_of(owner)
   local numbers = redis.call('HMGET', HOLDER, 'agreed:' .. owner, 'fence:' .. owner)
   return numbers[1] or numbers[2] or redis.call('GET', FENCE) or '0', numbers[1] and 1 or 0
 end
 
--- Makes `owner` a holder and returns its fencing number. `arrival`, `is_claim`: as for log_grant().
+-- Makes `owner` a holder and returns its fencing number. `arrival`, `is_claim`: see log_grant().
 --
--- The order of the writes is what makes this safe. The number comes first, because SET is what a full memory refuses.
--- The record comes next and replaces what an expired holder left. The lock is written last: then no write is left that
--- could be refused, now or at the release, so no key can ever be without a ttl.
+-- The order of the writes makes this safe. The number comes first, because a full memory refuses SET. The record comes next and
+-- replaces the record of an expired holder. The lock comes last: then no write is left that the server could refuse, now or at the
+-- release, so that no key is ever without a ttl.
 --
--- A grant that finds no holder, and is no hand-over, is published to owners that still believe they hold the lock.
--- Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a
--- release (1.6 us).
+-- The script publishes a grant that found no holder and is no hand-over, because an earlier owner may still believe that it holds the
+-- lock. Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a release
+-- (1.6 us).
 local function grant(owner, info, ttl, requested, arrival, is_claim)
   local found_free = not pending_release and has_no_holder()
   local now = now_us()
@@ -158,19 +157,19 @@ local function grant(owner, info, ttl, requested, arrival, is_claim)
   return fence
 end
 
--- Fails where grant() would because of the type of a key. For a request that takes something from another client first.
+-- Fails if grant() would fail because of the type of a key. A request that first takes something from another client calls this.
 local function check_keys_of_grant()
   redis.call('GET', FENCE)
   redis.call('HGET', HOLDER, OWNER)
   redis.call('LRANGE', EVENTS, 0, 0)
 end
 
--- Deletes the record of an owner that holds nothing any more, and the requests to it.
+-- Deletes the record of an owner that no longer has a hold, and the requests to that owner.
 local function forget_owner(owner)
   if MULTI_HOLDER then
     redis.call('HDEL', HOLDER, owner, 'hold:' .. owner, 'count:' .. owner, 'fence:' .. owner, 'agreed:' .. owner,
         'keep:' .. owner)
-    redis.pcall('HDEL', FORCE, owner, 'revoked:' .. owner, 'stops:' .. owner)  -- a release must not fail for what is there
+    redis.pcall('HDEL', FORCE, owner, 'revoked:' .. owner, 'stops:' .. owner)  -- a foreign type there must not fail a release
   else
     redis.call('DEL', HOLDER, FORCE)
   end
@@ -180,8 +179,8 @@ local function is_revoked()
   return redis.call('HGET', FORCE, 'revoked:' .. OWNER) ~= false
 end
 
--- Stores who requests the release from OWNER, for `ms`. PEXPIRE comes first: a full memory refuses HSET, but not after
--- a write that it allows.
+-- Stores the requester of the release for `ms`. PEXPIRE comes first: a full memory refuses HSET, but not after a write that it
+-- allows.
 local function store_request(requester, ms)
   local remaining_ms = math.max(redis.call('PTTL', FORCE), tonumber(ms))
   redis.call('PEXPIRE', FORCE, remaining_ms)
@@ -189,7 +188,7 @@ local function store_request(requester, ms)
   redis.call('PEXPIRE', FORCE, remaining_ms)
 end
 
--- Stores that OWNER stops its job because of a request. The reply of the script must not fail because of this.
+-- Stores that OWNER stops its job because of a request. An error here must not become the reply of the script.
 local function note_stopping()
   local memory = math.max(redis.call('PTTL', FORCE), REQUEST_MEMORY)
   redis.pcall('PEXPIRE', FORCE, memory)

@@ -1,8 +1,8 @@
--- any_lock: whether a lock is held, of whichever kind. Looks at every key: for the small private server of `local:`, before it
--- ends by itself. Needs no library.
+-- any_lock: whether a lock of any kind is held. Looks at every key, before the small private server of `local:` ends by itself. Needs
+-- no library.
 --
---   returns  1 where a key may be a lock that is held, else 0. Keys beside a lock are none, nor is the number of permits, which
---            has no ttl; a permit that is held is in a sorted set with its expiry.
+--   returns  1 if a key may be a lock that is held, else 0. A key beside a lock is no lock. The number of permits, which has no ttl,
+--            is none either; a sorted set has each permit that is held, with its expiry.
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 

@@ -1,19 +1,23 @@
--- marker: since when a server of a quorum has its data, and how long locks there last. Written by the first client that
--- asks, read again with each lock that the server grants. Needs no library.
+-- marker: since when a server of a quorum has its data, and how long locks there last. The first client that asks writes the marker;
+-- each grant of the server reads it. Needs no library.
 --
---   KEYS[1]  "SINCE RUN LONGEST BEFORE BEGAN SURE": since when, in ms by this server's clock; run_id of the process that wrote it;
---            the longest ttl in the period that began at BEGAN, and in the one before; 1 once the server counts
---   ARGV[1]  ttl in milliseconds that a lock has, or 0
---   ARGV[2]  SINCE of an earlier reply: with that the server was found to count; or 0
+--   KEYS[1]  "SINCE RUN LONGEST BEFORE BEGAN SURE"
+--              SINCE    since when the server has its data, in ms by its clock
+--              RUN      the run_id of the server process that wrote the marker
+--              LONGEST  the longest ttl in the period that began at BEGAN
+--              BEFORE   the longest ttl in the period before
+--              SURE     1 if the server counts (lock/data_age.h)
+--   ARGV[1]  the ttl of a lock in milliseconds; or 0
+--   ARGV[2]  the SINCE of an earlier reply by which the client found that the server counts; or 0
 --
 --   returns  {ms for which the server has its data, the longest ttl in use in milliseconds, SINCE, SURE}
 --
--- A server that was flushed, or started empty, has no marker. One that was started with a snapshot has the marker of
--- another run, and may lack what was written after the snapshot. So does a replica that was promoted. All of them count
--- from now on, as does a server whose clock was set back behind its own marker.
+-- A server that was flushed, or started empty, has no marker. A server that was started with a snapshot has the marker of another
+-- run, and may lack what was written after the snapshot. So has a replica that was promoted. For all of them, and for a server whose
+-- clock was set back behind its marker, SINCE begins anew.
 --
--- A ttl is in use for a day, or its own length, after it was last told. A client that renews a lock tells it once an
--- hour.
+-- A ttl is in use for a day, or for its length if that is longer, after a client last told it. A client that renews a lock tells its
+-- ttl once an hour.
 local MEMORY = 7776000000  -- ms without use until the marker is forgotten: 90 days, longer than any lease
 local PERIOD = 86400000    -- ms, at least
 

@@ -3,27 +3,30 @@
 --   ARGV[6]  hold: the owner itself, or for a nested hold an id of its own
 --   ARGV[7]  ttl in milliseconds
 --   ARGV[8]  info about the owner, for people
---   ARGV[9]  'wait' to join the queue when the lock is busy, 'try' not to; 'latest' to join it in the place of the waiter that
---            joined it with 'latest' before; 'again' for a nested hold: only if the owner holds the lock at this moment,
---            because an owner that lost it must not get it back unnoticed
---   ARGV[10] the ticket of an earlier reply, so that a queue that was lost is put in order again; or 0
---   ARGV[11] milliseconds for which another job's success also counts for this one, which then need not run; or 0
---   ARGV[12] 'unchecked': the connection named no user, so its rights are not asked for
+--   ARGV[9]  what to do when the lock is busy:
+--              try     nothing
+--              wait    join the queue
+--              latest  the same, and remove the waiter that joined with `latest` before
+--              again   the request is for a nested hold: nothing, also if the lock is free, because an owner that lost the
+--                      lock must not get it back unnoticed
+--   ARGV[10] the ticket of an earlier reply, which puts a queue that was lost in order again; or 0
+--   ARGV[11] milliseconds for which another job's success also counts for this job, which then need not run; or 0
+--   ARGV[12] 'unchecked': the connection named no user, so the script does not check its rights
 --
 --   returns  {'granted', fence, count, 1 if several servers have agreed on the number}
 --            {'done', milliseconds ago}      a job has succeeded; the caller holds nothing and has left the queue
---            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds until to ask again or false,
---             the server's time in microseconds, or false for 'try', milliseconds in which to ask at the latest or false}
---                                   owner '' with count 0: free, but reserved or still to be looked at;
+--            {'busy', pttl, owner, count, info or false, place from 0, ticket, milliseconds after which to ask again or false,
+--             the server's time in microseconds, or false for 'try', milliseconds after which to ask at the latest or false}
+--                                   owner '' with count 0: the lock is free, but reserved, or not looked at yet;
 --                                   place for 'try': the length of the queue
---            {'replaced', info}              to 'latest' alone: a newer waiter, which tells that about itself, has taken the
---                                   caller's place; nothing was changed
+--            {'replaced', info}              to 'latest' alone: a newer waiter has taken the caller's place; info is about the
+--                                   newer waiter; nothing was changed
 --            {'denied', command, key}        nothing was changed
 --            {'other', what the key holds}   nothing was changed
---            {'differs', number of permits, the requested number, 1 if some are held}   nothing was changed; where none is held,
+--            {'differs', number of permits, the requested number, 1 if some are held}   nothing was changed; if none is held,
 --                                   rlock did not write the number
---            {'lost', 'revoked', …}          the owner may not renew any more; to 'again' alone
---            {'lost', …}                     as lost_reply() in lib/queue.lua; to 'again' alone; nothing was changed
+--            {'lost', 'revoked', …}          to 'again' alone: the owner may no longer renew
+--            {'lost', …}                     to 'again' alone: see lost_reply() in lib/queue.lua; nothing was changed
 --
 -- A request that is sent twice counts once: an owner is fresh for each acquisition, so a hold that exists already comes
 -- from the same request.
@@ -36,10 +39,10 @@ if WAIT_MODE ~= 'again' and WAIT_MODE ~= 'latest' and SUCCESS_MAX_AGE == '0' and
 end
 
 -- Otherwise.
--- The lock was handed over to OWNER, or the request is sent twice.
+-- Confirms a hand-over to OWNER, or a request that is sent twice.
 local function confirm(held)
   if redis.call('HSET', HOLDER, OWNER, INFO) == 1 then
-    redis.call('HSET', HOLDER, 'hold:' .. OWNER, OWNER)  -- the record was lost; this request comes from the outer hold
+    redis.call('HSET', HOLDER, 'hold:' .. OWNER, OWNER)  -- the record was lost; this request is for the outer hold
   end
   return held
 end
@@ -48,9 +51,9 @@ local function granted_reply(held)
   if extend(OWNER, TTL) then
     extend_records(TTL)
     log_confirmation()
-    announce_next(TTL)  -- last: the next waiter prepares its job, which takes processor time from this one
+    announce_next(TTL)  -- last, because the next waiter then prepares its job, which takes processor time from this owner
   elseif redis.call('PTTL', HOLDER) < 0 then
-    extend_records(TTL)  -- the record was lost, and this request has made it anew
+    extend_records(TTL)  -- the record was lost, and this request has written it again
   end
   local fence, agreed = fence_of(OWNER)
   return {'granted', fence, held, agreed}
@@ -62,7 +65,7 @@ if held and HOLD_ID == OWNER and SUCCESS_MAX_AGE == '0' and not is_revoked() the
 end
 
 -- Otherwise.
--- A record without its count would end the outer hold too early, so a write that might refuse the count comes first.
+-- Adds a nested hold. A record without its count would end the outer hold too early, so the count is written first.
 local function reenter(held)
   if HOLD_ID == OWNER then
     return granted_reply(confirm(held))
@@ -80,13 +83,13 @@ end
 
 local QUEUES = WAIT_MODE == 'wait' or WAIT_MODE == 'latest'
 
--- The newest waiter with --latest: its ticket, owner and info; nil: there is none, or it was long ago.
+-- The newest waiter with --latest: its ticket, owner and info; nil: there is none, or the server no longer knows it.
 local function latest_waiter()
   return string.match(redis.call('HGET', WAITERS, '#latest') or '', '^(%d+)%z(%Z*)%z(.*)$')
 end
 
--- Makes OWNER, which has just joined the queue, the newest. The one before it leaves the queue and is told to ask; the
--- answer tells it why. The event log tells it later than the queue can.
+-- Makes OWNER, which has just joined the queue, the newest waiter with --latest. The newest waiter before OWNER leaves the queue and is
+-- told to ask; the reply says why. The event log knows the replacement for longer than the queue.
 local function replace_latest(ticket)
   local _, earlier = latest_waiter()
   redis.call('HSET', WAITERS, '#latest', ticket .. '\0' .. OWNER .. '\0' .. INFO)
@@ -103,9 +106,9 @@ local function replace_latest(ticket)
   end
 end
 
--- What the event log tells of a newer waiter: that it replaced OWNER, or that it has got the lock since OWNER arrived.
--- OWNER may have been stopped for so long that the queue does not know it any more. One without a ticket arrived at the
--- latest when it was granted the lock; the answer did not reach it.
+-- The info about a newer waiter that, by the event log, replaced OWNER or got the lock after OWNER arrived; nil: there is none. OWNER
+-- may have been stopped for so long that the queue no longer knows OWNER. An OWNER without a ticket has not got the reply to its grant;
+-- it arrived at the time of that grant at the latest.
 local function newer_in_event_log()
   local arrival = TICKET ~= '0' and tonumber(TICKET)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
@@ -120,8 +123,8 @@ local function newer_in_event_log()
   end
 end
 
--- What the newer waiter tells about itself that has taken the place of OWNER; nil: OWNER is in line, or the newest. A first
--- request that was delayed until OWNER had left the queue must not replace the waiters that came meanwhile.
+-- The info about the newer waiter that has taken the place of OWNER; nil: OWNER is in the queue, or is the newest. A first request that
+-- was delayed until OWNER had left the queue must not replace the waiters that came meanwhile.
 local function replaced_by()
   if redis.call('ZSCORE', QUEUE, OWNER) then
     return nil
@@ -135,8 +138,8 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
--- Returns the position, the ticket, and whether the queue did not know OWNER. The stored ticket counts: a reply that was lost has
--- told it, too.
+-- Puts OWNER in the queue. Returns the position, the ticket, and whether the queue did not know OWNER. A stored ticket counts, because
+-- a reply that was lost may have told that ticket.
 local function enqueue()
   local ticket, is_new = tonumber(TICKET), false
   redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
@@ -169,7 +172,7 @@ end
 -- The first waiter polls a lock whose holder may release it without a message to this queue.
 local POLL_INTERVAL = 1000  -- ms
 
--- A holder without a record may have the lock as Redisson's fair lock or spin lock, which tell its channel nothing.
+-- Whether the waiter must poll. A holder without a record may be a fair lock or spin lock of Redisson, which publish no release.
 local function must_poll(position, info, ttl)
   return NAME == 'lock' and position == 0 and not info and (ttl < 0 or ttl > POLL_INTERVAL)
 end
@@ -192,8 +195,8 @@ local function busy_reply(ms)
       is_new and position and ms_to_watch(position) or false}
 end
 
--- The holder of another kind tells only the queue of its own kind, so the waiters in this queue poll: the first one most often,
--- the others in case those before them are dead.
+-- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often, and the
+-- others because the waiters before them may be dead.
 local function busy_with_other_kind_reply()
   local answer = busy_reply(redis.call('PTTL', LOCK))
   local owner, count = holder_of_other_kind()
@@ -204,7 +207,7 @@ local function busy_with_other_kind_reply()
   return answer
 end
 
--- The reply to a nested hold whose owner has the lock as another kind: it would wait for itself.
+-- The reply to a nested hold whose owner has the lock as another kind, and so would wait for itself; nil: the owner has not.
 local function own_other_kind_reply()
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME)
   local is_own = kind and is_other_exclusive(kind)
@@ -212,8 +215,8 @@ local function own_other_kind_reply()
   return is_own and {'other', kind} or nil
 end
 
--- How long ago another job succeeded, if that counts for this caller; else nil. A caller that waited during that job
--- shares its success, however short it is to be remembered.
+-- How long ago another job succeeded, if that success counts for this caller; else nil. A caller that waited during that job shares
+-- the success, however short SUCCESS_MAX_AGE is.
 local function success_age()
   local done = SUCCESS_MAX_AGE ~= '0' and tonumber(redis.call('GET', DONE))
   if not done then
@@ -224,14 +227,14 @@ local function success_age()
   return (waited or age < tonumber(SUCCESS_MAX_AGE) * 1000) and math.max(0, math.floor(age / 1000)) or nil
 end
 
--- A success is published while the lock is still held: a job whose user may not publish there must not start.
+-- The reply if the user may not publish a success, which happens while the lock is still held: such a job must not start. Else nil.
 local function denied_done_channel()
   local may = SUCCESS_MAX_AGE ~= '0' and redis.acl_check_cmd
   local publish = SHARDED and 'spublish' or 'publish'
   return may and not may(publish, DONE, 'done') and {'denied', publish, DONE} or nil
 end
 
--- The event of a release before any job has begun.
+-- The event of a release before a job has begun.
 local function unused_release()
   return 'released\0' .. OWNER .. '\0owner\0' .. OWNER .. '\0outcome\0unused'
 end
@@ -239,7 +242,7 @@ end
 local done = success_age()
 if done then
   if WAIT_MODE == 'again' then
-    -- the hold belongs to the outer job
+    -- the outer job keeps the hold
   elseif held then
     remove_holder(OWNER)
     forget_owner(OWNER)
@@ -254,7 +257,7 @@ if held and is_revoked() then
   if WAIT_MODE == 'again' then
     return {'lost', 'revoked', false, false, redis.call('HGET', FORCE, OWNER)}
   end
-  remove_holder(OWNER)  -- no job has begun under it
+  remove_holder(OWNER)  -- no job has begun under the lock
   forget_owner(OWNER)
   pending_release = unused_release()
   pass_on(0)
@@ -298,7 +301,7 @@ if not fence and redis.call('EXISTS', QUEUE) == 0 and admits(REQUESTED_MODE) the
 end
 if fence then
   if reserved > 0 then
-    redis.call('DEL', RESERVED)  -- it was for OWNER
+    redis.call('DEL', RESERVED)  -- the lock was reserved for OWNER
   end
   return {'granted', fence, 1, 0}
 end

@@ -3,22 +3,22 @@
 --   ARGV[6]  the requester, for people
 --   ARGV[7]  the step:
 --              ask     tell the owner that its lock is requested
---              join    the same, but who asked before stays the requester
+--              join    the same, but an earlier requester stays the requester
 --              look    change nothing
---              revoke  refuse the owner's renewals from now on: its hold ends with its ttl. Repeated, so that a
---                      mark that is lost is made anew
+--              revoke  refuse the owner's renewals from now on: its hold ends with its ttl. The client repeats this
+--                      step, because the server may lose the mark
 --              take    take the lock away at once
---   ARGV[8]  for how many milliseconds the request stands at least
+--   ARGV[8]  the request stands for at least so many milliseconds
 --
 --   returns  {'held', owner, count, info or false, how many subscribers got the request, ms that the hold lasts or -1,
 --             ms since the owner last said that it stops its job or -1, 1 if the owner is an rlock, which heeds a
 --             revocation}
 --            {'broken', owner, count, info or false, 1 if the job of the owner was over}
---            {'changed', owner, count, info or false}   another owner holds it; nothing was changed
+--            {'changed', owner, count, info or false}   another owner holds the lock; nothing was changed
 --            {'free'}
 --            {'other', what the key holds}
 --
--- A step before `take` takes the lock away only if --min-hold keeps it after the end of its job.
+-- The other steps take the lock away only if --min-hold keeps it after the end of its job.
 local REQUESTER, STEP, REQUEST_TTL = ARGV[6], ARGV[7], tonumber(ARGV[8])
 
 local held = (redis.call('EXISTS', LOCK) == 0 or kind_at_key(NAME) == NAME) and holds(OWNER)
@@ -27,7 +27,7 @@ if not held then
 end
 local info = redis.call('HGET', HOLDER, OWNER)
 
--- A release that leaves the lock to --min-hold marks the record of the owner.
+-- Whether only --min-hold keeps the lock: the release then marks the record of the owner.
 local function job_is_over()
   if not info or not string.find(info, '\nover=1\n', 1, true) then
     return false
@@ -41,9 +41,9 @@ local function job_is_over()
   return true
 end
 
--- The request stays, so that a holder that wakes up later learns the requester.
+-- Takes the lock away. The request stays, so that a holder that wakes up later learns the requester.
 local function force_release(over)
-  -- First, because a full memory refuses some commands of remove_holder(), but not after a write that it allows.
+  -- This comes first: a full memory refuses some commands of remove_holder(), but not after a write that it allows.
   forget_owner(OWNER)
   remove_holder(OWNER)
   store_request(REQUESTER, REQUEST_MEMORY)
@@ -53,10 +53,10 @@ local function force_release(over)
   return {'broken', OWNER, held, info, over}
 end
 
--- The request is stored as well as published: a holder that does not listen yet sees it at its next renewal.
+-- Stores and publishes the request: a holder that does not listen yet sees it at its next renewal.
 local function request_release()
   if STEP == 'join' then
-    check_keys_of_grant()  -- a run asks, which is to begin then
+    check_keys_of_grant()  -- because the requester is a run, which begins next
   end
   local earlier = redis.call('HGET', FORCE, OWNER)
   if earlier ~= REQUESTER and not (earlier and STEP == 'join') then
@@ -66,8 +66,8 @@ local function request_release()
   return notify(OWNER, 'force')
 end
 
--- A hold without a ttl would never end, so it gets the lease that its owner counts on. The record of a dead owner may have
--- ended before its hold.
+-- Refuses the owner's renewals. A hold without a ttl would never end, so it gets the lease of its owner as its ttl. The record of a
+-- dead owner may have ended before its hold.
 local function revoke()
   local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or select(2, holds_by_event_log()) or 0
   if lease > 0 and (remaining_ms(OWNER) < 0 or next_expiry_ms() < 0) then

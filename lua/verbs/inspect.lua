@@ -1,19 +1,19 @@
--- inspect: what is known about a lock. Changes nothing.
+-- inspect: returns what the server knows about a lock. Changes nothing.
 --
 --   ARGV[6]  the index of the first entry of the event log to return, such as -128; or nothing
 --
---   returns  {'known', fence, pttl, how many may hold it (permits; else 0, as where their number is gone), how many do,
+--   returns  {'known', fence, pttl, how many may hold it (permits; else 0, also if their number is gone), how many do,
 --             {owner, count, mode, info or false, ms since the grant or -1, owner, …},
 --             {waiter, mode, its info, waiter, …}, agreed,
---             1 if it is provably a lock,
---             when a job last succeeded under it, in microseconds, or false, ms until that is forgotten, now in microseconds,
---             the entries of the event log, if they were asked for}
---               fence: of the holder, where there is only one; else the last number given out
+--             1 if the key is provably a lock,
+--             when a job last succeeded under it, in microseconds, or false, ms until the server forgets that, now in microseconds,
+--             the entries of the event log, if ARGV[6] asks for them}
+--               fence: of the holder, if there is only one; else the last number that the server gave out
 --            {'other', what the key holds}
 --
--- Dead waiters are left out, and so are those behind the first thousand.
+-- The reply leaves out dead waiters, and the waiters behind the first thousand.
 
--- Permits outlive their number.
+-- The kind of a lock whose key does not exist: permits outlive their number.
 local function kind_without_key()
   local permits = NAME ~= 'permits' and redis.pcall('ZCOUNT', SECOND, '(' .. math.floor(now_us() / 1000), '+inf')
   return type(permits) == 'number' and permits > 0 and 'permits' or NAME
@@ -26,7 +26,7 @@ end
 
 local now = now_us()
 
--- By the fencing number, which is the time of the grant, or later where the server's clock was set back.
+-- ms since the grant, by the fencing number, which is the time of the grant, or later if the server's clock was set back; -1: unknown.
 local function age_of(fence)
   local granted = tonumber(fence)
   return granted and math.max(0, math.floor((now - granted) / 1000)) or -1
@@ -51,8 +51,8 @@ for i = 1, #waiters, 2 do
   end
 end
 
--- A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a record of its holder, one of
--- Redisson its shape.
+-- 1 if the key is provably a lock, else 0. A hash {prod: 5} or a string may be the data of another program. A lock of rlock has a
+-- record of its holder; a lock of Redisson has its shape.
 local function is_proven()
   for i = 1, #found, 3 do
     if redis.call('HEXISTS', HOLDER, found[i]) == 0 and not is_redisson_hold(found[i]) then

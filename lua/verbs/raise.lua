@@ -1,10 +1,10 @@
--- raise: makes the fencing number of a lock that OWNER still holds at least this number. A lock on several servers
--- needs it, because each server counts for itself: the number they agree on is the owner's from now on.
+-- raise: makes the fencing number of a lock that OWNER still holds at least this number. A lock on several servers needs
+-- that, because each server counts for itself: from now on the owner has the number on which they agree.
 --
 --   ARGV[6]  the number
 --
 --   returns  {'raised'}
---            {'lost', …}   as lost_reply() in lib/queue.lua
+--            {'lost', …}   see lost_reply() in lib/queue.lua
 if not holds(OWNER) then
   return lost_reply()
 end

@@ -1,27 +1,27 @@
 -- release: release a lock that OWNER still holds and pass it on, or leave the queue.
 --
 --   ARGV[6]  hold, as it was acquired
---   ARGV[7]  how many subscribers of the lock's channel are rlock processes; -1: the attempt of a quorum is taken back, which is no
---            news for rlock waiters: nothing is passed on
---   ARGV[8]  milliseconds for which the lock stays taken though its job is over, once no hold is left; or 0 (--min-hold)
---   ARGV[9]  milliseconds for which the job's success is remembered; or 0
+--   ARGV[7]  how many subscribers of the lock's channel are rlock processes; -1: a quorum takes back an attempt, which is no news
+--            for rlock waiters: the lock is not passed on
+--   ARGV[8]  milliseconds for which the lock stays taken after its last hold (--min-hold); or 0
+--   ARGV[9]  milliseconds for which the server remembers the job's success; or 0
 --   ARGV[10] how the run ended, as words for the event log, each after a NUL: exit N, outcome WORD, fence N; or ''
 --   ARGV[11] the caller's --history in milliseconds; or ''
---   ARGV[12] info about OWNER, for people, where its run has lost the lock; or ''
+--   ARGV[12] info about OWNER, for people, if its run has lost the lock; or ''
 --
 --   returns  {'released', how many waiters were admitted}
 --            {'still_held', count}   another hold of the same owner is left
 --            {'left'}                OWNER was still waiting, and has left the queue
---            {'lost', …}             as lost_reply() in lib/queue.lua
+--            {'lost', …}             see lost_reply() in lib/queue.lua
 --
--- A request that is sent twice gets the same answer: the first request removes the hold from the record and leaves an
--- entry in the event log, or remembers the departure from the queue; the second request finds that. The first write is
--- DEL or HDEL, which a full memory allows, and after one write it allows the others too.
+-- A request that is sent twice gets the same reply: the first request removes the hold from the record and leaves an entry in
+-- the event log, or remembers the departure from the queue; the second request finds that. The first write is DEL or HDEL, which
+-- a full memory allows; after one write the server allows the other writes too.
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
 
--- The most frequent cases: the last hold of an exclusive lock, and the record of its owner names it. First: no client waits
--- in a queue.
+-- Whether this is one of the most frequent cases: the last hold of an exclusive lock, named by the record of its owner. The first of
+-- these cases: no client waits in a queue.
 local function is_last_hold()
   if MULTI_HOLDER or OWN_SUBSCRIBERS < 0 or MIN_HOLD > 0 or REMEMBER_SUCCESS > 0 or holds(OWNER) ~= 1 then
     return false
@@ -44,7 +44,7 @@ if last_hold then
 end
 
 -- Otherwise.
--- The same with a queue.
+-- The second of these cases: a client waits.
 if last_hold then
   local admitted = pass_on(OWN_SUBSCRIBERS)
   log_pending_release()
@@ -56,7 +56,7 @@ local function time_in_ms(ms)
   return math.floor(now_us() / 1000) + ms
 end
 
--- The answer to an earlier release of a hold, by its entry in the event log; nil: there is none.
+-- The reply to an earlier release of a hold, by its entry in the event log; nil: there is none.
 local function earlier_reply(hold)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
     if entry_has(entry, 'released', hold) then
@@ -66,7 +66,7 @@ local function earlier_reply(hold)
   end
 end
 
--- At least for as long as a waiter may have waited meanwhile, because waiters share the success.
+-- Remembers and publishes the success, for as long as a waiter may have waited meanwhile at least, because waiters share the success.
 local function remember_success()
   redis.call('SET', DONE, string.format('%.0f', now_us()), 'PX', math.max(REMEMBER_SUCCESS, QUEUE_MEMORY))
   if SHARDED then
@@ -76,8 +76,8 @@ local function remember_success()
   end
 end
 
--- A hold that is released before the last one stores its --min-hold in the record. PEXPIRE: the record may be new, if
--- the old one was lost.
+-- Stores the --min-hold of a hold that is not the last one in the record. PEXPIRE is needed if the record was lost, because HSET then
+-- makes a record without a ttl.
 local function store_min_hold(ms)
   local until_then = time_in_ms(ms)
   local noted = tonumber(redis.call('HGET', HOLDER, 'keep:' .. OWNER)) or 0
@@ -85,7 +85,7 @@ local function store_min_hold(ms)
   redis.call('PEXPIRE', HOLDER, math.max(redis.call('PTTL', HOLDER), ms))
 end
 
--- ms for which the lock must stay taken: the longest --min-hold of all holds
+-- The ms for which the lock must stay taken: the longest --min-hold of all holds.
 local function longest_min_hold()
   local noted = tonumber(redis.call('HGET', HOLDER, 'keep:' .. OWNER))
   return noted and math.max(MIN_HOLD, noted - time_in_ms(0)) or MIN_HOLD
@@ -102,12 +102,12 @@ if not held then
   elseif has_left_queue() and holds_by_event_log() == nil then
     return {'left'}
   end
-  local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- not an attempt of a quorum that is taken back
+  local gave_up = RESULT == UNUSED and OWN_SUBSCRIBERS >= 0  -- the run gave up, and no quorum takes back an attempt
   local known = holds_by_event_log()
   if gave_up and known == nil and not has_left_queue(UNSEEN) then
-    pcall(remember_leaver, UNSEEN .. OWNER)  -- its first request may still come, and must not take the place of others
+    pcall(remember_leaver, UNSEEN .. OWNER)  -- its first request may still come, and must not replace other waiters
   elseif gave_up and known == false then
-    log_trouble('unused\0' .. OWNER)  -- the loss is logged already
+    log_trouble('unused\0' .. OWNER)  -- the log has the loss already
   end
   local reply = lost_reply(INFO ~= '' and INFO, RESULT)
   if OWN_SUBSCRIBERS >= 0 then
@@ -115,9 +115,8 @@ if not held then
   end
   return reply
 end
--- A hold that the record does not name was released before, or was never granted, if the owner has a record. If the
--- owner's record was lost the hold is believed; but a nested hold takes the last one only if the outer one was
--- released.
+-- If the owner has a record that does not name the hold, the hold was released before, or was never granted. If the owner's record
+-- was lost, the hold counts; but a nested hold takes the last hold only if the outer hold was released.
 if redis.call('HDEL', HOLDER, 'hold:' .. HOLD_ID) == 0 then
   local earlier = earlier_reply(HOLD_ID)
   local only_outer_left = HOLD_ID ~= OWNER and held == 1 and not earlier_reply(OWNER)
@@ -126,7 +125,7 @@ if redis.call('HDEL', HOLDER, 'hold:' .. HOLD_ID) == 0 then
   end
 end
 if MULTI_HOLDER and redis.call('HDEL', HOLDER, 'read:' .. HOLD_ID) == 1 then
-  REQUESTED_MODE = 'read'  -- whatever else its owner has: a release by a token may not know
+  REQUESTED_MODE = 'read'  -- whatever holds its owner has: a release by a token may not know the mode
 end
 pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
 if REMEMBER_SUCCESS > 0 then
@@ -138,7 +137,7 @@ end
 local min_hold = held == 1 and longest_min_hold() or 0
 if min_hold > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
-  -- Its job is over, and no client renews it.
+  -- The job is over, and no client renews the lock.
   redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=%d$', 'over=1\nauto=0')))
   extend_records(min_hold)
   set_ttl(OWNER, min_hold)
@@ -151,14 +150,14 @@ if left > 0 then
   pending_release = pending_release .. '\0left\0' .. left
   log_pending_release()
   if MULTI_HOLDER and OWN_SUBSCRIBERS >= 0 then
-    hand_over()  -- a writer that goes on reading makes room for other readers
+    hand_over()  -- because a writer that goes on reading makes room for other readers
     announce_free()
   end
   return {'still_held', left}
 end
 forget_owner(OWNER)
--- A JVM that waits for this server, as for one of several, may have been refused because of the attempt, and sleeps for its
--- whole ttl. Redisson reads 00 as 0; rlock waiters ignore it.
+-- A JVM that waits for this server, as one of several, may have been refused because of the attempt, and sleeps for the whole ttl.
+-- Redisson reads 00 as 0; rlock waiters ignore 00.
 if OWN_SUBSCRIBERS < 0 and CHANNEL ~= '' then
   publish_to_foreign('00')
 end

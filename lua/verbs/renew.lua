@@ -1,27 +1,27 @@
 -- renew: extend a lock that OWNER still holds.
 --
---   ARGV[6]  ttl in milliseconds; 0 only asks
+--   ARGV[6]  the ttl in milliseconds; 0: only check
 --   ARGV[7]  the hold, as it was acquired; '': any hold of the owner
---   ARGV[8]  'confirm': the first renewal after a hand-over whose message has started the job
---            'stopping': the owner has received a request for release, and stops its job
+--   ARGV[8]  the purpose, or '':
+--              confirm   the first renewal after a hand-over whose message has started the job
+--              stopping  the owner has received a request for release, and stops its job
 --
---   returns  {'kept', who requested the release or false, time}
---            {'lost', …, time}   as lost_reply() in lib/queue.lua
---            {'lost', 'revoked', false, false, who requested the release or false, time}    it ends with its ttl
---            {'lost', 'released', false, false, who requested the release or false, time}   that hold was released,
---                                          or never was; the owner has another; nothing was changed
+--   returns  {'kept', requester of the release or false, time}
+--            {'lost', …, time}   see lost_reply() in lib/queue.lua
+--            {'lost', 'revoked', false, false, requester of the release or false, time}    the hold ends with its ttl
+--            {'lost', 'released', false, false, requester of the release or false, time}   this hold was released, or
+--                                          never existed; the owner has another hold; nothing was changed
 --
--- The time is the server's, in microseconds: the ttl runs out by that clock.
+-- The time is the server's, in microseconds, because the ttl runs out by the server's clock.
 --
--- Never re-creates a key that is gone, because another client may have worked under it meanwhile. Never shortens,
--- because an outer hold may count on more. PEXPIRE, because it is allowed when memory is full. A question (ttl 0)
--- changes nothing.
+-- Never makes a key that is gone, because another client may have had the lock meanwhile. Never shortens a ttl, because an
+-- outer hold may need a longer one. Uses PEXPIRE, because a full memory allows it. A check (ttl 0) changes nothing.
 local TTL, HOLD_ID, PURPOSE = tonumber(ARGV[6]), ARGV[7] or '', ARGV[8]
 local time = string.format('%.0f', now_us())
 
--- A hold is gone where the owner's record exists and does not name it. Where the record was lost the hold is believed,
--- even if others have written to the record since. A false "released" stops a job that has no competitor; a false
--- "held" is covered by the outer hold.
+-- Whether the hold was released: the owner's record exists and does not name the hold. If the record was lost, the hold counts, even
+-- if other owners have written to the record since. A false "released" would stop a job that has no competitor; a false "held" is
+-- covered by the outer hold.
 local function is_released()
   local fields = HOLD_ID ~= '' and redis.call('HMGET', HOLDER, OWNER, 'hold:' .. HOLD_ID)
   return fields and fields[1] and not fields[2]
@@ -74,6 +74,6 @@ if loss == 'none' then
 elseif loss then
   return {'lost', loss, false, false, redis.call('HGET', FORCE, OWNER), time}
 end
--- A waiter behind one that was killed gets no message about that death. A holder of such a lock renews it anyway.
+-- A waiter behind a killed waiter gets no message about that death, so a renewal admits waiters.
 try_admit_waiters()
 return {'kept', redis.call('HGET', FORCE, OWNER), time}

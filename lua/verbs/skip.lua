@@ -1,18 +1,18 @@
 -- skip: logs that the run of OWNER did not begin: the lock was busy, or the command cannot be executed.
 --
 --   ARGV[6]  info about OWNER, for people
---   ARGV[7]  milliseconds that it waited
---   ARGV[8]  its exit code, where the lock was not the reason; or ''
+--   ARGV[7]  milliseconds that OWNER waited
+--   ARGV[8]  the exit code of a command that cannot be executed; '': the lock was busy
 --
 --   returns  {'skipped'}
 --
--- A crontab may try each minute what one run keeps busy for a week, and must not push all runs out of the log. So the
--- entries of this kind at the end of the log are of SKIPS_IN_A_ROW clients at most, and those of the same client (host, user,
--- command, label) for the same reason are one entry, which counts them. It is not changed in its place: the log stays in the order of time. It
--- takes the place of `replaced OWNER`, which no request of OWNER asks for any more.
+-- A crontab may try each minute to take a lock that one run holds for a week, and must not push all runs out of the log. So the skips
+-- at the end of the log are those of SKIPS_IN_A_ROW clients at most, and the skips of one client (host, user, command, label) for one
+-- reason are one entry, which counts them. The script moves that entry to the end, so that the log stays in the order of time. The
+-- entry replaces `replaced OWNER`, which no request of OWNER needs any more.
 --
--- Sent twice, it counts once: the entry names OWNER.
-local SKIPS_IN_A_ROW = 2  -- so the log has room for a night a month, also where many hosts have the same crontab
+-- A request that is sent twice counts once, because the entry names OWNER.
+local SKIPS_IN_A_ROW = 2  -- so few that the log keeps a month of nights, also if many hosts have the same crontab
 local INFO, WAITED, EXIT_CODE = ARGV[6], ARGV[7], ARGV[8] or ''
 
 local function client_in(info)
@@ -51,7 +51,7 @@ for i = #last, begin, -1 do
   end
 end
 
--- '': none any more.
+-- The holder; '': the lock is no longer held.
 local function holder()
   local is_of_other_kind = redis.call('EXISTS', LOCK) == 1 and is_other_exclusive(kind_at_key(NAME))
   return holders()[1] or is_of_other_kind and holder_of_other_kind() or ''
@@ -59,8 +59,8 @@ end
 
 local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. holder()
 
--- What is cut is written again at once. After LTRIM, which a full memory allows, RPUSH is allowed, too. A list that becomes
--- empty loses its ttl.
+-- Cuts the entries off and writes them again. After LTRIM, which a full memory allows, the server also allows RPUSH. A list that becomes
+-- empty loses its ttl, so the ttl is read before.
 local memory = math.max(history_of(INFO), redis.call('PTTL', EVENTS))
 if begin <= #last then
   redis.call('LTRIM', EVENTS, 0, begin - #last - 2)

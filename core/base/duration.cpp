@@ -12,7 +12,7 @@ struct Unit {
   std::string_view name;
   std::int64_t ms;
 };
-// Of two units that begin alike the longer one comes first, because the first match is taken.
+// The units. If two units begin alike, the longer one comes first, because the first match counts.
 constexpr std::array units{Unit{"ms", 1},
                            Unit{"sec", 1000},
                            Unit{"s", 1000},

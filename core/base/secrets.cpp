@@ -222,7 +222,7 @@ bool announces_script(std::string_view word)
 
 }  // namespace
 
-// What is masked in one place may make another look like the credentials of a URL, so the result is masked again.
+// Masks twice, because a masked place may make another place look like the credentials of a URL.
 std::string without_secrets(std::string_view text)
 {
   std::string shown(text);

@@ -20,7 +20,7 @@ constexpr Range unprintable[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x
                                  {0x200b, 0x200b}, {0x200e, 0x200f}, {0x202a, 0x202e},
                                  {0x2060, 0x2060}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
 
-// Of a character of at most three bytes of valid UTF-8.
+// The code point of a character of at most three bytes of valid UTF-8.
 std::uint32_t code_point(std::string_view character)
 {
   constexpr std::uint32_t head_bits[] = {0x7f, 0x1f, 0x0f};

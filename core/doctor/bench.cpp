@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-// One store, used by one thread.
+// Measures on one store. Used from one thread.
 class Bencher {
  public:
   Bencher(const BenchPlan& plan, LockName name, const Clock& clock, StopToken stop)

@@ -53,7 +53,7 @@ class ServerQueries {
     return reply ? Result(Fields::of_info(reply->text)) : Result<Fields>(reply.error());
   }
 
-  // One request for each setting, because CONFIG GET takes one pattern before Redis 7. An unknown setting is no error.
+  // Sends a request for each setting, because CONFIG GET takes one pattern before Redis 7. An unknown setting is no error.
   Result<Fields> config()
   {
     std::vector<Request> requests;
@@ -116,7 +116,7 @@ Anonymous try_to_delete(Transport& anonymous, const LockName& name, const CallLi
   return reply.error().code == ErrorCode::refused ? Anonymous::refused : Anonymous::unknown;
 }
 
-// Of the only server that the URL names; empty: it names sentinels, or the nodes of a cluster.
+// Facts::host: the host of the only server that the URL names; empty: the URL names sentinels, or the nodes of a cluster.
 std::string host_of(const Endpoint& endpoint)
 {
   if (endpoint.has_group()) {
@@ -125,7 +125,7 @@ std::string host_of(const Endpoint& endpoint)
   return is_on_this_host(endpoint) ? "this host" : endpoint.host;
 }
 
-// For redis-cli.
+// Facts::node, as redis-cli needs it.
 std::string node_of(const Endpoint& endpoint)
 {
   const std::vector<HostPort> all = endpoint.addresses();

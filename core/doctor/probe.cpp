@@ -61,7 +61,7 @@ class Trial {
     return std::holds_alternative<Busy>(*attempt) ? Result(Done{}) : unexpected("a lock was granted twice");
   }
 
-  // Before the owner listens, only clients that listen to every owner are counted.
+  // Counts listeners before the owner listens: those clients listen to every owner.
   Result<Done> send_message()
   {
     const auto before = count_listeners();

@@ -183,7 +183,7 @@ Diagnosis spares(const Facts& facts, Millis)
                               "while it is down");
 }
 
-// Where each master has a replica, a slot without a node is unlikely.
+// If each master has a replica, a slot without a node is unlikely.
 Diagnosis coverage(const Facts& facts, Millis)
 {
   const auto full = facts.config->text("cluster-require-full-coverage");

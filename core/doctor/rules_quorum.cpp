@@ -52,7 +52,7 @@ std::optional<std::string> info_text(const Facts& facts, std::string_view name)
   return facts.info ? facts.info->text(name) : std::nullopt;
 }
 
-// Where no two servers are twins, as far as they told: what the first one that did not tell hides.
+// The diagnosis if no two servers are twins as far as they told: the reason of the first server that did not tell, else ok.
 Diagnosis if_all_tell(Servers servers, std::string_view name, std::string found)
 {
   for (const Facts& facts : servers) {

@@ -24,7 +24,7 @@ constexpr Millis details_every{1000};
 constexpr Millis renew_every_while_stopping{1000};
 constexpr std::int64_t thread_attempts_per_ttl = 50;  // where the system refuses a thread
 
-// Without the advice in parentheses, because another server is no help for a lock that is held on this one.
+// The text of an error without its advice in parentheses, because another server does not help a lock on this server.
 std::string reason_of(const Error& error)
 {
   std::string text = error.text;
@@ -144,7 +144,7 @@ Instant Watchdog::due() const { return has_thread() || m_is_over ? far_future : 
 
 int Watchdog::message_fd() const { return has_thread() || m_is_over ? -1 : m_wake_fd; }
 
-// What is due now.
+// Takes the steps that are due now.
 void Watchdog::advance()
 {
   m_wake_at = Instant{};
@@ -238,7 +238,7 @@ void Watchdog::note_failure(const Error& error, Instant sent_at, Instant deadlin
   }
 }
 
-// One notice for all failures in a row: after notice_after, or at once for a failure that cannot pass by itself.
+// Logs one notice for all failures in a row: after notice_after, or at once if the failure cannot pass by itself.
 void Watchdog::log_failure(const Error& error, Instant failing_since)
 {
   const Instant now = m_clock.now();

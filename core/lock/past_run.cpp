@@ -192,13 +192,13 @@ class Runs {
 
   static bool is_expired(const PastRun& past) { return !past.duration; }
 
-  // Of an owner that lost its lock before its job began.
+  // Forgets the run of an owner that lost its lock before its job began.
   void forget_lost(const std::string& owner)
   {
     std::erase_if(m_over, [&](const PastRun& past) { return past.owner.text() == owner; });
   }
 
-  // Of a waiter that did not notice a hand-over, because it was stopped: no job began under that.
+  // Forgets the run of a waiter that was stopped and did not notice a hand-over, so that no job began.
   void forget_expired(const std::string& owner)
   {
     std::erase_if(m_over, [&](const PastRun& past) { return past.owner.text() == owner && is_expired(past); });
@@ -270,7 +270,8 @@ class Runs {
 
   std::vector<Run> m_open;
   std::vector<PastRun> m_over;
-  std::map<std::string, std::int64_t> m_found_free;  // of owners whose end is in no entry: when that was noticed, in ms
+  std::map<std::string, std::int64_t>
+      m_found_free;  // when the lock of each owner whose end is in no entry was found free, in ms
 };
 
 }  // namespace

@@ -212,7 +212,7 @@ class WaitLoop {
     return m_pauses.failures() > 0 && rlock::waits_for_server(m_policy, m_clock.now());
   }
 
-  // Before the waiter rests, and before it joins a second queue.
+  // Subscribes before the waiter rests, and before it joins a second queue.
   void listen_after(const LockCandidate& asked)
   {
     const bool rests = asked.only_probed() || m_clock.now() < asked.due_at();

@@ -46,7 +46,7 @@ int outcome_of_connect(int fd)
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-// While the backlog of a unix socket is full, connect(2) fails with EAGAIN, and poll(2) cannot wait for room.
+// Retries connect(2): while the backlog of a unix socket is full, connect(2) fails with EAGAIN, and poll(2) cannot wait for room.
 int connect_when_there_is_room(int fd, const Address& address, const Clock& clock, const CallLimits& limit)
 {
   constexpr Millis pause{5};

@@ -43,7 +43,7 @@ Request hello(const Endpoint& endpoint, bool logs_in)
   return {"HELLO", "2", "AUTH", user, endpoint.password, "SETNAME", "rlock"};
 }
 
-// Before Redis 6, and behind some proxies.
+// AUTH without HELLO, for servers before Redis 6 and for some proxies.
 Request plain_auth(const Endpoint& endpoint)
 {
   return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};

@@ -47,7 +47,7 @@ Lookup look_up(const std::string& host, std::uint16_t port, int flags)
   return found;
 }
 
-// What was found before, for a process that gets no thread any more. Thread-safe.
+// Remembers the addresses of earlier lookups, for a process that no longer gets a thread. Thread-safe.
 class KnownHosts {
  public:
   void remember(const std::string& host, std::uint16_t port, const std::vector<Address>& addresses)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only in the standalone program, instead of openssl.cpp: OpenSSL is linked, because a static program cannot load a library.
+// Replaces openssl.cpp in the standalone program. OpenSSL is linked, because a static program cannot load a library.
 #include "net/openssl.h"
 
 #include <cstdlib>

@@ -81,7 +81,7 @@ class StartGate final : public Gate {
   // Instead of a start. Under an emulator that copies the memory of vfork's parent it stays false, and the ttl ends the lock.
   [[nodiscard]] bool runner_is_gone() const { return m_runner_is_gone; }
 
-  // Once it is passed; empty under such an emulator.
+  // The value after the gate was passed; empty under such an emulator.
   [[nodiscard]] const char* late_value() const { return m_value.c_str(); }
 
  private:
@@ -111,7 +111,7 @@ void finish_without_job(const GuardianTask& task)
   }
 }
 
-// After the runner was killed. Daemons that hold the inherited pipe are not touched; then the lock is not released.
+// Ends the locks of a runner that was killed. If daemons hold the inherited pipe, they and the lock stay untouched.
 void finish_without_runner(const GuardianTask& task, bool still_runs, const OrphanedJob& job)
 {
   const bool may_release = !still_runs && !task.inherited_pipe.is_held() && task.spec.release_for_runner;
@@ -120,15 +120,15 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, const Orph
   finish_log();
 }
 
-// Of the last resort. Set before the job exists, because the guardian may be stopped before it runs again. The lease of a job
-// that is prepared before the grant is not known yet.
+// The first time of the last resort. The guardian sets it before the job exists, because the guardian may be stopped before it runs
+// again. The lease of a job that is prepared before the grant is not known yet.
 Instant first_due(const GuardianTask& task)
 {
   const Instant due = task.shared_deadline.times().last_resort;
   return due > BootClock().now() ? due : task.spec.earliest_last_resort;
 }
 
-// To the runner. A job that no deadline stops needs no timer.
+// Tells the runner what the system refused. A job that no deadline stops needs no timer.
 void report_refused(const GuardianTask& task, LastResortRefused refused)
 {
   if (task.shared_deadline.times().last_resort == far_future) {
@@ -139,7 +139,7 @@ void report_refused(const GuardianTask& task, LastResortRefused refused)
   }
 }
 
-// From the start of the job to its end. Closes `inherited`, the descriptors that only the job needs.
+// Guards the job from its start to its end. Closes `inherited`, the descriptors that only the job needs.
 void guard_job(const GuardianTask& task, pid_t group, const std::vector<int>& inherited)
 {
   EventSources sources;

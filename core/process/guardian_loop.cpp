@@ -194,7 +194,7 @@ void GuardianLoop::keep_for_runner()
   }
 }
 
-// By a message to the runner; on the log when the runner is gone.
+// Sends a message to the runner, or logs it when the runner is gone.
 void GuardianLoop::report_not_signalled(const std::vector<pid_t>& refused)
 {
   for (const pid_t pid : refused) {

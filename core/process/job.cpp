@@ -153,7 +153,7 @@ void Job::give_to_child()
 
 std::vector<LeftProcess> Job::take_over()
 {
-  // Without a socket the guardian is gone, and in a process that is not its parent the number may mean another process.
+  // Without a socket the guardian is gone, and its pid may belong to another process.
   if (m_socket) {
     ::kill(m_guardian, SIGKILL);
   }

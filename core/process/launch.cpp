@@ -86,7 +86,7 @@ struct ExecContext {
 {
   auto& context = *static_cast<ExecContext*>(shared);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // When the parent died before prctl there is no signal.
+  // If the parent died before prctl, the kernel sends no signal.
   const bool orphan = ::getppid() != context.parent;
   if (!orphan && ::setpgid(0, context.group) != 0) {
     context.result = NotExecuted{errno};
@@ -149,7 +149,7 @@ Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& ga
                       .result = GateKilled{}};
   add_late_variable(context.args, spec);
 
-  // Not on the stack of this function, where the compiler's protection would touch each of its pages.
+  // The stack is on the heap, because the compiler's stack protection would touch each page of an array of this function.
   const auto stack = std::make_unique_for_overwrite<char[]>(stack_size);
   const pid_t pid = ::clone(exec_job, stack.get() + stack_size, CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
   if (pid < 0) {

@@ -67,7 +67,7 @@ std::vector<pid_t> listed_children(pid_t pid)
   return children;
 }
 
-// For kernels without CONFIG_PROC_CHILDREN: reads all processes once, then selects by parent.
+// Reads all processes once and selects by parent, because a kernel may lack CONFIG_PROC_CHILDREN.
 ChildrenOf children_by_scan()
 {
   std::vector<Process> all;
@@ -144,7 +144,7 @@ std::vector<pid_t> probed_children()
   return children;
 }
 
-// By system calls, which hidepid does not restrict. nullopt: it does not exist.
+// Describes a process by system calls, which hidepid does not restrict. nullopt: the process does not exist.
 std::optional<Process> unshown_process(pid_t pid, pid_t parent)
 {
   const pid_t group = ::getpgid(pid);

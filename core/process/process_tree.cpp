@@ -27,7 +27,7 @@ bool send_and_wake(pid_t target, int signal)
   return allowed;
 }
 
-// As timeout(1): a signal that ends processes also ends stopped ones.
+// Wakes the target after a signal that asks to end, as timeout(1) does, so that a stopped process ends too.
 bool send_as_user(pid_t target, int signal)
 {
   return asks_to_end(signal) ? send_and_wake(target, signal) : send(target, signal);

@@ -32,7 +32,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts)
   return all;
 }
 
-// In the child.
+// Runs in the child.
 [[noreturn]] void become_shell(const ShellCommand& command, const std::vector<char*>& environment,
                                const std::vector<int>& descriptors, const Signals& inherited)
 {

@@ -35,7 +35,7 @@ Terminal::Terminal() : m_tty(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))
   }
 }
 
-// In the background tcsetpgrp(3) would stop rlock if TTOU were not blocked (signals.h).
+// tcsetpgrp(3) would stop an rlock in the background if TTOU were not blocked (signals.h).
 void Terminal::take_back() const
 {
   if (!is_shared()) {

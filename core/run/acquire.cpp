@@ -82,7 +82,7 @@ LockSpec spec_of(const AcquireRequest& request, const LockName& name)
           .sync = sync_of(request.sync, request.ttl, request.server.timeout)};
 }
 
-// One for each shard, or the one lock.
+// A spec for each shard, or for the only lock.
 std::vector<LockSpec> specs_of(const AcquireRequest& request)
 {
   if (request.shards.empty()) {
@@ -224,7 +224,7 @@ class AcquiredLock {
             .shard = m_request.shards.empty() ? std::nullopt : std::optional{m_taken.which}};
   }
 
-  // When the server does not answer the ttl ends the lock.
+  // Releases the lock. If the server does not answer, the ttl ends the lock.
   void release()
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};

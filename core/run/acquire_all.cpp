@@ -114,7 +114,7 @@ class HeldLocks {
   std::vector<LockSession*> m_sessions;
 };
 
-// While one lock is waited for: shows the wait to the user and has the held locks renewed.
+// Observes the wait for one lock: shows the wait to the user, and renews the held locks.
 class Observer final : public WaitObserver {
  public:
   Observer(const RunRequest& request, const RunContext& context, HeldLocks& held, PreparedJob& prepared_job,
@@ -247,7 +247,7 @@ class Acquisition {
     return AcquireAllResult{AllAcquired{}};
   }
 
-  // By a signal, or by the loss of a lock.
+  // The result after an interruption: by a signal, or by the loss of a lock.
   AcquireAllResult interrupted()
   {
     const auto loss = m_held.loss();

@@ -15,7 +15,7 @@ namespace {
 constexpr Millis first_pause{20};  // between two requests; doubles up to the longest
 constexpr Millis longest_pause{200};
 constexpr Millis shortest_silence_limit{5000};  // with a holder that has answered: it repeats its answer once a second
-constexpr Millis remembered_after_grace{30'000};  // a holder that comes back later than that does not learn who asked
+constexpr Millis remembered_after_grace{30'000};  // a holder that comes back later does not learn the requester
 
 }  // namespace
 
@@ -55,7 +55,7 @@ ForcedRelease::Step ForcedRelease::begin(StopToken stop)
   return !m_listens ? go_on(Next::revoke) : pause(Next::look);
 }
 
-// Until the holder has released, or has been silent for too long.
+// Looks until the holder has released, or has been silent for too long.
 ForcedRelease::Step ForcedRelease::look(StopToken stop)
 {
   const Found found = ask_again(ForceStep::look, stop);
@@ -105,7 +105,7 @@ ForcedRelease::Step ForcedRelease::revoke(StopToken stop)
   return pause(Next::repeat_revoke);
 }
 
-// From a foreign holder that is silent.
+// Takes the lock from a silent foreign holder.
 ForcedRelease::Step ForcedRelease::take(StopToken stop)
 {
   const auto taken = send(ForceStep::take, stop);
@@ -180,7 +180,7 @@ Result<ForceEnd> ForcedRelease::end_of_hold() const
   return m_clock.now() >= m_ends_at ? ForceEnd{ForceExpired{holder}} : ForceEnd{ReleasedByHolder{holder}};
 }
 
-// After an answer with which the force-unlock is over.
+// The end of the force-unlock after its last answer.
 Result<ForceEnd> ForcedRelease::end_after(const Result<ForceAnswer>& answer)
 {
   if (!answer) {

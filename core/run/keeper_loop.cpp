@@ -202,7 +202,7 @@ class KeeperLoop {
     }
   }
 
-  // Without an event the alarm was first.
+  // Reports the loss. If the watchdog has no event, the alarm was first.
   void report_loss(Ending outcome)
   {
     m_watchdog.stop();
@@ -252,7 +252,7 @@ class KeeperLoop {
     return lost != nullptr && lost->forced;
   }
 
-  // For the history, because the server may have lost the event log together with the lock.
+  // Records the loss in the history, because the server may have lost the event log together with the lock.
   void note_loss()
   {
     [[maybe_unused]] const auto lost = release_lost({.outcome = Ending::lost, .fence = m_task.taken.grant.fence});

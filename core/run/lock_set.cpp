@@ -98,7 +98,7 @@ std::optional<Instant> keep_for_runner(const RunRequest& request, const RunConte
   return now < kept_at + request.ttl ? std::optional(now + renewal_period(request.ttl)) : std::nullopt;
 }
 
-// --notify, by the guardian. A runner that was killed before its job began had no run to tell about.
+// Runs --notify in the guardian. A runner that was killed before its job began had no run to tell about.
 void tell_for_runner(const RunRequest& request, const RunContext& context, const LockSet& held, Instant started,
                      bool released)
 {
@@ -117,7 +117,8 @@ std::uint64_t fence_in(const std::string& digits)
   return fence;
 }
 
-// In the guardian: what became of the job of a runner that was killed. Returns whether all locks are released.
+// Ends the run of a runner that was killed: releases the locks and runs --notify. The guardian calls this. Returns whether all locks are
+// released.
 bool end_for_runner(const RunRequest& request, const RunContext& context, LockSet& held,
                     const std::optional<OrphanedJob>& job)
 {

@@ -38,7 +38,7 @@ PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, s
 {
 }
 
-// With --on-lost warn a lost lock does not stop the job; the end of a fixed lease does.
+// Whether a lost lock does not stop the job (--on-lost warn). The end of a fixed lease always does.
 bool PreparedJob::warns_only() const { return m_request.on_lost == OnLost::warn && m_request.automatic; }
 
 Result<Job> PreparedJob::fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort)

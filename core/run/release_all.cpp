@@ -17,7 +17,7 @@ constexpr Millis time_for_lost_lock{250};
 // begins on that core. With 50 waiters and jobs of 3 ms this pause shortened the time from job to job by a tenth.
 constexpr Millis head_start{3};
 
-// What is left of --min-hold. The server counts it down.
+// The rest of --min-hold, which the server keeps as the ttl.
 Millis time_to_keep(const ReleaseAllOptions& options, Instant now)
 {
   return std::max(std::chrono::ceil<Millis>(options.keep_until - now), Millis{0});

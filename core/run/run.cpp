@@ -154,7 +154,7 @@ class Run {
                                                                     : std::optional(fail(m_request, m_context, error));
   }
 
-  // Of random length, because several callers may have failed at the same time.
+  // Pauses for a random time, because several callers may have failed at the same time.
   std::optional<RunReport> pause()
   {
     const auto half = static_cast<std::uint64_t>(retry_pause.count() / 2);

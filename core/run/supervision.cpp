@@ -119,7 +119,7 @@ class Supervision {
                         .still_runs = m_still_runs});
   }
 
-  // As far as it is known before the release.
+  // The end of the run, as far as it is known before the release.
   [[nodiscard]] EndOfRun result()
   {
     m_leases.stop_watchdogs();
@@ -195,7 +195,7 @@ class Supervision {
     }
   }
 
-  // When this process kills the job. A guardian that works has finished by then, or has said that it goes on killing.
+  // When this process kills the job. A working guardian has finished before, or has said that it goes on killing.
   [[nodiscard]] Instant kill_due() const
   {
     if (m_is_still_killing) {
@@ -226,7 +226,7 @@ class Supervision {
     }
   }
 
-  // When the guardian is late or gone. The kernel kills a late one, too (StopTimes::last_resort).
+  // Kills the job because the guardian is late or gone. The kernel kills a late guardian, too (StopTimes::last_resort).
   void kill_job(Job& job)
   {
     const Instant now = m_context.clock.now();
@@ -246,7 +246,7 @@ class Supervision {
     }
   }
 
-  // What was lost before is told now, because the end of the job is not near.
+  // Reports now a lock that was lost before, because the job may not end soon.
   void note_still_killing()
   {
     if (std::exchange(m_is_still_killing, true)) {
@@ -390,7 +390,7 @@ class Supervision {
     }
   }
 
-  // As timeout(1), --kill-after that was given counts from the first signal that asks the job to end.
+  // Passes a signal on. A given --kill-after counts from the first signal that asks the job to end, as in timeout(1).
   void pass_on(Job& job, int signal)
   {
     const bool kills = m_request.kills_after_signal && asks_to_end(signal);
@@ -429,7 +429,7 @@ class Supervision {
     m_over = m_over || !m_is_guarded;
   }
 
-  // Of nested jobs the innermost gets the shortest time, so that each rlock can release before its own job is over.
+  // Stops the job. The innermost of nested jobs gets the shortest time, so that each rlock can release before its outer rlock kills it.
   void stop(Job& job, Millis longest, const LockSession& session)
   {
     const Millis kill_after = std::min(m_request.kill_after, longest / session.depth());

@@ -32,7 +32,7 @@ void write_terminal_line(const std::string& text)
   write_stderr_at_once("\r\x1b[K" + text);  // what a stopped terminal does not take is replaced by the next line
 }
 
-// Who took the place; empty: unknown.
+// The newer run that took the place; empty: unknown.
 std::string newer_run(const Replaced& replaced)
 {
   return replaced.by ? describe({.owner = Owner::of(""), .count = 1, .info = replaced.by}) : "";

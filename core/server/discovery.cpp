@@ -103,7 +103,7 @@ Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit
       .sentinel = *std::move(sentinel), .master = master_address_in(replies[0]), .epoch = epoch_in(replies[1])};
 }
 
-// One good answer is enough; the other sentinels get twice the time that this one took.
+// Asks all sentinels. One good answer is enough; the other sentinels get twice the time that this answer took.
 Discovery::Answers Discovery::ask_all(const CallLimits& limit) const
 {
   const auto& hosts = m_endpoint.sentinels.hosts;

@@ -76,8 +76,8 @@ std::vector<std::string> server_command(const std::string& program, const std::s
   return words;
 }
 
-// Only what the server needs, because the environment of rlock may contain a password, and a CI server kills processes
-// with the environment of a finished build.
+// The variables that the server needs. The environment of rlock may contain a password, and a CI server kills processes
+// that have the environment of a finished build.
 std::vector<std::string> server_environment()
 {
   std::vector<std::string> variables;
@@ -171,8 +171,8 @@ void watch_for_end(pid_t server, const Plan& plan)
   end_when_idle(server, plan.idle);
 }
 
-// In a session of its own, so that Ctrl-C in the terminal does not reach it, and without open descriptors of rlock, so
-// that no reader of rlock's stdout waits for the server to end.
+// Starts the server and watches it, in a session of its own, so that Ctrl-C in the terminal does not reach the server, and without open
+// descriptors of rlock, so that no reader of rlock's stdout waits for the end of the server.
 [[noreturn]] void watch_start(const Plan& plan)
 {
   ::setsid();

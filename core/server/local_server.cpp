@@ -178,7 +178,7 @@ std::int64_t last_use(const std::string& directory)
   return was_used ? std::int64_t{log.st_mtim.tv_sec} * 1'000'000'000 + log.st_mtim.tv_nsec : 0;
 }
 
-// In the directory that was used last, else in the first one whose parent exists.
+// Starts the server in the directory that was used last, else in the first directory whose parent exists.
 Result<Found> start(const LocalSpec& spec, const Clock& clock, const CallLimits& limit)
 {
   std::vector<std::string> directories = spec.directories;

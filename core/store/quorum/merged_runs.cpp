@@ -26,7 +26,7 @@ std::optional<std::int64_t> end_ms(const PastRun& run)
   return run.duration ? std::optional(run.start_ms + run.duration->count()) : std::nullopt;
 }
 
-// Of what the servers say about one run: the earliest start, and the end by the one that knows most.
+// Merges what two servers say about one run: the earliest start, and the end that the better informed server tells.
 void merge(PastRun& run, const PastRun& other)
 {
   auto end = end_ms(run);

@@ -11,7 +11,7 @@ namespace rlock {
 namespace {
 
 constexpr Millis never{std::chrono::hours{24 * 365}};
-constexpr Millis silent_pause{100};  // between looks at a lock whose holder publishes nothing when it releases
+constexpr Millis silent_pause{100};  // the time between two looks at a lock whose holder does not publish its release
 constexpr Millis shared_pause{500};  // between looks at a lock of which no server can tell when there is room
 
 Tally grants(const Answers<Attempt>& answers)
@@ -158,8 +158,8 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
   return pending->take();
 }
 
-// What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether
-// the lease has time left. `counting`: as counting_servers says.
+// Completes a grant of a quorum: writes the fencing number back, tells the markers, and checks that the lease has time left. `counting`:
+// the result of counting_servers().
 Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                         const std::set<std::string>& counting, Instant asked_at,
                                         const CallLimits& limit)
@@ -205,9 +205,9 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
             : error;
 }
 
-// When one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got
-// the lock, and chance decides which is first next time. Of a lock that several hold at once each server may name
-// another holder: it counts as held when no server grants it. `waiters_ahead` is 1, not 0, because no server promises the
+// If one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock, and
+// chance decides which client is first next time. For a lock with several holders each server may name another holder: such a lock
+// counts as held if no server grants it. `waiters_ahead` is 1, not 0, because no server promises the
 // next turn.
 Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
 {
@@ -227,7 +227,7 @@ Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answe
                        : silent ? std::min(ttl, silent_pause)
                        : clear  ? ttl
                                 : std::min(ttl, shared_pause);
-  // Set by the server when the lock is held as another kind, whose holder tells this caller nothing.
+  // The server sets again_in when the lock is held as another kind, because that holder sends no message to this caller.
   const Millis by_server = named ? named->busy->again_in.value_or(pause) : pause;
   return Busy{.ttl = !tied && ttl < never ? std::optional{ttl} : std::nullopt,
               .holder = named ? named->busy->holder : std::nullopt,

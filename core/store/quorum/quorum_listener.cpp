@@ -29,7 +29,7 @@ Result<Done> QuorumListener::enough_left() const
              : Result<Done>(Done{});
 }
 
-// On one server after the other; those that do not answer in time are left out.
+// Subscribes on one server after the other, and leaves out the servers that do not answer in time.
 Result<Done> QuorumListener::hear_takings(std::size_t which, const CallLimits& limit)
 {
   std::erase_if(m_listeners,

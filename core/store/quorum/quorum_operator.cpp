@@ -23,7 +23,7 @@ struct Seen {
 
 constexpr Millis no_expiry = Millis::max();
 
-// Of those that are known.
+// The lesser of the known times; nullopt: both are unknown.
 std::optional<Millis> lesser(std::optional<Millis> one, std::optional<Millis> other)
 {
   return !one || (other && *other < *one) ? other : one;
@@ -212,7 +212,7 @@ Result<std::vector<LockState>> QuorumStore::held_among(std::span<const LockName>
                       });
 }
 
-// On all servers: a success that one of them remembers counts.
+// Forgets the success on all servers, because a success that one server remembers counts.
 Result<bool> QuorumStore::forget_success(const LockName& name, const CallLimits& limit)
 {
   const auto answers = ask_all<bool>(

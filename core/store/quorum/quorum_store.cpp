@@ -51,7 +51,7 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept)
   return is_kept ? Renewal{kept} : Renewal{lost};
 }
 
-// Of the answers that say what was decided. StillHeld goes first: an outer hold is left where any server says so.
+// Merges the answers that agree with the decision. StillHeld takes precedence: if any server says so, an outer hold is left.
 Release merged_release(const Answers<Release>& answers, bool is_released)
 {
   std::optional<Release> merged;
@@ -130,7 +130,7 @@ void QuorumStore::work_without_threads(const CallLimits& limit)
   }
 }
 
-// The number is written back anew, for the servers that granted late.
+// Writes the number back again, because some servers may have granted late.
 Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const std::size_t quorum = quorum_of(spec);

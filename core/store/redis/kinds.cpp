@@ -19,7 +19,7 @@ const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts
                          scripts::string_inspect, scripts::string_force, scripts::string_raise,
                          scripts::string_skip};
 
-// In the order of Mode's alternatives.
+// The rows, in the order of Mode's alternatives.
 const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
     {plain, "", "", "redisson_lock__channel:"},
     {rw, "read", "-rw", "redisson_rwlock:"},

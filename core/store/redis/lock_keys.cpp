@@ -8,7 +8,7 @@ namespace {
 
 bool has_tag(const std::string& name) { return name.find('{') != std::string::npos; }
 
-// As Redisson names what belongs to an object.
+// The name that Redisson gives to a key that belongs to an object.
 std::string tagged(std::string_view prefix, const std::string& name)
 {
   return std::string(prefix) + (has_tag(name) ? name : "{" + name + "}");
@@ -28,7 +28,7 @@ std::string suffixed(const std::string& name, std::string_view suffix)
   return (has_tag(name) ? name : "{" + name + "}") + ":" + std::string(suffix);
 }
 
-// Empty where no client announces a release.
+// The channel of releases; empty: no client announces a release.
 std::string release_channel(const std::string& name, const Mode& mode)
 {
   const std::string_view prefix = redis_kind(mode).release_channel;

@@ -102,8 +102,8 @@ bool is_about_one_key(const Error& error) { return error.code == ErrorCode::conf
 
 }  // namespace
 
-// Only the key itself tells the kind of the lock: the first request takes it for a plain lock, and a second request asks for
-// the kind that the answer names.
+// Inspects a lock of unknown kind. Only the key tells the kind: the first request is for a plain lock, and the second request is for the
+// kind that the answer names.
 Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_view log_from, const CallLimits& limit)
 {
   Mode mode = Plain{};
@@ -126,7 +126,7 @@ Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_
   }
 }
 
-// In batches of one round trip each. A reply that is clear, and is not about a plain lock, is followed by further requests.
+// Inspects in batches of one round trip each. After a reply about another kind than a plain lock, further requests follow.
 std::vector<Result<RedisStore::Inspected>> RedisStore::ask_each(std::span<const LockName> names,
                                                                 const std::string& log_from, const PerAnswer& limits)
 {

@@ -18,7 +18,7 @@ namespace {
 
 std::string text_of(Millis duration) { return std::to_string(duration.count()); }
 
-// For how long another caller's success counts as one of this caller.
+// How long the success of another caller counts for this caller.
 Millis shared_for(const LockSpec& spec) { return spec.again ? Millis{0} : spec.once.value_or(Millis{0}); }
 
 std::optional<ForceRequest> request_in(const ScriptReply& answer, std::size_t at)
@@ -38,7 +38,7 @@ std::string_view wait_mode(const LockSpec& spec, const AcquireOptions& options)
   return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
 }
 
-// Of a renewal.
+// The purpose argument of the renew script.
 std::string_view purpose_of(const LockSpec& spec)
 {
   return spec.stopping ? "stopping" : spec.confirms ? "confirm" : "";
@@ -137,7 +137,7 @@ std::string_view RedisStore::rights_check() const { return m_rights_check == Rig
 
 std::string_view RedisStore::among() const { return m_transport->is_cluster() ? "cluster" : ""; }
 
-// On the connection of the acquire, because WAIT is about the writes of its own connection.
+// Uses the connection of the acquire, because WAIT counts the writes of its connection.
 Result<Done> RedisStore::await_replicas(const LockSpec& spec, const CallLimits& limit)
 {
   if (spec.sync.replicas == 0) {

@@ -7,7 +7,7 @@
 namespace rlock {
 namespace {
 
-// What to do about a key that holds another kind than the caller asked for.
+// The advice about a key that holds another kind than the caller asked for.
 std::string advice_for_key(const std::string& word)
 {
   const KindDescriptor* const kind = kind_in_key(word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server with the user "shop", who has only the rights that a test gives.
+// A server with the user "shop", which has only the rights that a test gives.
 #pragma once
 
 #include "support/process.h"
@@ -11,16 +11,16 @@
 
 namespace rlock::test {
 
-// What `rlock acl` prints for the user "shop", word by word.
+// The words that `rlock acl` prints for the user "shop".
 Words acl_line(const std::string& glob);
 
 struct AclFixture {
   RedisServer server;
 
-  // The user "shop" has these rights and no others. Skips the test case where the server knows no ACL.
+  // Gives the user "shop" these rights and no others. Skips the test case if the server has no ACL.
   void allow(Words line) const;
 
-  // `all` begins with a verb; rlock runs as that user.
+  // Runs rlock as that user. `all` begins with a verb.
   [[nodiscard]] Finished run(const Words& all) const;
   [[nodiscard]] Process start(const Words& all) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that log their activity: each process of the job's tree appends timestamps ("beats") to one file, so the times
-// of a process are known even if it was killed.
+// Jobs that log their activity: each process of a job appends timestamps ("beats") to one file, so that the times of a process are known
+// even if it was killed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace rlock::test {
 
 struct Interval {
-  std::int64_t first_ns;  // wall clock
+  std::int64_t first_ns;  // by the wall clock
   std::int64_t last_ns;
   int beats;
 };
@@ -23,12 +23,12 @@ class ActivityLog {
 
   // A shell whose background grandchild ignores TERM, HUP and INT; both beat until they are killed.
   [[nodiscard]] std::vector<std::string> stubborn_tree(const std::string& name) const;
-  // Beats for about that many milliseconds, then exits 0.
+  // A job that beats for about that many milliseconds, and then exits with 0.
   [[nodiscard]] std::vector<std::string> short_job(const std::string& name, int ms) const;
 
-  // By process: "NAME.parent", "NAME.child" of a tree, "NAME" of a short job.
+  // The times of each process: "NAME.parent" and "NAME.child" of a tree, "NAME" of a short job.
   [[nodiscard]] std::map<std::string, Interval> seen() const;
-  // By job: everything of NAME taken together.
+  // The times of each job: those of all its processes together.
   [[nodiscard]] std::map<std::string, Interval> jobs() const;
   [[nodiscard]] bool tree_beats(const std::string& name) const;  // both processes have been seen
 
@@ -38,7 +38,7 @@ class ActivityLog {
   std::filesystem::path m_file;
 };
 
-// Empty, or the first two jobs that ran at the same time, in words.
+// The first two jobs that ran at the same time, in words; empty: there are none.
 std::string overlap(const std::map<std::string, Interval>& jobs);
 
 std::int64_t now_ns();  // on the clock of the beats

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate authority for one test case, made with openssl(1); where there is none the case is skipped.
+// A certificate authority for one test case, made with openssl(1). Without openssl(1) the test case is skipped.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ class Authority {
  public:
   Authority();
 
-  [[nodiscard]] const std::string& file() const { return m_own.file; }  // what --cacert takes
-  // `names` as "DNS:localhost,IP:127.0.0.1"; days from now until it expires, and it may have expired.
+  [[nodiscard]] const std::string& file() const { return m_own.file; }  // the argument of --cacert
+  // A certificate for `names`, such as "DNS:localhost,IP:127.0.0.1", that expires in `days`; a negative number: it has expired.
   [[nodiscard]] Certificate sign(const std::string& names, int days = 2) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rlock doctor --json` says, by check.
+// The findings of `rlock doctor --json`, by check.
 #pragma once
 
 #include "support/acl_fixture.h"
@@ -15,13 +15,13 @@ namespace rlock::test {
 struct Diagnosis {
   int code;
   std::string out;
-  std::map<std::string, nlohmann::json> findings;  // with several servers: those of the last one
+  std::map<std::string, nlohmann::json> findings;  // with several servers: those of the last server
 
   [[nodiscard]] std::string status(const std::string& check) const;  // "missing" when there is no such finding
   [[nodiscard]] std::string found(const std::string& check) const { return findings.at(check).at("found"); }
 };
 
-// Also checks that each finding is complete.
+// Runs the doctor, and checks that each finding is complete.
 Diagnosis diagnosis(const Finished& ended);
 Diagnosis examined(const std::string& url, Words options = {});
 

@@ -17,18 +17,19 @@ namespace rlock::test {
 // The state that the test shares with the store, which runs on a thread of its own.
 class FakeServer {
  public:
-  enum class Behavior { fine, down, hung, late };  // hung: silent to the limit. late: granted, and then silent
+  enum class Behavior { fine, down, hung, late };  // hung: no answer by the deadline. late: grants, but gives no answer
 
   void be(Behavior mood);
   void fail_after(
-      const FakeServer& other);         // down, but it fails only after the other was asked; call it before any request
-  void refuse(std::string request);     // "raise": it fails, and all other requests do not
-  void ask_for(std::string by);         // an operator wants the lock: each renewal says so
-  void be_stopping(Millis kill_after);  // the holder says at each look that it stops its job, which gets so long
-  void have_rlock_holders();            // whose renewals it can refuse; else they are foreign
-  void forget_all();                    // as after a restart that lost all data
+      const FakeServer& other);      // down, but fails only after `other` got a request; call this before any request
+  void refuse(std::string request);  // "raise": this request fails, and all others do not
+  void ask_for(std::string by);      // each renewal says that `by` requests the release
+  void be_stopping(Millis kill_after);  // each look says that the holder stops its job, which gets `kill_after`
+  void
+  have_rlock_holders();  // the holders are rlocks, whose renewals the server can refuse; the default: foreign clients
+  void forget_all();     // the server loses all data, as in a restart
   void set_fence(std::uint64_t fence);
-  void have_a_clock(double pace);  // tells its time with each renewal; pace 1: as this machine's clock
+  void have_a_clock(double pace);  // each renewal tells the server's time; pace 1: the pace of this machine's clock
   [[nodiscard]] std::optional<std::string> holder() const;
   [[nodiscard]] std::uint64_t fence() const;
   [[nodiscard]] std::vector<std::string> asked() const;  // "acquire o1", …
@@ -44,8 +45,8 @@ class FakeServer {
   std::string m_refused;
   std::optional<ForceRequest> m_asked_by;
   bool m_is_rlock = false;
-  std::optional<Millis> m_kill_after;   // of a holder that stops its job
-  const FakeServer* m_after = nullptr;  // not guarded
+  std::optional<Millis> m_kill_after;   // set by be_stopping()
+  const FakeServer* m_after = nullptr;  // not guarded by the mutex
   std::vector<std::string> m_asked;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For programs that use the fixtures outside of a test case. Include it in one file, with DOCTEST_CONFIG_IMPLEMENT.
+// Lets a program use the fixtures outside of a test case. Include this in one file, with DOCTEST_CONFIG_IMPLEMENT.
 #pragma once
 
 #include <doctest/doctest.h>

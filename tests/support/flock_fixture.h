@@ -14,20 +14,20 @@ namespace rlock::test {
 
 class FlockFixture {
  public:
-  // `lock`: the file, or the key.
+  // `lock`: the file of flock(1), or the key of rflock.
   FlockFixture(std::string program, std::string lock, std::filesystem::path dir, ProcessOptions options);
 
-  // PROGRAM options... LOCK command...
+  // Runs PROGRAM options... LOCK command...
   [[nodiscard]] Process start(std::vector<std::string> options, const std::vector<std::string>& command,
                               ProcessOptions more = {}) const;
   [[nodiscard]] Finished run(std::vector<std::string> options, const std::vector<std::string>& command,
                              const ProcessOptions& more = {}) const;
-  // With exactly these words.
+  // Runs PROGRAM with exactly these words.
   [[nodiscard]] Finished run_words(std::vector<std::string> words) const;
-  // A bash script that has PROGRAM and LOCK in $PROGRAM and $LOCK.
+  // Runs a bash script in which $PROGRAM and $LOCK are set.
   [[nodiscard]] Process script(const std::string& text) const;
 
-  // Has the lock when this returns; ends after release_all().
+  // Starts a holder, which has the lock at the return and ends after release_all().
   [[nodiscard]] Process hold(std::vector<std::string> options) const;
   void release_all() const;
 
@@ -47,7 +47,7 @@ class FlockFixture {
 
 FlockFixture rflock_fixture(const RedisServer& server);
 
-// Once with flock(1), where there is one, and once with rflock.
+// Runs the test with flock(1), if the machine has it, and with rflock.
 void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body);
 
 }  // namespace rlock::test

@@ -17,9 +17,9 @@ class ForeignClient {
  public:
   ForeignClient(const std::string& url, std::string key, std::string owner);
 
-  // nullopt: taken; else the lock's ttl.
+  // Tries once; nullopt: the client has the lock; else the lock's ttl.
   std::optional<Millis> try_lock();
-  // Waits until the lock is taken; false when the time is over first.
+  // Waits until the client has the lock; false: the time is over.
   bool lock(Instant until, Millis reaction = Millis{2});
   void unlock();
   void force_unlock();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Redisson's RReadWriteLock and RPermitExpirableSemaphore do on the wire, one script each, on a key `k`.
+// The requests of Redisson's RReadWriteLock and RPermitExpirableSemaphore, one script each, on a key `k`.
 #pragma once
 
 #include "support/redis_fixture.h"
@@ -11,18 +11,18 @@
 
 namespace rlock::test {
 
-// One thread of a JVM. Its answers: nullopt is Java's nil.
+// One thread of a JVM. nullopt is the nil of Java.
 class ForeignReadWrite {
  public:
   ForeignReadWrite(const RedisServer& server, std::string owner) : m_server(server), m_owner(std::move(owner)) {}
 
-  // nullopt: taken; else the ttl.
+  // nullopt: the client has the lock; else the ttl.
   std::optional<std::int64_t> read(int lease = 30'000) const;
   std::optional<std::int64_t> write(int lease = 30'000) const;
-  // 1: the lock is gone; 0: others are left; nullopt: not held.
+  // 1: the lock is free; 0: other holds are left; nullopt: the client does not hold the lock.
   std::optional<std::int64_t> end_read() const;
   std::optional<std::int64_t> end_write(int lease = 30'000) const;
-  // As clients do since 4.4: extends their own timeouts, and sets the ttl of the whole lock, which may shorten it.
+  // Renews as clients since 4.4 do: extends the timeouts of this client, and sets the ttl of the whole lock, which may shorten that ttl.
   bool renew_read(int lease = 30'000) const;
 
  private:
@@ -35,8 +35,8 @@ class ForeignPermits {
  public:
   explicit ForeignPermits(const RedisServer& server) : m_server(server) {}
 
-  bool set_permits(int number) const;  // only where there is none
-  // "OK"; ":" and the earliest expiry; "" when none expires.
+  bool set_permits(int number) const;  // has no effect if there is a number
+  // "OK": the client has a permit; ":" and the earliest expiry; "": no permit expires.
   std::string acquire(const std::string& id, std::int64_t lease) const;
   std::int64_t release(const std::string& id) const;
 
@@ -44,7 +44,7 @@ class ForeignPermits {
   const RedisServer& m_server;
 };
 
-// 16 bytes from their 32 hexadecimal digits.
+// The 16 bytes of 32 hexadecimal digits.
 std::string permit_bytes(const std::string& hex);
 
 }  // namespace rlock::test

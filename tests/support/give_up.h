@@ -9,7 +9,7 @@
 
 namespace rlock::test {
 
-// Fails the test case. Outside of one doctest would print nothing, so there the text goes with an exception.
+// Fails the test case. Outside of a test case throws an exception with the text, because doctest would print nothing.
 [[noreturn]] inline void give_up(const std::string& why)
 {
   if (doctest::is_running_in_test) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guardian of a runner. It is the runner's first child.
+// Finds the guardian of a runner: the runner's first child.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 
 namespace rlock::test {
 
-// 0: none yet.
+// The guardian; 0: there is none yet.
 inline pid_t find_guardian(pid_t runner)
 {
   const std::string number = std::to_string(runner);
@@ -20,7 +20,7 @@ inline pid_t find_guardian(pid_t runner)
   return child;
 }
 
-// Fails the test case when there is none.
+// The guardian. Fails the test case if there is none.
 inline pid_t guardian_of(pid_t runner)
 {
   const pid_t guardian = find_guardian(runner);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rlock history` and `rlock status` tell about the lock "k" of a server.
+// Reads what `rlock history` and `rlock status` tell about the lock "k" of a server.
 #pragma once
 
 #include "support/redis_fixture.h"
@@ -18,7 +18,7 @@ nlohmann::json status_of(const RedisServer& server);
 // "failed 3, succeeded 0"
 std::string outcomes(const std::vector<nlohmann::json>& runs);
 
-// `rlock run -k k OPTIONS -- JOB`, which has the lock.
+// Starts `rlock run -k k OPTIONS -- JOB`, which has the lock at the return.
 Process held_run(const RedisServer& server, const Words& options = {}, const Words& job = {"sleep", "60"});
 
 }  // namespace rlock::test

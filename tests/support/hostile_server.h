@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that means harm: it says what a test has chosen, to every connection at once, and for as long as the client listens.
+// A hostile server: sends what a test has chosen, to every connection at the same time, while the client listens.
 #pragma once
 
 #include "support/scripted_server.h"
@@ -14,25 +14,25 @@
 
 namespace rlock::test {
 
-// What a server says to one connection. It may never return; it ends when the client is gone or the test is over.
+// Serves one connection. A script may run for ever: it ends when the client is gone or the test is over.
 using Script = std::function<void(const Peer&)>;
 
-Script says(std::string bytes);                             // at once, and then nothing
-Script says_for_ever(std::string head, std::string again);  // `head`, then `again` until the client hangs up
-Script drips(std::string bytes);                            // a byte every 20 ms
-Script answers(std::string reply);                          // to each request
-// A reply for each request that contains a word of the list, the first that does; "" for the others.
+Script says(std::string bytes);                             // sends the bytes at once, and then nothing
+Script says_for_ever(std::string head, std::string again);  // sends `head`, then `again` until the client hangs up
+Script drips(std::string bytes);                            // sends a byte every 20 ms
+Script answers(std::string reply);                          // sends the reply to each request
+// Sends the reply of the first word in the list that the request contains; the word "" stands for all other requests.
 struct Answer {
   std::string word;
   std::string reply;
-  bool for_ever = false;  // the reply again and again, until the client hangs up
+  bool for_ever = false;  // repeats the reply until the client hangs up
 };
 Script answers_by_word(std::vector<Answer> list);
 
 class HostileServer {
  public:
   explicit HostileServer(Script script, Endpoint::Kind kind = Endpoint::Kind::unix_socket);
-  // The script gets the server's own port, which is known when it listens.
+  // The script gets the server's port, which is known when the server listens.
   explicit HostileServer(const std::function<Script(std::uint16_t port)>& script);
   ~HostileServer();
   HostileServer(const HostileServer&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of core/process: a runner in a process of its own, which reports a result as text.
+// A runner in a process of its own, which reports a result as text, for the tests of core/process.
 #pragma once
 
 #include "base/fd.h"
@@ -12,20 +12,20 @@
 
 namespace rlock::test {
 
-bool wait_until(const std::function<bool()>& condition);  // 10 ms apart, 5 s at most
+bool wait_until(const std::function<bool()>& condition);  // asks every 10 ms, for 5 s at most
 pid_t pid_from(const std::filesystem::path& file);        // waits for a whole line with a number
-bool is_alive(pid_t pid);                                 // a zombie is not
+bool is_alive(pid_t pid);                                 // false for a zombie
 void stop_process(pid_t pid);                             // SIGSTOP; returns when the process has stopped
 
-// `sh -c text dir`, so that the script finds the test's directory in $0.
+// Runs `sh -c text dir`, so that the script finds the test's directory in $0.
 JobSpec script(const std::filesystem::path& dir, const std::string& text);
 
-// In the runner: all facts about a Job.
+// These functions run in the runner.
 std::string show(const JobEvent& event);
-std::string await(Job& job);   // the next event
-std::string follow(Job& job);  // all of them to the last, joined by "; "
+std::string await(Job& job);   // returns the next event
+std::string follow(Job& job);  // returns all events up to the last, joined by "; "
 
-// For a lease of that length that begins now.
+// The times for a lease of that length that begins now.
 StopTimes stop_times(Millis lease, Millis signal_lead = default_kill_after, Millis kill_lead = Millis{500});
 
 struct JobFixture {
@@ -36,7 +36,7 @@ struct JobFixture {
   Job start(const JobSpec& spec);
 };
 
-// Runs in a child process and returns the text that it returned; "died" or "hung" when there is none.
+// Runs the function in a child process and returns its text; "died" or "hung" if there is none.
 class RunnerProcess {
  public:
   explicit RunnerProcess(const std::function<std::string()>& body);
@@ -52,7 +52,7 @@ class RunnerProcess {
 };
 
 std::string in_runner(const std::function<std::string()>& body);
-std::string run(const JobSpec& spec, const StopTimes& times);  // from start to last event
+std::string run(const JobSpec& spec, const StopTimes& times);  // runs the job from its start to its last event
 inline std::string run(const JobSpec& spec) { return run(spec, stop_times(Millis{60000})); }
 
 }  // namespace rlock::test

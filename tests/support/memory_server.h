@@ -43,15 +43,15 @@ struct LockRecord {
 };
 
 struct MemoryServer {
-  std::mutex mutex;  // guards the rest
+  std::mutex mutex;  // guards the other members
   std::map<std::string, LockRecord> locks;
   std::vector<MemoryListener*> listeners;
 };
 
-// The server of that name, which lives as long as the process.
+// The server of that name. It lives as long as the process.
 MemoryServer& memory_server_called(const std::string& name);
 
-// Thread-safe, but for tell().
+// Thread-safe, except tell().
 class MemoryListener final : public Listener {
  public:
   MemoryListener(MemoryServer& server, std::span<const LockSpec> specs, Owner owner);
@@ -64,7 +64,7 @@ class MemoryListener final : public Listener {
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override;
   Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
 
-  // The caller holds the server's mutex. `to`: the only owner that is told; missing: the subscribers to releases.
+  // Sends a message; the caller holds the server's mutex. `to`: the only owner that gets it; nullopt: the subscribers to releases.
   void tell(const std::string& name, const std::optional<Owner>& to);
   [[nodiscard]] const Owner& owner() const { return m_owner; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine that keeps locks in the memory of the test program. It proves that an engine is a folder and a row: it knows no
-// Redis, and rlock knows it by its URL scheme alone. It offers list and force-unlock, and no event log, no memory of
-// successes and no place in a quorum.
+// An engine that keeps locks in the memory of the test program. The engine proves that an engine is a folder and a row: it knows no
+// Redis, and rlock knows the engine by its URL scheme alone. The engine offers list and force-unlock, but no event log, no memory of
+// successes and no part in a quorum.
 #pragma once
 
 #include "store/open.h"
@@ -15,7 +15,7 @@ namespace rlock::test {
 // May be called again.
 void add_memory_engine();
 
-// A store on that server. `clock` must outlive it, and is the clock of the server.
+// A store on that server. `clock` must outlive the store, and is the clock of the server.
 std::unique_ptr<LockStore> memory_store(const std::string& name, const Clock& clock);
 
 }  // namespace rlock::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of rlock within the jobs of other runs. Each job is a script, so that nothing is quoted twice; they report in files.
+// Runs of rlock within the jobs of other runs. Each job is a script, so that no word is quoted twice. The jobs report in files.
 #pragma once
 
 #include "support/process.h"
@@ -16,12 +16,13 @@ class NestedRunsFixture {
  public:
   NestedRunsFixture();
 
-  // `sh FILE`, in which $RLOCK is the program.
+  // The words `sh FILE`; in the script $RLOCK is the program.
   [[nodiscard]] Words script(const std::string& name, const std::string& text) const;
-  // A shell script: rlock in the background, its pid and then its exit status in files, until the file NAME.go exists.
+  // A shell script that runs rlock in the background and writes its pid and then its exit status to files. The script ends when the file
+  // NAME.go exists.
   static std::string inner(const std::string& name, const std::string& options, const Words& job);
   static std::string until_told(const std::string& name);
-  // Reports that it runs, and runs until the file NAME.go exists.
+  // A script that reports that it runs, and runs until the file NAME.go exists.
   [[nodiscard]] Words innermost(const std::string& name) const;
 
   [[nodiscard]] Process start(Words options, const Words& job) const;
@@ -34,7 +35,7 @@ class NestedRunsFixture {
   [[nodiscard]] std::string variable(const std::string& name, const std::string& of) const;
 
   [[nodiscard]] std::int64_t count(const std::string& key = "k") const;  // of holds
-  // On a quorum some servers hear of a hold a moment later.
+  // Waits for the count, because some servers of a quorum learn of a hold a moment later.
   void comes_to(std::int64_t holds) const;
   [[nodiscard]] std::int64_t pttl(const std::string& key = "k") const;
   void gone_within(Millis ttl, const std::string& key = "k") const;
@@ -48,9 +49,9 @@ class NestedRunsFixture {
   std::filesystem::path m_dir;
 };
 
-// Three nested runs on one lock; the innermost runs when this is constructed.
+// Three nested runs on one lock. The innermost job runs when the constructor is done.
 struct ThreeDeep {
-  // `innermost`: its script, instead of NestedRunsFixture::innermost("third").
+  // `innermost`: the script of the innermost job; the default is NestedRunsFixture::innermost("third").
   explicit ThreeDeep(const std::string& ttl, const std::string& innermost = "");
 
   NestedRunsFixture fixture;

@@ -19,13 +19,13 @@ class QueueFixtureAt {
  public:
   explicit QueueFixtureAt(typename Server::Options options = {});
 
-  // Has the lock when this returns; runs `job` under it.
+  // Starts a holder, which has the lock at the return and runs `job`.
   Process hold(const std::string& ttl, std::vector<std::string> job = {"sleep", "100"});
 
-  // `rlock run OPTIONS -- JOB`; returns at once.
+  // Starts `rlock run OPTIONS -- JOB`, and returns at once.
   [[nodiscard]] Process start(Words options, const Words& job) const;
 
-  // Returns when the waiter is in the queue. Its job writes its number and then runs `work`, shell code.
+  // Starts a waiter, and returns when the waiter is in the queue. Its job writes the waiter's number and then runs `work`, shell code.
   void add_waiter(const std::string& ttl = "30s", const std::string& work = "", std::vector<std::string> options = {});
   void await_subscriptions(std::size_t besides = 0);  // returns when all waiters and `besides` holders have subscribed
 
@@ -33,7 +33,7 @@ class QueueFixtureAt {
   [[nodiscard]] pid_t holder() const;                   // the process that has the lock; 0: no rlock process
   [[nodiscard]] std::vector<int> started_jobs() const;  // numbers of the waiters whose jobs began, in order
 
-  // rlock with this server and these words.
+  // Runs rlock with this server and these words.
   [[nodiscard]] std::vector<std::string> rlock(const std::string& verb, std::vector<std::string> words) const;
 
   Server server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipes of packaging/recipes in a directory of their own; stubs record the calls of other programs.
+// Runs the recipes of packaging/recipes in a directory of their own. Stubs record the calls of other programs.
 #pragma once
 
 #include "support/paths.h"
@@ -33,7 +33,7 @@ class RecipeFixture {
     }
   }
 
-  // A program that a recipe calls: records its name and arguments, then runs `more`.
+  // Makes a stub of a program that a recipe calls. The stub records its name and arguments, and then runs `more`.
   void stub(const std::string& name, const std::string& more = "")
   {
     std::ofstream(dir / name) << "#!/bin/sh\necho " << name << " \"$@\" >>notes\n" << more << "\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relay between rlock and a real server: passes everything on, or replies what a test has chosen.
+// A relay between rlock and a real server: passes all bytes on, or sends the replies that a test has chosen.
 #pragma once
 
 #include "base/fd.h"
@@ -24,14 +24,14 @@ class Relay {
 
   [[nodiscard]] std::string url() const { return "unix://" + m_path.string(); }
 
-  void forward();                         // the initial behaviour
-  void answer(const std::string& reply);  // to all requests, which do not reach the server
-  void lose_answers();                    // the server gets the requests; then the connection is closed
+  void forward();                         // passes all bytes on, which is the initial behaviour
+  void answer(const std::string& reply);  // sends the reply to all requests, which do not reach the server
+  void lose_answers();                    // passes the next requests on, and closes the connection instead of an answer
   void hold_next(
-      const std::string& part);  // the next request that contains `part` is kept without an answer, until deliver()
+      const std::string& part);  // keeps the next request that contains `part`, without an answer, until deliver()
   [[nodiscard]] bool holds() const;
-  void deliver();  // sends it to the server, which has answered it when this returns
-  // `act` runs once, in the relay's thread, before the next request with `part` in it is passed on.
+  void deliver();  // sends the kept request to the server, which has answered at the return
+  // Runs `act` once, in the relay's thread, before it passes on the next request that contains `part`.
   void before_next(const std::string& part, std::function<void()> act);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that look like a release, and a web server that has them, for the tests of what installs them.
+// The files of a release, and a web server that has them, for the tests of the installers.
 #pragma once
 
 #include "support/hostile_server.h"
@@ -42,7 +42,7 @@ inline void write_program(const std::filesystem::path& file, const std::string& 
 // The files of a release: the built rlock as the program of this machine, and its checksum.
 class ReleaseFixture {
  public:
-  static constexpr std::chrono::seconds patience{30};  // for each script
+  static constexpr std::chrono::seconds patience{30};  // the time limit of each script
 
   ReleaseFixture() : dir(make_temp_dir("release"))
   {
@@ -63,7 +63,7 @@ class ReleaseFixture {
           Exit{.code = 0, .signal = 0});
   }
 
-  // uname(1) says that the machine is another one.
+  // Makes uname(1) say that the machine is another one.
   void pretend(const std::string& machine) const
   {
     write_program(dir / "bin" / "uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo " + machine + "\n");
@@ -77,7 +77,7 @@ class ReleaseFixture {
     return Process({"sh", "-c", script}, options);
   }
 
-  // The commands of install.sh and the named programs are all that PATH has.
+  // Makes a PATH that has only the commands of install.sh and the named programs.
   void only_with(const std::vector<std::string>& programs) const
   {
     for (const char* command : {"sh", "id", "uname", "dirname", "mkdir", "mktemp", "grep", "cp", "sha256sum", "od",
@@ -107,7 +107,7 @@ class ReleaseFixture {
     return sh("exec sh " + (packaging / "install.sh").string() + " --from " + from + " --to installed");
   }
 
-  // The line on stderr, after which nothing is installed.
+  // Runs install.sh, which must fail without installing a file, and returns its line on stderr.
   [[nodiscard]] std::string refusal(const std::string& from = "files") const
   {
     Process installer = install(from);

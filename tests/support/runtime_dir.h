@@ -16,16 +16,16 @@ class RuntimeDir {
   RuntimeDir(const RuntimeDir&) = delete;
   RuntimeDir& operator=(const RuntimeDir&) = delete;
 
-  // All directories of one test case share RLOCK_LOCAL_NAME (clean_environment), as those of one user share the uid.
+  // All directories of one test case share RLOCK_LOCAL_NAME (clean_environment), as the directories of one user share the uid.
   [[nodiscard]] ProcessOptions options() const { return {.env = {{"XDG_RUNTIME_DIR", m_dir.string()}}}; }
   [[nodiscard]] std::filesystem::path home() const;
   [[nodiscard]] std::filesystem::path socket() const { return home() / "redis.sock"; }
 
-  // The server processes of its socket, even if the socket was removed.
+  // The server processes of the socket in this directory, even if the socket was removed.
   [[nodiscard]] std::set<pid_t> servers() const;
-  // The processes of rlock that end a server of this directory when it is not used.
+  // The processes of rlock that end an unused server of this directory.
   [[nodiscard]] std::set<pid_t> watchers() const;
-  // Kills them with KILL and waits for their end.
+  // Sends KILL to the servers and waits for their end.
   void kill_servers() const;
 
  private:

@@ -13,7 +13,7 @@
 
 namespace rlock::test {
 
-// `bash -c text` with rlock in its PATH and the server in $URL.
+// Runs `bash -c text` with rlock in PATH and the server in $URL.
 Process script(const RedisServer& server, const std::string& text, ProcessOptions options = {});
 
 // The built rlock, with the options that rlock_argv adds on a quorum.
@@ -22,7 +22,7 @@ std::filesystem::path rlock_program();
 // The processes whose command line names this server.
 std::vector<pid_t> keepers(const RedisServer& server);
 
-// Waits until there is a keeper and the script has its token, i.e. until it prints "ready".
+// Waits until there is a keeper and the script has its token, which the script shows by printing "ready".
 pid_t keeper_of(const RedisServer& server, const Process& ready_script);
 
 }  // namespace rlock::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that sends what a test has chosen, with exact bytes and pauses, on a unix socket or on a free port.
+// A server that sends the bytes and makes the pauses that a test has chosen, on a unix socket or on a free port.
 #pragma once
 
 #include "base/call_limits.h"
@@ -18,22 +18,22 @@
 namespace rlock::test {
 
 inline const BootClock real_clock;
-constexpr Millis plenty{10'000};  // for events that are expected at once
+constexpr Millis plenty{10'000};  // the time limit for events that should happen at once
 
 CallLimits within(Millis time, StopToken stop = StopToken::never());
 
-// A listening socket: of Kind::tcp on a free port, else a unix socket in a directory of the test. `endpoint` gets its address.
+// Makes a listening socket: Kind::tcp: on a free port; else a unix socket in a directory of the test. Sets the address in `endpoint`.
 Fd listening_socket(Endpoint::Kind kind, Endpoint& endpoint);
 
-// One connection as the server's script sees it.
+// One connection, as the script of the server uses it.
 class Peer {
  public:
   Peer(Fd socket, const std::atomic<bool>& over) : m_socket(std::move(socket)), m_over(over) {}
 
   bool say(std::string_view text) const;      // false: the client hung up
-  std::string hear(std::size_t count) const;  // so many bytes, fewer if the client hangs up
-  std::string hear_some() const;              // what has arrived, at least a byte; empty: the client hung up
-  bool lasts(Millis time) const;              // false, and early, once the client is gone or the test over
+  std::string hear(std::size_t count) const;  // reads `count` bytes, or fewer if the client hangs up
+  std::string hear_some() const;  // reads the bytes that have arrived, at least one; empty: the client hung up
+  bool lasts(Millis time) const;  // waits; false, before the end of `time`: the client is gone or the test is over
 
  private:
   Fd m_socket;
@@ -42,7 +42,7 @@ class Peer {
 
 class ScriptedServer {
  public:
-  // The script is run for each connection, one after the other, on a thread of its own.
+  // Runs the script for each connection, one after the other, on a thread of its own.
   explicit ScriptedServer(std::function<void(const Peer&)> script, Endpoint::Kind kind = Endpoint::Kind::unix_socket);
   ~ScriptedServer();
   ScriptedServer(const ScriptedServer&) = delete;

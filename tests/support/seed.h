@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seed of all random numbers in this run: RLOCK_TEST_SEED, or a random one. A failing test prints it.
+// The seed of all random numbers in this run: RLOCK_TEST_SEED, or a random number. A test that fails prints the seed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that a seed repeats: splitmix64.
+// Random numbers that a seed repeats. Source: splitmix64.
 #pragma once
 
 #include "base/rng.h"

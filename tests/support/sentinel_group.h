@@ -21,8 +21,8 @@ class SentinelProcess {
     std::uint16_t master_port;
     unsigned quorum;
     Millis down_after;
-    std::string password;                 // of its own default user
-    std::vector<std::string> lines = {};  // further ones of its configuration
+    std::string password;                 // the password of the sentinel's default user
+    std::vector<std::string> lines = {};  // further lines of its configuration
     std::uint16_t port = free_port();
   };
   explicit SentinelProcess(const Options& options);
@@ -30,7 +30,7 @@ class SentinelProcess {
   [[nodiscard]] std::uint16_t port() const { return m_port; }
   [[nodiscard]] std::string where() const { return "127.0.0.1:" + std::to_string(m_port); }
   Reply command(const std::vector<std::string>& words) const;
-  // The port of the master that it names; 0: it does not answer.
+  // The port of the master that the sentinel names; 0: no answer.
   [[nodiscard]] std::uint16_t master_port() const;
   void stop_signal() { m_process->signal(SIGSTOP); }
   void cont() { m_process->signal(SIGCONT); }
@@ -49,22 +49,24 @@ class SentinelProcess {
 struct SentinelOptions {
   unsigned replicas = 2;
   unsigned sentinels = 3;
-  Millis down_after{1500};          // if it is much shorter, a busy machine causes fail-overs of its own
-  bool let_old_masters_be = false;  // for some seconds, as sentinels do by default; else they become replicas at once
+  Millis down_after{1500};  // with a much shorter time, a busy machine causes fail-overs
+  bool let_old_masters_be =
+      false;  // true: an old master stays a master for some seconds, as by default; false: it becomes a replica at once
   std::string sentinel_password = {};
-  RedisOptions servers = {};  // each of them; `tcp` is implied
+  RedisOptions servers = {};  // the options of each server; `tcp` is implied
 };
 
-// The sentinels know each other and the replicas when the constructor is done.
+// When the constructor is done, the sentinels know each other and the replicas.
 class SentinelGroup {
  public:
   explicit SentinelGroup(SentinelOptions options = {});
 
   [[nodiscard]] std::string url() const;  // redis+sentinel://…/mymaster, without passwords
-  RedisServer& master();                  // according to most of the sentinels
+  RedisServer& master();                  // the master that most sentinels name
   RedisServer& at(std::uint16_t port);
-  void await_master_other_than(std::uint16_t port);  // returns when most sentinels name it, and it is a master
-  void await_replicas(std::size_t count);            // returns when the master has this many
+  void await_master_other_than(
+      std::uint16_t port);                 // returns when most sentinels name another master, which says that it is one
+  void await_replicas(std::size_t count);  // returns when the master has this many
 
   std::deque<RedisServer> servers;  // the first is the master in the beginning
   std::deque<SentinelProcess> sentinels;

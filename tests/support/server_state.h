@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States in which a real server refuses requests of rlock, and how to bring them about.
+// States in which a real server refuses requests of rlock. Each state has a function that puts the server into it.
 #pragma once
 
 #include "net/connection.h"
@@ -13,7 +13,7 @@
 
 namespace rlock::test {
 
-// A server with a connection that stays open when the others are closed.
+// A server with a connection that stays open when the other connections are closed.
 struct ServerStateFixture {
   explicit ServerStateFixture(const std::vector<std::string>& args);
 
@@ -23,8 +23,8 @@ struct ServerStateFixture {
 
   Reply command(const std::vector<std::string>& words);      // on `admin`; returns errors
   void must_succeed(const std::vector<std::string>& words);  // on `admin`; an error fails the test
-  void send_only(const std::vector<std::string>& words);     // on `second`, whose answer may never come
-  void cut_connections();                                    // all connections but `admin`
+  void send_only(const std::vector<std::string>& words);     // on `second`; does not wait for an answer
+  void cut_connections();                                    // closes all connections but `admin`
 };
 
 struct ServerState {
@@ -35,7 +35,7 @@ struct ServerState {
   std::function<void(ServerStateFixture&)> end;    // returns when the server has left it
   int code;                                        // exit code of an acquire in this state
   std::string says;                                // part of its message
-  bool renewable = false;                          // a held lock is renewed and released in spite of it
+  bool renewable = false;                          // the server renews and releases a held lock in this state
 };
 
 std::span<const ServerState> server_states();

@@ -20,7 +20,7 @@ class SeveralKeysFixture {
   explicit SeveralKeysFixture(RedisOptions options = {}) : server(std::move(options)), dir(make_temp_dir("table")) {}
 
   Process run(Words options, const Words& job) const { return start_run(server.url(), std::move(options), job); }
-  // A foreign client holds it until release_as_foreign().
+  // Lets a foreign client hold the lock until release_as_foreign().
   void hold_as_foreign(const std::string& key) const
   {
     server.command({"HSET", key, "somebody:1", "1"});
@@ -46,7 +46,7 @@ class SeveralKeysFixture {
     skip_on_quorum("a quorum has no queue");
     wait_until([&] { return in_line(key) == 1; }, "one waits for " + key);
   }
-  // Returns when the watchdogs of so many locks listen.
+  // Returns when the watchdogs of `count` locks listen.
   void wait_for_watchdogs(std::size_t count, const std::string& keys = "*") const
   {
     wait_until(

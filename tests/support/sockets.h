@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sockets of the servers, relays and proxies of tests. Where the system refuses one, std::system_error is thrown.
+// The sockets of the servers, relays and proxies of tests. The functions throw std::system_error if the system refuses a socket.
 #pragma once
 
 #include "base/fd.h"
@@ -13,9 +13,9 @@ namespace rlock::test {
 
 // `flags`: SOCK_NONBLOCK or 0.
 Fd unix_listener(const std::filesystem::path& path, int flags = 0);
-Fd tcp_listener(std::uint16_t& port, int flags = 0);  // of 127.0.0.1; `port` becomes a free one
+Fd tcp_listener(std::uint16_t& port, int flags = 0);  // listens on 127.0.0.1; sets `port` to a free port
 
-// Has no descriptor when there is no listener.
+// Connects. No descriptor: no process listens.
 Fd connect_to(const std::filesystem::path& path, int flags = 0);
 
 }  // namespace rlock::test

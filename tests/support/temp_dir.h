@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories (0700, under TMPDIR) of one test case: removed when it passes, kept and named when it fails.
+// Directories (0700, under TMPDIR) of one test case. They are removed if the test case passes, and kept and named if it fails.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace rlock::test {
 
-// A new one at each call. Paths stay short, because sockets live in them.
+// Makes a new directory. Its path is short, because it may contain sockets.
 std::filesystem::path make_temp_dir(std::string_view purpose);
 
-// The same one throughout a test case: stands in for the user's own directories.
+// Returns the same directory throughout a test case, which replaces the directories of the user.
 std::filesystem::path home_dir();
 
-// For main.cpp, at the end of each test case. keep: returns their path; empty: there were none.
+// main.cpp calls this at the end of each test case. keep: keeps the directories and returns their path; empty: there were none.
 void remove_temp_dirs();
 std::filesystem::path keep_temp_dirs();
 

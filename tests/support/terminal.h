@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pseudo-terminal: what a user types and sees.
+// A pseudo-terminal, in which a test types and reads as a user does.
 #pragma once
 
 #include "base/fd.h"
@@ -16,8 +16,8 @@ class Terminal {
   [[nodiscard]] int process_side() const { return m_slave.get(); }  // for ProcessOptions::terminal
   void resize(unsigned short rows, unsigned short columns);         // the process in the foreground gets WINCH
   void type(std::string_view keys) const;
-  void hang_up() { m_master.reset(); }  // as a terminal window or an ssh connection that is closed
-  const std::string& seen();            // everything since the beginning, with control sequences
+  void hang_up() { m_master.reset(); }  // has the effect of a closed terminal window or ssh connection
+  const std::string& seen();            // the whole output since the beginning, with control sequences
 
  private:
   Fd m_master;

@@ -8,7 +8,7 @@
 
 namespace rlock::test {
 
-// All of it; "" when it cannot be read. A file in /proc whose process ends meanwhile cannot be read either; an
+// The text of a file; empty: the file cannot be read. That includes a file in /proc whose process ends meanwhile, for which an
 // istreambuf_iterator would throw.
 inline std::string text_of(const std::filesystem::path& file)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind of server that the test cases use, RLOCK_TEST_ON: url() of a test's RedisServer leads to such a server.
+// The kind of server that the test cases use (RLOCK_TEST_ON). url() of a test's RedisServer leads to such a server.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ enum class TopologyKind {
   acl,       // as a user with the rights that `rlock acl` prints
   sentinel,  // through one sentinel, which never promotes another server
   cluster,   // the server is a complete cluster
-  quorum3,   // the server is the first of three: everything a test does to it is done to all
+  quorum3,   // the server is the first of three; what a test does to that server is done to all three
   quorum5,
 };
 
@@ -32,17 +32,18 @@ bool is_quorum_topology();
 void skip_on(std::initializer_list<TopologyKind> kinds, const std::string& why);
 void skip_on_quorum(const std::string& why);
 
-// What rlock needs besides the URL: certificates, a password. For clean_environment.
+// The variables that rlock needs besides the URL: certificates, a password. clean_environment adds them.
 std::map<std::string, std::string> topology_environment();
 
-// What stands between rlock and a server for which a test has asked for nothing special (a port, a password, TLS).
+// What stands between rlock and a server, unless the test asks for a port, a password or TLS.
 class Topology {
  public:
   virtual ~Topology() = default;
   [[nodiscard]] virtual std::string url() const = 0;
-  virtual void started(const RedisServer&) {}  // or restarted
+  virtual void started(const RedisServer&) {}  // called after a start or restart
   [[nodiscard]] virtual std::vector<std::string> translated(std::vector<std::string> words) const { return words; }
-  virtual void for_other_servers(const std::function<void(RedisServer&)>&) {}  // the others of a quorum
+  virtual void for_other_servers(const std::function<void(RedisServer&)>&) {
+  }  // calls the function for the other servers of a quorum
 };
 bool uses_topology(const RedisOptions& options);
 RedisOptions topology_options(RedisOptions options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of a server as one waiter sees them, controlled by the test: which are free, what the waiter is told, and which of
-// its calls fails. One thread.
+// The locks of a server as one waiter sees them. The test decides which locks are free, which messages the waiter gets, and which of its
+// calls fail. Used from one thread.
 #pragma once
 
 #include "lock/store.h"
@@ -25,14 +25,14 @@ struct WaitFixture {
     bool is_taken = false;
     bool is_queued = false;
     std::uint64_t ahead = 0;
-    std::uint64_t ticket = 0;  // the waiter's
+    std::uint64_t ticket = 0;  // the ticket of the waiter
     Hint said;
   };
 
   std::vector<Lock> locks;
   std::vector<std::string> calls;           // "look 0", "stand 0" (in line), "check 0", "leave 0", "listen"
   std::function<void()> with_call;          // runs at the same time as the last of these calls
-  std::function<ServerTime()> server_time;  // empty: the server does not tell it
+  std::function<ServerTime()> server_time;  // empty: the server does not tell its time
   int fail_at = 0;                          // the call that fails, from 1; 0: none
   int fails_from = 0;                       // this call and all that follow fail; 0: none
   bool takes_effect = false;                // a failed call takes effect on the server
@@ -63,7 +63,7 @@ struct WaitFixture {
     ::eventfd_write(readable, 1);
   }
 
-  [[nodiscard]] std::vector<LockSpec> specs() const;  // of k:0, k:1 and so on
+  [[nodiscard]] std::vector<LockSpec> specs() const;  // the locks k:0, k:1 and so on
 
   // "taken: 1; queues: 0 2"
   [[nodiscard]] std::string show() const

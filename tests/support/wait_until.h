@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for a condition instead of for a time.
+// Waits for a condition instead of a time.
 #pragma once
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 namespace rlock::test {
 
-// Asks every 10 ms. When `timeout` is over the test case fails and says what was awaited.
+// Evaluates the condition every 10 ms. When `timeout` is over, fails the test case and says what was awaited.
 template <typename Predicate>
 void wait_until(Predicate&& holds, const std::string& what, Millis timeout = std::chrono::seconds(30))
 {

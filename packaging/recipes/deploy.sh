@@ -1,5 +1,5 @@
 #!/bin/sh
-# A deployment: many may build, one at a time switches. A keeper renews the lock until this script ends, however it ends.
+# A deployment: many callers may build, one at a time switches. A keeper renews the lock until this script ends, however it ends.
 # When the lock is lost, the script gets TERM.
 set -eu
 
@@ -9,6 +9,6 @@ lock=$(rlock acquire -k deploy:shop -w 10m --pid $$ --export)
 eval "$lock"
 
 ./upload.sh
-rlock check    # fails when the lock was lost: set -e then ends the script before anything is switched
+rlock check    # fails if the lock was lost: set -e then ends the script before it switches anything
 ./switch.sh
 rlock release

@@ -1,8 +1,8 @@
 #!/bin/sh
-# A maintenance freeze: no job runs under the lock for two hours, or until it is ended. No process needs to stay.
+# A maintenance freeze: no job runs under the lock for two hours, or until the operator ends the freeze. No process needs to stay.
 #   ./freeze.sh begin deploy:production 'database upgrade'     ./freeze.sh end deploy:production
-# rlock status shows the label. Jobs that wait go on when it is over; with -n they end with 75. --cancel-in-progress does not
-# shorten it, but then it can no longer be renewed. A job that holds the lock is waited for.
+# rlock status shows the label. Waiting jobs begin when the freeze is over; with -n they end with 75. --cancel-in-progress does not
+# shorten the freeze, but the freeze can no longer be renewed then. The freeze begins when the job that holds the lock has ended.
 set -eu
 name=$(printf %s "$2" | sed 's/%/%25/g; s|/|%2F|g')
 file=${FREEZE_DIR:-/var/tmp}/freeze-$name
@@ -19,7 +19,7 @@ case $1 in
   end)
     token=$(cat "$file") code=0
     rlock release -k "$2" --token "$token" || code=$?
-    [ "$code" -gt 1 ] || rm "$file"  # 1: it was over already
+    [ "$code" -gt 1 ] || rm "$file"  # 1: the freeze was over already
     exit "$code"
     ;;
   *) exit 64 ;;

@@ -1,4 +1,4 @@
-# `prohibit_overlap` covers one cluster. This covers all clusters and runs by hand. A client that restarts the task finds the lock
+# `prohibit_overlap` covers one cluster. The lock covers all clusters and runs by hand. A client that restarts the task finds the lock
 # busy until the first task is dead.
 job "nightly" {
   type = "batch"
@@ -9,7 +9,7 @@ job "nightly" {
   group "nightly" {
     task "nightly" {
       driver       = "docker"
-      kill_timeout = "30s" # longer than --kill-after: rlock kills a job that ignores the signal, and releases, before it is killed itself
+      kill_timeout = "30s" # longer than --kill-after: rlock kills a job that ignores the signal, and releases the lock, before Nomad kills rlock
       config {
         image   = "registry.example/nightly:1"
         command = "rlock"

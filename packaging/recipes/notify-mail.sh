@@ -1,5 +1,5 @@
 #!/bin/sh
-# A mail about each run that did not succeed, but for those that did not get the lock:
+# Sends a mail about each run that did not succeed, except runs that did not get the lock:
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-mail.sh ops@example.org' -- ./nightly.sh
 case $RLOCK_OUTCOME in

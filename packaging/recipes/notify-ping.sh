@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tells a monitor that expects a ping from each run, and raises the alarm when none comes, as healthchecks.io does: URL after a
-# success, URL/fail after anything else. A run that was skipped is no news: another one holds the lock.
+# Pings a monitor that expects a ping from each run and raises the alarm when none comes, as healthchecks.io does: URL after a success,
+# URL/fail after any other end. Sends no ping for a run that was skipped, because another run holds the lock.
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-ping.sh https://hc.example.org/ping/UUID' -- ./nightly.sh
 case $RLOCK_OUTCOME in

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A line in a chat about each run that did not succeed, but for those that did not get the lock, by a webhook that takes
-# {"text": "..."}. Its URL is a secret, so it stands in a file, and no argument of a process shows it:
+# Writes a line in a chat about each run that did not succeed, except runs that did not get the lock, by a webhook that takes
+# {"text": "..."}. The URL is a secret, so it stands in a file, and no argument of a process shows the URL:
 #
 #   rlock run -k nightly --notify '/usr/local/lib/notify-webhook.sh /etc/chat-webhook' -- ./nightly.sh
 case $RLOCK_OUTCOME in

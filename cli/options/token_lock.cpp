@@ -84,7 +84,7 @@ RunEnd report_not_held(const TokenLock& token_lock, const std::string& reason, c
 
 RunEnd report_not_held(const TokenLock& token_lock, const NotHeld& found, const RawTokenLock& raw)
 {
-  const std::string forced = found.forced ? "force-unlocked by " + printable(found.forced->by) : "";
+  const std::string forced = found.forced ? forced_by + printable(found.forced->by) : "";
   return report_not_held(token_lock, forced.empty() ? found.what : forced, raw);
 }
 
@@ -108,7 +108,7 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   }
   const auto is_owner = [&](const Holder& holder) { return holder.owner == token_lock.hold.owner; };
   if (std::none_of(state->holders.begin(), state->holders.end(), is_owner) && !kind_of(state->mode).is_shared) {
-    return report_not_held(token_lock, "expired or deleted", raw);  // since it was renewed
+    return report_not_held(token_lock, expired_or_deleted, raw);  // since it was renewed
   }
   const bool alone = !kind_of(state->mode).is_shared;  // else other holders share the fence and the ttl
   print(lease_json(token_lock.name, token_lock.hold, alone ? state->fence : 0, alone ? state->ttl : std::nullopt,

@@ -43,8 +43,7 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
     if (lost->revoked) {
       return ReleaseRequested{lost->forced ? lost->forced->by : "an operator"};
     }
-    return lost->forced ? Lost{.why = "force-unlocked by " + printable(lost->forced->by), .forced = true}
-                        : Lost{lost->what};
+    return lost->forced ? Lost{.why = forced_by + printable(lost->forced->by), .forced = true} : Lost{lost->what};
   }
   const auto& forced = std::get<Renewed>(renewal).forced;
   return forced ? std::optional<LeaseEvent>{ReleaseRequested{forced->by}} : std::nullopt;

@@ -31,6 +31,8 @@ struct KindDescriptor {
   bool announces_release;         // a foreign holder publishes its release; false: a waiter must poll
 };
 
+inline constexpr std::string_view read_write_advice = "take it with -s or -x";
+
 // The rows, in the order of Mode's alternatives.
 inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_table{{
     {.key_content = "lock",
@@ -45,7 +47,7 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_tabl
      .announces_release = true},
     {.key_content = "read-write lock",
      .with_article = "a read-write lock",
-     .advice = "take it with -s or -x",
+     .advice = read_write_advice,
      .inspect_as = Writer{},
      .json_mode = "shared",
      .json_format = "redisson",
@@ -55,7 +57,7 @@ inline constexpr std::array<KindDescriptor, std::variant_size_v<Mode>> kind_tabl
      .announces_release = true},
     {.key_content = "read-write lock",
      .with_article = "a read-write lock",
-     .advice = "take it with -s or -x",
+     .advice = read_write_advice,
      .inspect_as = Writer{},
      .json_mode = "exclusive",
      .json_format = "redisson",

@@ -79,6 +79,10 @@ struct Renewed {
   std::optional<ForceRequest> forced;           // another client requests the release; nullopt: none does
   std::optional<ServerTime> at = std::nullopt;  // the time of the renewal; nullopt: several servers
 };
+// Parts of NotHeld::what and of messages about a lost lock.
+inline constexpr const char* expired_or_deleted = "expired or deleted";
+inline constexpr const char* forced_by = "force-unlocked by ";
+
 struct NotHeld {
   std::string what;                             // for people: "expired or deleted", "now held by …"
   std::optional<ForceRequest> forced;           // the request that took the lock away; nullopt: none

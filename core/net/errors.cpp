@@ -19,6 +19,8 @@ struct Rule {
 
 constexpr std::string_view script_denial = "The user executing the script can't";  // Redis 6.2
 
+constexpr std::string_view unknown_command = "ERR unknown command";
+
 constexpr std::string_view missing_rule = "rlock acl prints the rules that a user needs";
 constexpr std::string_view name_the_master = "it is a replica; name the master";
 constexpr std::string_view has_become_replica = "it has become a replica";
@@ -40,7 +42,7 @@ constexpr Rule rules[] = {
     {"UNBLOCKED", ErrorCode::unfit, has_become_replica},
     {"ERR WAIT cannot be used with replica", ErrorCode::unfit, has_become_replica},
     {"ERR max number of clients", ErrorCode::unfit, "raise maxclients there"},
-    {"ERR unknown command", ErrorCode::unfit, "a command that rlock needs is renamed or switched off there"},
+    {unknown_command, ErrorCode::unfit, "a command that rlock needs is renamed or switched off there"},
     {"NOAUTH", ErrorCode::refused, give_password},
     {"WRONGPASS", ErrorCode::refused, "check the user and the password"},
     {"NOPERM", ErrorCode::refused, missing_rule},
@@ -152,5 +154,7 @@ bool is_missing_rule(const Error& error)
 }
 
 bool is_unknown_script(std::string_view text) { return begins_with_words(unwrapped(text), "NOSCRIPT"); }
+
+bool is_unknown_command(std::string_view text) { return text.starts_with(unknown_command); }
 
 }  // namespace rlock

@@ -49,11 +49,6 @@ Request plain_auth(const Endpoint& endpoint)
   return endpoint.user.empty() ? Request{"AUTH", endpoint.password} : Request{"AUTH", endpoint.user, endpoint.password};
 }
 
-bool is_unknown_command(const Reply& reply)
-{
-  return reply.is_error() && reply.text.starts_with("ERR unknown command");
-}
-
 // The text of the server is not shown, because some texts quote the request with its password.
 Error login_failed(const Reply& reply, const std::string& where)
 {
@@ -124,7 +119,7 @@ Result<Done> log_in(Connection& connection, const Endpoint& endpoint, const Call
   }
 
   auto replies = ask_all(connection, requests, limit);
-  if (replies && logs_in && is_unknown_command(replies->front())) {
+  if (replies && logs_in && replies->front().is_error() && is_unknown_command(replies->front().text)) {
     requests.front() = plain_auth(endpoint);
     replies = ask_all(connection, requests, limit);
   }

@@ -61,7 +61,7 @@ const std::string& renewal_trouble(const LockOutcome& lock)
 std::string reason_of_loss(const LockOutcome& lock, const NotHeld& at_release)
 {
   if (at_release.forced) {
-    return "force-unlocked by " + printable(at_release.forced->by);
+    return forced_by + printable(at_release.forced->by);
   }
   const std::string& trouble = renewal_trouble(lock);
   return trouble.empty() ? at_release.what : trouble;
@@ -130,7 +130,7 @@ bool succeeded(const Ended& job) { return job.why == Stopped::none && job.wait_s
 std::string loss_text(const LeaseEvent& event, const std::string& lock)
 {
   if (const auto* requested = std::get_if<ReleaseRequested>(&event)) {
-    return "the lock " + lock + " was force-unlocked by " + printable(requested->by);
+    return "the lock " + lock + " was " + forced_by + printable(requested->by);
   }
   if (const auto* lost = std::get_if<Lost>(&event)) {
     return "the lock " + lock + " was lost: " + lost->why;

@@ -95,7 +95,7 @@ Result<SentinelReply> Discovery::ask(const HostPort& at, const CallLimits& limit
     reply = *std::move(answer);
   }
   if (replies[0].is_error()) {
-    const bool is_none = replies[0].text.starts_with("ERR unknown command");
+    const bool is_none = is_unknown_command(replies[0].text);
     return is_none ? Error{ErrorCode::config, sentinel->where() + " is no sentinel (their port is 26379 as a rule)"}
                    : sentinel_error(error_from_reply(replies[0].text, sentinel->where()), show(at));
   }

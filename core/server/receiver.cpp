@@ -25,8 +25,7 @@ bool is_message(const Reply& reply) { return is_array_of(reply, "message") || is
 Result<std::optional<Reply>> Receiver::listen(std::span<const std::string_view> channels, const CallLimits& limit)
 {
   auto refused = subscribe(m_kind, channels, limit);
-  const bool is_old =
-      m_kind == ChannelKind::sharded && refused && *refused && (*refused)->text.starts_with("ERR unknown command");
+  const bool is_old = m_kind == ChannelKind::sharded && refused && *refused && is_unknown_command((*refused)->text);
   if (is_old) {
     m_kind = ChannelKind::plain;
     refused = subscribe(m_kind, channels, limit);

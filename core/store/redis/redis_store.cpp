@@ -56,7 +56,7 @@ NotHeld not_held(const ScriptReply& answer)
   const std::string kind = answer.text(1);
   NotHeld lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
   if (kind == "none") {
-    lost.what = "expired or deleted";
+    lost.what = expired_or_deleted;
   } else if (kind == "revoked") {
     lost.what = "it was revoked, and ends with its ttl";
   } else if (kind == "released") {

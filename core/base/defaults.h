@@ -2,8 +2,8 @@
 // The default times, and the times on which several modules or Lua and C++ agree. Each is defined only here. Help, the
 // doctor and the tests name these constants; the scripts get them from the build.
 //
-// lua/CMakeLists.txt reads this file line by line. So each constant stands on one line: `inline constexpr TYPE name{digits};  // meaning`.
-// A `Millis` counts milliseconds.
+// lua/CMakeLists.txt reads this file line by line. So each constant stands on one line:
+// `inline constexpr TYPE name{digits};  // meaning`. A `Millis` counts milliseconds.
 #pragma once
 
 #include "base/clock.h"

@@ -15,8 +15,8 @@ std::size_t utf8_length(std::string_view text);
 // Whether the text begins with a character that rlock does not print as it is, because a reader would see another text:
 //   * a control character: C0, DEL, or C1 as UTF-8 (U+0080 to U+009F);
 //   * a character that changes the direction of text: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069;
-//   * a character without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are printed: scripts
-//     and emoji need them.
+//   * a character without width: U+200B, U+2060, U+FEFF. The joiners U+200C and U+200D, combining marks and U+00AD are
+//     printed, because scripts and emoji need them.
 bool begins_with_unprintable(std::string_view text);
 
 // Whether a character of valid UTF-8 begins with this byte; false: the byte continues a character.

@@ -11,8 +11,8 @@ namespace rlock {
 // A random name for a lock. `prefix`: the prefix of the names that this user may take.
 Result<LockName> random_lock_name(std::string_view prefix, std::string_view purpose, Rng& rng);
 
-// Takes a trial lock, sees that another owner is refused, and renews and releases the lock. Leaves nothing on the server, also after an
-// Error, unless the server can no longer be reached. An Error says which step failed. `timeout` bounds each request.
+// Takes a trial lock, sees that another owner is refused, and renews and releases the lock. Leaves nothing on the server, also
+// after an Error, unless the server can no longer be reached. An Error says which step failed. `timeout` bounds each request.
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng);
 

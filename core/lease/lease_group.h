@@ -32,8 +32,8 @@ class LeaseGroup {
   // When the caller must call watch(); far_future: never. The caller also calls watch() when the message_fd() of a lease is
   // readable.
   [[nodiscard]] Instant due() const;
-  // Starts a watchdog for each lease that has neither a watchdog nor an event, and does the work of watchdogs that have no thread.
-  // When a watchdog cannot get a descriptor, due() is the time of the next attempt.
+  // Starts a watchdog for each lease that has neither a watchdog nor an event, and does the work of watchdogs that have no
+  // thread. When a watchdog cannot get a descriptor, due() is the time of the next attempt.
   void watch();
   // Stops all watchdogs; call this before a fork, too. Then due() is now if a watchdog ran, and far_future if a lease has an
   // event.

@@ -45,8 +45,8 @@ struct EventLogEntry {
 // Which entries of a lock's event log to read.
 struct EventLogQuery {
   LockName name;
-  // EventLogEntry::text of the last entry that the caller has read; empty: the caller has read none. If the log no longer has that
-  // entry, all entries are read.
+  // EventLogEntry::text of the last entry that the caller has read; empty: the caller has read none. If the log no longer has
+  // that entry, all entries are read.
   std::string after;
 };
 

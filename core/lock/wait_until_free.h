@@ -9,8 +9,8 @@ namespace rlock {
 
 enum class WaitResult { free, time_over, interrupted };
 
-// Waits until the lock has room and an empty queue. Changes nothing on the server. Errors: those of wait_and_acquire; a server that
-// goes away later is asked again.
+// Waits until the lock has room and an empty queue. Changes nothing on the server. Errors: those of wait_and_acquire; a server
+// that goes away later is asked again.
 Result<WaitResult> wait_until_free(LockStore& store, const LockName& name, const WaitPolicy& policy, const Clock& clock,
                                    Rng& rng, StopToken stop, ServerObserver& observer);
 

@@ -25,8 +25,8 @@ class ByteStream {
   // Sends the bytes. Returns Done as well if the server has closed the connection, because the next read may return the reason.
   Result<Done> send(std::string_view bytes, const CallLimits& limit);
 
-  // Both feed the decoder with the bytes that have arrived, if any. Call read_into when fd() is readable. Call decrypt_into once after
-  // open, because bytes may have come together with the end of the TLS handshake.
+  // Both feed the decoder with the bytes that have arrived, if any. Call read_into when fd() is readable. Call decrypt_into once
+  // after open, because bytes may have come together with the end of the TLS handshake.
   Result<Done> read_into(Decoder& decoder);
   Result<Done> decrypt_into(Decoder& decoder);
 

@@ -114,8 +114,8 @@ void append_length(std::string& out, char kind, std::size_t length)
 
 }  // namespace
 
-// Formats a request without hiredis, because hiredis formats each length with sprintf(3), which took a tenth of the instructions of a
-// start.
+// Formats a request without hiredis, because hiredis formats each length with sprintf(3), which took a tenth of the instructions
+// of a start.
 std::string encode(std::span<const std::string_view> argv)
 {
   constexpr std::size_t room_for_length = 16;

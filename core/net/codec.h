@@ -29,8 +29,8 @@ class Decoder {
 
   void feed(std::string_view bytes);
 
-  // The next whole reply; nullopt: more bytes are needed. Errors: ErrorCode::unreachable, with a text without its subject: "answered
-  // with more than 16 MiB or 131072 values".
+  // The next whole reply; nullopt: more bytes are needed. Errors: ErrorCode::unreachable, with a text without its subject:
+  // "answered with more than 16 MiB or 131072 values".
   Result<std::optional<Reply>> next();
 
  private:

@@ -2,8 +2,8 @@
 // One connection to one server. A deadline bounds each operation, not each system call.
 //
 // Threads: not thread-safe; may move between threads. Errors: after any Error the caller must drop the connection, because a late
-// answer would be taken for the answer to the next request. hiredis is only the codec, because its connections raise SIGPIPE, fail
-// when a signal interrupts connect(2), leak their socket into the job, and limit each read instead of the answer.
+// answer would be taken for the answer to the next request. hiredis is only the codec, because its connections raise SIGPIPE,
+// fail when a signal interrupts connect(2), leak their socket into the job, and limit each read instead of the answer.
 #pragma once
 
 #include "base/call_limits.h"
@@ -24,8 +24,8 @@ namespace rlock {
 class Connection {
  public:
   // Connects, with TLS if the URL says so. A password or a db takes one more round trip. `clock` must outlive the connection. An
-  // endpoint that only leads to a server (`local:`, sentinels, a cluster) is ErrorCode::internal, because core/server turns such an
-  // endpoint into a TCP or unix endpoint.
+  // endpoint that only leads to a server (`local:`, sentinels, a cluster) is ErrorCode::internal, because core/server turns such
+  // an endpoint into a TCP or unix endpoint.
   //   unreachable  no answer by the deadline, refused, no such socket or host, connection lost
   //   unfit        loading, too many clients, an invalid certificate, a replica instead of a master
   //   refused      a wrong or missing password or client certificate
@@ -48,8 +48,8 @@ class Connection {
   // Like receive. ErrorCode::unreachable: there was no reply by the deadline.
   Result<Reply> answer(const CallLimits& limit);
 
-  // Readable when receive may return a reply. Buffered replies do not make the descriptor readable, so call receive until it returns
-  // nullopt before polling.
+  // Readable when receive may return a reply. Buffered replies do not make the descriptor readable, so call receive until it
+  // returns nullopt before polling.
   [[nodiscard]] int fd() const;
 
   // Whole days until the server's certificate expires; nullopt without TLS.

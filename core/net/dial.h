@@ -9,8 +9,8 @@
 
 namespace rlock {
 
-// Connects a non-blocking socket with FD_CLOEXEC. Tries the addresses of a host one after the other, each with its share of the time
-// that is left. Errors: those of Connection::open.
+// Connects a non-blocking socket with FD_CLOEXEC. Tries the addresses of a host one after the other, each with its share of the
+// time that is left. Errors: those of Connection::open.
 Result<Fd> dial(const Endpoint& endpoint, const Clock& clock, const CallLimits& limit);
 
 }  // namespace rlock

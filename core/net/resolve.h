@@ -21,8 +21,8 @@ struct Address {
   [[nodiscard]] int family() const { return bytes.ss_family; }
 };
 
-// Returns at least one address, in the order in which to try them. Where the system has no thread left for the lookup, returns the
-// addresses of an earlier lookup. The text of an Error lacks the host: "no such host".
+// Returns at least one address, in the order in which to try them. Where the system has no thread left for the lookup, returns
+// the addresses of an earlier lookup. The text of an Error lacks the host: "no such host".
 Result<std::vector<Address>> resolve(const std::string& host, std::uint16_t port, const Clock& clock,
                                      const CallLimits& limit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks names up in the standalone program. /etc/nsswitch.conf names modules that belong to the libc of the host, which must not be
-// loaded beside the libc that is linked. Files and DNS are part of that libc.
+// Looks names up in the standalone program. /etc/nsswitch.conf names modules that belong to the libc of the host, which must not
+// be loaded beside the libc that is linked. Files and DNS are part of that libc.
 #include <nss.h>
 
 namespace {

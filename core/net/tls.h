@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS without a socket: the caller sends and receives the bytes. So no function here waits or raises SIGPIPE, and no decrypted bytes
-// stay in a buffer while the caller polls the socket. Private to net.
+// TLS without a socket: the caller sends and receives the bytes. So no function here waits or raises SIGPIPE, and no decrypted
+// bytes stay in a buffer while the caller polls the socket. Private to net.
 #pragma once
 
 #include "base/result.h"
@@ -18,8 +18,8 @@ namespace rlock {
 // Not thread-safe; may move between threads. Useless after an Error.
 class Tls {
  public:
-  // Reads the files that the endpoint names, each time, because they may have been renewed. ErrorCode::config: a file is invalid, or
-  // there is no OpenSSL.
+  // Reads the files that the endpoint names, each time, because they may have been renewed. ErrorCode::config: a file is invalid,
+  // or there is no OpenSSL.
   static Result<Tls> open(const Endpoint& endpoint);
 
   // Continues the handshake with the bytes received so far. True: the handshake is complete, and the server is authenticated.

@@ -11,8 +11,8 @@ namespace rlock {
 
 enum class Waited { ready, late, stopped };
 
-// Waits for `events`. If the descriptor is ready, returns `ready` also when the stop was requested or the deadline has passed, so that
-// an answer that has arrived is not lost.
+// Waits for `events`. If the descriptor is ready, returns `ready` also when the stop was requested or the deadline has passed, so
+// that an answer that has arrived is not lost.
 Waited wait_for(int fd, short events, const Clock& clock, const CallLimits& limit);
 
 Error interrupted();

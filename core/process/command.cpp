@@ -79,8 +79,8 @@ Result<std::string> find_command(const std::string& name, std::optional<std::str
   }
 
   const std::string path = path_variable ? std::string(*path_variable) : default_path();
-  // Like execvp(3), skips a file that may not be executed, and reports that file if no other is found. A directory that may not be
-  // searched is not reported, because it is in PATH for every name.
+  // Like execvp(3), skips a file that may not be executed, and reports that file if no other is found. A directory that may not
+  // be searched is not reported, because it is in PATH for every name.
   Error failure = not_found(name, "not found in PATH");
   for (std::size_t from = 0; from <= path.size();) {
     const std::size_t to = std::min(path.find(':', from), path.size());

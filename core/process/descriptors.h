@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the descriptors that rlock opened from the inherited ones: rlock sets FD_CLOEXEC on each descriptor that it opens. The caller
-// of rlock passed all other descriptors above stderr to rlock, for the job.
+// Tells the descriptors that rlock opened from the inherited ones: rlock sets FD_CLOEXEC on each descriptor that it opens. The
+// caller of rlock passed all other descriptors above stderr to rlock, for the job.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace rlock {
 
-// Closes the descriptors that rlock opened, except `keep`, so that a fork without exec keeps no connection to the server open and no
-// socket whose peer waits for its end. Returns the inherited descriptors: the job inherits them, and then the guardian closes them.
+// Closes the descriptors that rlock opened, except `keep`, so that a fork without exec keeps no connection to the server open and
+// no socket whose peer waits for its end. Returns the inherited descriptors: the job inherits them, and then the guardian closes
+// them.
 std::vector<int> close_own_descriptors(std::span<const int> keep);
 
 // The inherited descriptors, without the three standard streams.

@@ -120,8 +120,8 @@ void finish_without_runner(const GuardianTask& task, bool still_runs, const Orph
   finish_log();
 }
 
-// The first time of the last resort. The guardian sets it before the job exists, because the guardian may be stopped before it runs
-// again. The lease of a job that is prepared before the grant is not known yet.
+// The first time of the last resort. The guardian sets it before the job exists, because the guardian may be stopped before it
+// runs again. The lease of a job that is prepared before the grant is not known yet.
 Instant first_due(const GuardianTask& task)
 {
   const Instant due = task.shared_deadline.times().last_resort;

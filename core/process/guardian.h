@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guardian: the process between runner and job (see job.h). The guardian has one thread, and only the descriptors that it needs.
-// It blocks every signal that can be blocked, because service managers signal all processes of a service at once.
+// The guardian: the process between runner and job (see job.h). The guardian has one thread, and only the descriptors that it
+// needs. It blocks every signal that can be blocked, because service managers signal all processes of a service at once.
 #pragma once
 
 #include "base/fd.h"

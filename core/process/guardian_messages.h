@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between runner and guardian over a SOCK_SEQPACKET pair. A message is the bytes of one value, because both processes
-// are forks of one program.
+// The messages between runner and guardian over a SOCK_SEQPACKET pair. A message is the bytes of one value, because both
+// processes are forks of one program.
 #pragma once
 
 #include "base/os_error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether processes of the job are left, in the way of flock(1): all processes of the job inherit the write end of a pipe. A
-// process that ends or closes the write end is no longer under the lock. The read end hangs up when no process holds the write
+// Tells whether processes of the job are left, in the way of flock(1): all processes of the job inherit the write end of a pipe.
+// A process that ends or closes the write end is no longer under the lock. The read end hangs up when no process holds the write
 // end.
 #pragma once
 

@@ -3,10 +3,10 @@
 //
 //   runner (this process) ── guardian ── the job and all processes that it starts
 //
-// The guardian is a process of its own, so that it still works when the runner is killed, stopped or hangs. The guardian stops the job
-// when the shared deadline comes, and kills the job at once when the runner ends. Only the guardian signals the job. The guardian is
-// a child subreaper (prctl(2)), so processes that the job leaves behind become children of the guardian. Such a process that called
-// setsid(2) is a daemon and stays untouched (process_tree.h).
+// The guardian is a process of its own, so that it still works when the runner is killed, stopped or hangs. The guardian stops
+// the job when the shared deadline comes, and kills the job at once when the runner ends. Only the guardian signals the job. The
+// guardian is a child subreaper (prctl(2)), so processes that the job leaves behind become children of the guardian. Such a
+// process that called setsid(2) is a daemon and stays untouched (process_tree.h).
 #pragma once
 
 #include "base/defaults.h"
@@ -41,8 +41,8 @@ constexpr int most_named{8};                 // how many processes messages name
 constexpr Millis first_kill_patience{10};  // the patience of the guardian's first attempt, before it sends StillKilling
 constexpr Millis slow_death{1000};         // a message names a process that lives longer after KILL
 
-// What the guardian does with processes that are left when the main process ends. until_pipe_closes: the guardian guards them until
-// none of them holds the inherited pipe or all have ended.
+// What the guardian does with processes that are left when the main process ends. until_pipe_closes: the guardian guards them
+// until none of them holds the inherited pipe or all have ended.
 enum class Leftovers { stop, wait, leave, until_pipe_closes };
 
 // A job whose runner was killed.
@@ -60,14 +60,14 @@ struct JobSpec {
   Millis kill_after = default_kill_after;  // the time from the stop signal to KILL
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
-  // The time of the kernel's last resort for a job that is prepared before the request for its lease. This time is early enough for
-  // each lease that the runner may request, and counts until the guardian runs again after the start of the job.
+  // The time of the kernel's last resort for a job that is prepared before the request for its lease. This time is early enough
+  // for each lease that the runner may request, and counts until the guardian runs again after the start of the job.
   Instant earliest_last_resort = far_future;
-  // Called by the guardian after the runner was killed, when the job is dead or will not start. nullopt: the job did not begin; the
-  // runner may hold the locks, wait for them, or neither. Returns whether all locks are released.
+  // Called by the guardian after the runner was killed, when the job is dead or will not start. nullopt: the job did not begin;
+  // the runner may hold the locks, wait for them, or neither. Returns whether all locks are released.
   std::function<bool(const std::optional<OrphanedJob>&)> release_for_runner;
-  // Called by the guardian after the runner was killed, while processes live that KILL has not ended. Renews the locks, and returns
-  // when the guardian must call it again; nullopt: never, because a lock is no longer held or has a fixed lease.
+  // Called by the guardian after the runner was killed, while processes live that KILL has not ended. Renews the locks, and
+  // returns when the guardian must call it again; nullopt: never, because a lock is no longer held or has a fixed lease.
   std::function<std::optional<Instant>()> keep_for_runner;
 };
 
@@ -94,14 +94,14 @@ struct LeftBehind {
 struct NotSignalled {
   pid_t pid;
 };
-// The system refused a part of the kernel's last resort (last_resort.h), and the job runs without that part. Each member is an errno;
-// 0: the system did not refuse the part.
+// The system refused a part of the kernel's last resort (last_resort.h), and the job runs without that part. Each member is an
+// errno; 0: the system did not refuse the part.
 struct LastResortRefused {
   int timer = 0;  // the part that kills the job when runner and guardian are both stopped
   int pipe = 0;   // the part that kills the job when both are killed
 };
-// The guardian has sent KILL to all processes of the job, and some are left. The guardian repeats KILL until they are dead, or until
-// leave().
+// The guardian has sent KILL to all processes of the job, and some are left. The guardian repeats KILL until they are dead, or
+// until leave().
 struct StillKilling {};
 // One of those processes. The guardian sends this at once, and then every not_killed_period.
 struct NotKilled {
@@ -129,13 +129,13 @@ using JobEvent = std::variant<NotExecuted, NotStarted, GateKilled, Paused, LeftB
 // runner.
 class Job {
  public:
-  // Forks the guardian. The guardian forks the job, which waits at its gate. `signals` and `shared_deadline` must outlive the job.
-  // Threads: call this while the process has one thread. ErrorCode::os: fork failed.
+  // Forks the guardian. The guardian forks the job, which waits at its gate. `signals` and `shared_deadline` must outlive the
+  // job. Threads: call this while the process has one thread. ErrorCode::os: fork failed.
   static Result<Job> prepare(const JobSpec& spec, const Signals& signals, SharedDeadline& shared_deadline);
 
   // Starts the job if the shared deadline allows that; otherwise the next event is NotStarted. `late_value`: the value of
-  // JobSpec::late_variable, 31 bytes at most. ErrorCode::os: the message to the guardian failed. If the guardian is gone, the next
-  // event is GuardianGone.
+  // JobSpec::late_variable, 31 bytes at most. ErrorCode::os: the message to the guardian failed. If the guardian is gone, the
+  // next event is GuardianGone.
   Result<Done> go(std::string_view late_value = {});
 
   // False: the guardian or the prepared process was killed before go(). The runner calls take_over and prepares another job.

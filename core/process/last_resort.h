@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets the kernel kill the job when the guardian is killed, or is stopped for too long.
 //
-// The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL as its signal
-// and the job's process group as its owner, so the kernel kills the group when the write end closes (F_SETSIG in fcntl(2)). A POSIX
-// timer kills the guardian itself at a given instant, also a guardian that is stopped (timer_create(2)). A job that closes the
-// descriptor loses only this protection. So does a job for which the system refuses a descriptor, timer or signal; refused() has the
-// reason. No function of this class fails.
+// The guardian holds the write end of a pipe, and the job inherits the read end. The read end has O_ASYNC with SIGKILL as its
+// signal and the job's process group as its owner, so the kernel kills the group when the write end closes (F_SETSIG in
+// fcntl(2)). A POSIX timer kills the guardian itself at a given instant, also a guardian that is stopped (timer_create(2)). A job
+// that closes the descriptor loses only this protection. So does a job for which the system refuses a descriptor, timer or
+// signal; refused() has the reason. No function of this class fails.
 #pragma once
 
 #include "base/clock.h"

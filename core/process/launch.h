@@ -47,9 +47,9 @@ struct Launched {
 };
 using Launch = std::variant<Launched, NotStarted, GateKilled, NotExecuted>;
 
-// Returns when the job runs, or will not run. Until then the new process shares the memory of this process, as with vfork(2), so that
-// no memory is copied. qemu-user and valgrind copy the memory: there the function waits until the gate is passed, and a failed execve
-// ends the job with ExitCode::not_executable. `group`: as for setpgid(2).
+// Returns when the job runs, or will not run. Until then the new process shares the memory of this process, as with vfork(2), so
+// that no memory is copied. qemu-user and valgrind copy the memory: there the function waits until the gate is passed, and a
+// failed execve ends the job with ExitCode::not_executable. `group`: as for setpgid(2).
 Launch launch(const JobSpec& spec, const Signals& signals, pid_t group, Gate& gate);
 
 }  // namespace rlock

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor of a process, which need not be a child. The kernel may give a pid to another process when its process has ended; a
-// descriptor stays with its process.
+// A descriptor of a process, which need not be a child. The kernel may give a pid to another process when its process has ended;
+// a descriptor stays with its process.
 #pragma once
 
 #include "base/fd.h"

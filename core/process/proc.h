@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller that must be sure
-// reads again. Threads: any thread may call the functions.
+// Processes as /proc shows them. The results are no snapshot: between two reads processes may fork or end. A caller that must be
+// sure reads again. Threads: any thread may call the functions.
 #pragma once
 
 #include <array>
@@ -50,16 +50,17 @@ std::vector<int> numbers_in(const char* directory);
 // Whether this process has a child, dead or alive, in that process group.
 bool has_child_in(pid_t group);
 
-// The children of all threads of this process. If there are none, the function needs one system call. Where /proc is missing or shows
-// another pid namespace, the function asks waitid(2) about each pid that a child can have, about `longest_probe` pids at most.
+// The children of all threads of this process. If there are none, the function needs one system call. Where /proc is missing or
+// shows another pid namespace, the function asks waitid(2) about each pid that a child can have, about `longest_probe` pids at
+// most.
 std::vector<pid_t> own_children();
 constexpr pid_t longest_probe = 65'536;
 
 // Whether this process has children, and own_children() finds none of them.
 bool has_unseen_children();
 
-// A child of this process and all its descendants, the child first. Descendants of a process that /proc does not show are missing. If
-// this process is a child subreaper, they become its children when the hidden process ends.
+// A child of this process and all its descendants, the child first. Descendants of a process that /proc does not show are
+// missing. If this process is a child subreaper, they become its children when the hidden process ends.
 using ProcessFamily = std::vector<Process>;
 std::vector<ProcessFamily> own_families(const std::vector<pid_t>& spared);  // except those of the children in `spared`
 

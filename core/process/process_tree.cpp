@@ -56,8 +56,8 @@ std::set<pid_t> nested_daemons(const ProcessFamily& family)
   return daemons;
 }
 
-// The kernel reports only the deaths of children, and at once only those of all descendants that have a descriptor. A dead process
-// that its tracer has not released has one that is always readable.
+// The kernel reports only the deaths of children, and at once only those of all descendants that have a descriptor. A dead
+// process that its tracer has not released has one that is always readable.
 void wait_for_a_death(const std::vector<LeftProcess>& dying, Instant deadline)
 {
   constexpr std::size_t most_descriptors = 64;

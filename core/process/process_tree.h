@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes of the job: all descendants of this process but its daemons. A daemon is a child of this process in a session
-// that neither this process nor the main process made: the daemon called setsid(2), and its parent ended. A process whose parent is
-// in the job belongs to the job, whatever its session (`setsid -w`, script(1), sudo(8) with use_pty). This process must be a child
-// subreaper, because otherwise orphans are no longer descendants.
+// that neither this process nor the main process made: the daemon called setsid(2), and its parent ended. A process whose parent
+// is in the job belongs to the job, whatever its session (`setsid -w`, script(1), sudo(8) with use_pty). This process must be a
+// child subreaper, because otherwise orphans are no longer descendants.
 #pragma once
 
 #include "base/clock.h"
@@ -22,8 +22,8 @@ namespace rlock {
 class ProcessTree {
  public:
   ProcessTree(pid_t main, Grouping grouping);  // `main`: the job's main process, a child of this process
-  // A tree of the orphans of a guardian. `spared_children`: children that do not belong to the job. `daemons`: the sessions that do
-  // not belong to the job. `main`: the job's main process; 0: unknown.
+  // A tree of the orphans of a guardian. `spared_children`: children that do not belong to the job. `daemons`: the sessions that
+  // do not belong to the job. `main`: the job's main process; 0: unknown.
   ProcessTree(std::vector<pid_t> spared_children, std::set<pid_t> daemons, pid_t main);
 
   void reap();  // reaps all children that have ended; never blocks
@@ -32,18 +32,19 @@ class ProcessTree {
 
   [[nodiscard]] std::vector<Process> alive() const;
   [[nodiscard]] bool is_empty() const;
-  // The sessions of the daemons. The first stop() or kill_all() decides which sessions are daemons: later sessions belong to the job.
+  // The sessions of the daemons. The first stop() or kill_all() decides which sessions are daemons: later sessions belong to the
+  // job.
   [[nodiscard]] std::set<pid_t> daemons() const;
 
   // Each returns the processes that may not be signalled (EPERM) because they run as another user.
   using Refused = std::vector<pid_t>;
-  // Sends a signal to the job's group, and to the main process if it left the group. A signal that asks to end may end a process and
-  // leave its children, so the present sessions stay sessions of the job.
+  // Sends a signal to the job's group, and to the main process if it left the group. A signal that asks to end may end a process
+  // and leave its children, so the present sessions stay sessions of the job.
   Refused forward(int signal);
   Refused stop(int signal);  // sends a signal to all, and CONT, because a stopped process would not react
 
-  // Sends KILL to all processes until none is left, `patience` is over, or only processes are left that may not be signalled. Empty:
-  // all are dead and reaped. May be called again.
+  // Sends KILL to all processes until none is left, `patience` is over, or only processes are left that may not be signalled.
+  // Empty: all are dead and reaped. May be called again.
   [[nodiscard]] std::vector<LeftProcess> kill_all(Millis patience);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves the times,
-// and the guardian acts on them. The page has no lock, so that a stopped or killed writer does not block the reader. The same page
-// tells the runner about the job, for the case that the guardian is killed.
+// When each step against a job is due unless its lease is renewed, in a page of shared memory. The runner's watchdog moves the
+// times, and the guardian acts on them. The page has no lock, so that a stopped or killed writer does not block the reader. The
+// same page tells the runner about the job, for the case that the guardian is killed.
 #pragma once
 
 #include "base/clock.h"
@@ -33,8 +33,8 @@ class SharedDeadline {
   SharedDeadline(const SharedDeadline&) = delete;
   SharedDeadline& operator=(const SharedDeadline&) = delete;
 
-  // Moves the times. A reader may see some times moved and others not yet. Each time is right by itself, because a step that was due
-  // before the move was allowed before the move.
+  // Moves the times. A reader may see some times moved and others not yet. Each time is right by itself, because a step that was
+  // due before the move was allowed before the move.
   void move_to(const StopTimes& times);
   [[nodiscard]] StopTimes times() const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals as data: rlock blocks them at its start and reads them from a descriptor; there are no handlers.
 //
-// The constructor saves the mask and the dispositions that this process inherited, and the job gets them: a HUP that nohup(1) ignores
-// stays ignored, and so does SIGCHLD. In this process SIGCHLD gets its default, because waitpid(2) loses every exit status when
-// SIGCHLD is ignored.
+// The constructor saves the mask and the dispositions that this process inherited, and the job gets them: a HUP that nohup(1)
+// ignores stays ignored, and so does SIGCHLD. In this process SIGCHLD gets its default, because waitpid(2) loses every exit
+// status when SIGCHLD is ignored.
 #pragma once
 
 #include "base/fd.h"
@@ -17,13 +17,14 @@
 
 namespace rlock {
 
-// The signals of this process. main makes the only object while the process has one thread; the object must outlive all its users.
+// The signals of this process. main makes the only object while the process has one thread; the object must outlive all its
+// users.
 class Signals {
  public:
   Signals();
 
-  // After this, fd() delivers INT, TERM, HUP, QUIT, USR1 and USR2, except those that were ignored at the start. PIPE, TTOU and TTIN
-  // stay blocked.
+  // After this, fd() delivers INT, TERM, HUP, QUIT, USR1 and USR2, except those that were ignored at the start. PIPE, TTOU and
+  // TTIN stay blocked.
   void block();
 
   [[nodiscard]] int fd() const { return m_fd.get(); }

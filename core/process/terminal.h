@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controlling terminal of a job that shares the process group of rlock, so that a user can talk to the job. That is so when rlock
-// was started in the foreground, or in the background with the terminal as its standard input; the shell's `fg` gives the terminal
-// to both. A job that makes process groups (a shell) and is killed leaves the terminal to a group that no longer exists, maybe with
-// echo off.
+// The controlling terminal of a job that shares the process group of rlock, so that a user can talk to the job. That is so when
+// rlock was started in the foreground, or in the background with the terminal as its standard input; the shell's `fg` gives the
+// terminal to both. A job that makes process groups (a shell) and is killed leaves the terminal to a group that no longer exists,
+// maybe with echo off.
 #pragma once
 
 #include "base/fd.h"

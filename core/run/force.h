@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock force-unlock`: asks the holder to release, gives it time, and then ends the lock.
 //
-// If the holder answers that it is stopping its job, force-unlock waits as long as the job can still die of KILL. A holder that is
-// silent for the grace is stopped, cut off or dead, and its job may still run. If such a holder is an rlock, the server refuses its
-// renewals, so that the lock ends with its ttl and the job is dead before. The server cannot refuse the renewals of a foreign
-// client, so force-unlock removes that lock at once.
+// If the holder answers that it is stopping its job, force-unlock waits as long as the job can still die of KILL. A holder that
+// is silent for the grace is stopped, cut off or dead, and its job may still run. If such a holder is an rlock, the server
+// refuses its renewals, so that the lock ends with its ttl and the job is dead before. The server cannot refuse the renewals of a
+// foreign client, so force-unlock removes that lock at once.
 #pragma once
 
 #include "lock/force_unlock.h"
@@ -44,8 +44,8 @@ struct Broken {
   Holder holder;
   bool job_was_over = false;
 };
-// The holder keeps the lock, because its job did not end after KILL. The request stands: the holder releases the lock when the job
-// has ended.
+// The holder keeps the lock, because its job did not end after KILL. The request stands: the holder releases the lock when the
+// job has ended.
 struct StillStopping {
   Holder holder;
   Millis waited;  // since the holder said that it stops its job

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper: the process that `rlock acquire --pid` leaves behind. The keeper holds the lock while the watched process lives, and
-// releases the lock when that process ends.
+// The keeper: the process that `rlock acquire --pid` leaves behind. The keeper holds the lock while the watched process lives,
+// and releases the lock when that process ends.
 //
 //   script ── rlock acquire (ended)
 //        ╰─── keeper: a session of its own, one watchdog thread
 //
 // When the lock is lost, the keeper sends one signal to the watched process: at once when the loss is proven, else before
-// `valid_until`, as early as a job gets its stop signal. The keeper kills no process, because the watched process is not its child
-// and the children of that process are unknown. A keeper that is killed sends no signal; the lock ends with its ttl.
+// `valid_until`, as early as a job gets its stop signal. The keeper kills no process, because the watched process is not its
+// child and the children of that process are unknown. A keeper that is killed sends no signal; the lock ends with its ttl.
 #pragma once
 
 #include "base/fd.h"

@@ -10,8 +10,8 @@ namespace rlock {
 // the caller has its token.
 void send_byte(int socket);
 
-// Holds the lock until there is a reason to end, and releases the lock. `caller`: the socket to `rlock acquire`. False: the keeper
-// could not begin, because there was no descriptor or memory, and has sent no message.
+// Holds the lock until there is a reason to end, and releases the lock. `caller`: the socket to `rlock acquire`. False: the
+// keeper could not begin, because there was no descriptor or memory, and has sent no message.
 bool run_keeper(const KeeperTask& task, Fd caller);
 
 }  // namespace rlock

@@ -65,9 +65,9 @@ Result<LockSession::Outcome> LockSession::acquire(const WaitPolicy& policy, Stop
   return timed_out != nullptr ? Outcome{*timed_out} : Outcome{Interrupted{}};
 }
 
-// Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another job has
-// succeeded (once), or how many replicas have the lock (sync). False for a fixed lease, which counts from the answer, and for several
-// locks, because the short lease of the message would hide which lease ends first.
+// Whether the message of a hand-over may start the job. False if the server's answer says more than the message: whether another
+// job has succeeded (once), or how many replicas have the lock (sync). False for a fixed lease, which counts from the answer, and
+// for several locks, because the short lease of the message would hide which lease ends first.
 bool LockSession::may_begin_on_message() const
 {
   return m_request.automatic && !m_request.once && m_request.sync == 0 && m_request.names.size() == 1;

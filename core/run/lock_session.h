@@ -17,8 +17,8 @@
 
 namespace rlock {
 
-// Ownership: owns the store. The destructor stops the watchdog and releases no lock; release_all does. Threads: used from the main
-// thread.
+// Ownership: owns the store. The destructor stops the watchdog and releases no lock; release_all does. Threads: used from the
+// main thread.
 class LockSession {
  public:
   // `request` and `context` must outlive the session. The first attempt uses `owner`; each attempt after a release uses a fresh

@@ -75,7 +75,8 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   return all_released;
 }
 
-// JobSpec::keep_for_runner, on a new connection each time. A server that cannot be reached is asked again until the leases are over.
+// JobSpec::keep_for_runner, on a new connection each time. A server that cannot be reached is asked again until the leases are
+// over.
 std::optional<Instant> keep_for_runner(const RunRequest& request, const RunContext& context,
                                        std::span<const LockSession> sessions, Instant& kept_at)
 {
@@ -117,8 +118,8 @@ std::uint64_t fence_in(const std::string& digits)
   return fence;
 }
 
-// Ends the run of a runner that was killed: releases the locks and runs --notify. The guardian calls this. Returns whether all locks are
-// released.
+// Ends the run of a runner that was killed: releases the locks and runs --notify. The guardian calls this. Returns whether all
+// locks are released.
 bool end_for_runner(const RunRequest& request, const RunContext& context, LockSet& held,
                     const std::optional<OrphanedJob>& job)
 {

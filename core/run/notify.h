@@ -28,8 +28,8 @@ struct RunNews {
   std::string message;  // empty: made of the other members
 };
 
-// Runs `command` by /bin/sh, for the time limit of notify.cpp at most. Calls `failed` with a line when the command fails. `heeded`:
-// see run_in_shell. Threads: call this while the process has one thread, after the release.
+// Runs `command` by /bin/sh, for the time limit of notify.cpp at most. Calls `failed` with a line when the command fails.
+// `heeded`: see run_in_shell. Threads: call this while the process has one thread, after the release.
 void notify(const std::string& command, std::vector<std::string> environment, const RunNews& news, const Clock& clock,
             const Signals& inherited, Signals* heeded, const std::function<void(const std::string&)>& failed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job before the lock is held: forked, guarded, and waiting at its gate. Work that is done while another job still runs costs no
-// time when the lock is handed over.
+// The job before the lock is held: forked, guarded, and waiting at its gate. Work that is done while another job still runs costs
+// no time when the lock is handed over.
 #pragma once
 
 #include "lock/validity.h"
@@ -26,8 +26,8 @@ class PreparedJob {
               std::function<bool(const std::optional<OrphanedJob>&)> release,
               std::function<std::optional<Instant>()> keep);
 
-  // Forks the job when the runner is the first waiter in line for the last lock that is missing. Does nothing on a terminal, because
-  // the waiter must get the terminal's keystrokes until the grant. Ignores a failure, because start() tries again.
+  // Forks the job when the runner is the first waiter in line for the last lock that is missing. Does nothing on a terminal,
+  // because the waiter must get the terminal's keystrokes until the grant. Ignores a failure, because start() tries again.
   // Threads: call this while the process has one thread.
   void prepare(const std::vector<HeldLock>& locks);
 
@@ -36,8 +36,8 @@ class PreparedJob {
   // Kills a job that was prepared for the first request, because only the first waiter in line keeps a prepared job.
   void request_refused();
 
-  // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because an
-  // attempt to acquire was released since. ErrorCode::os: the job could not be forked.
+  // Starts the job with the times of the last move_deadline(). Forks the job again if it was prepared under other locks, because
+  // an attempt to acquire was released since. ErrorCode::os: the job could not be forked.
   Result<Job> start(const std::vector<HeldLock>& locks, std::uint64_t fence);
 
   // Thread-safe.

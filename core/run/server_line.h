@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines on stderr while rlock retries a server that cannot be reached: a line at the first failure, and a line when the server
-// answers again. Not thread-safe.
+// The lines on stderr while rlock retries a server that cannot be reached: a line at the first failure, and a line when the
+// server answers again. Not thread-safe.
 #pragma once
 
 #include "base/log.h"

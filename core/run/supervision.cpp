@@ -429,7 +429,8 @@ class Supervision {
     m_over = m_over || !m_is_guarded;
   }
 
-  // Stops the job. The innermost of nested jobs gets the shortest time, so that each rlock can release before its outer rlock kills it.
+  // Stops the job. The innermost of nested jobs gets the shortest time, so that each rlock can release before its outer rlock
+  // kills it.
   void stop(Job& job, Millis longest, const LockSession& session)
   {
     const Millis kill_after = std::min(m_request.kill_after, longest / session.depth());

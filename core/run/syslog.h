@@ -6,8 +6,8 @@
 
 namespace rlock {
 
-// Logs an error of a keeper, which has no stderr, by syslog(3). Ignores an empty line. May wait for the syslog daemon, so call this
-// when the locks are released.
+// Logs an error of a keeper, which has no stderr, by syslog(3). Ignores an empty line. May wait for the syslog daemon, so call
+// this when the locks are released.
 void write_to_syslog(const std::string& line);
 
 }  // namespace rlock

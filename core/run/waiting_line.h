@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second and then a line a
-// minute, because silence looks like a hang. Besides: the lines of ServerLine, and, when the time is over, that the lock is busy.
+// The messages of a wait on stderr. On a terminal: one line that is kept current. Elsewhere: a line after a second and then a
+// line a minute, because silence looks like a hang. Besides: the lines of ServerLine, and, when the time is over, that the lock
+// is busy.
 #pragma once
 
 #include "base/log.h"

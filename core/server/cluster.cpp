@@ -86,8 +86,8 @@ Result<Reply> checked(Result<Reply> reply, const HostPort& node, const ClusterNo
   return reply;
 }
 
-// Fills `answers`, in the order of the requests. nullopt: the request must be sent alone, because its node could not be reached or has
-// redirected the request. After a failed request the replies to the later requests are unknown: each of them is an Error.
+// Fills `answers`, in the order of the requests. nullopt: the request must be sent alone, because its node could not be reached
+// or has redirected the request. After a failed request the replies to the later requests are unknown: each of them is an Error.
 void receive(Batch& batch, ClusterNodes& nodes, std::vector<std::optional<Result<Reply>>>& answers,
              const CallLimits& limit)
 {

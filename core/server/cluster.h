@@ -15,14 +15,14 @@ class Cluster final : public Transport {
   // `clock` must outlive the transport.
   Cluster(Endpoint cluster, const Clock& clock);
 
-  // While a slot is being moved, all nodes may refuse its requests (TRYAGAIN): the transport repeats such a request until the deadline.
-  // It does not repeat a request that got no answer. ErrorCode::config: the server is no cluster.
+  // While a slot is being moved, all nodes may refuse its requests (TRYAGAIN): the transport repeats such a request until the
+  // deadline. It does not repeat a request that got no answer. ErrorCode::config: the server is no cluster.
   Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
                      const CallLimits& limit) override;
   Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
                           const CallLimits& limit) override;
-  // Takes one round trip to all concerned nodes at the same time. Then sends again, one by one, the requests to a node that cannot be
-  // reached or that redirects them.
+  // Takes one round trip to all concerned nodes at the same time. Then sends again, one by one, the requests to a node that
+  // cannot be reached or that redirects them.
   std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit) override;
   Result<Subscription> subscribe(std::span<const std::string_view> channels, const CallLimits& limit) override;
   Result<std::vector<std::string>> routes(const CallLimits& limit) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that got a request. The object fetches
-// the slot map on the first use, corrects it by redirections, and fetches it from another node after a failure.
+// The nodes of a cluster as one client knows them: the slot map, and a connection to each node that got a request. The object
+// fetches the slot map on the first use, corrects it by redirections, and fetches it from another node after a failure.
 #pragma once
 
 #include "net/connection.h"

@@ -28,9 +28,9 @@ class Discovery {
   // `endpoint` is of Kind::sentinel; `clock` must outlive the object.
   Discovery(const Endpoint& endpoint, const Clock& clock);
 
-  // Asks all sentinels and takes the answer with the greatest epoch, because a sentinel that was away during a fail-over names the old
-  // master for a while, and the old master still says that it is a master. Does not wait for sentinels that take much longer than the
-  // first sentinel.
+  // Asks all sentinels and takes the answer with the greatest epoch, because a sentinel that was away during a fail-over names
+  // the old master for a while, and the old master still says that it is a master. Does not wait for sentinels that take much
+  // longer than the first sentinel.
   //   unreachable  no sentinel answers
   //   config       no sentinel knows a master of that name; or the servers are no sentinels
   //   refused, interrupted, os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Transport to the private server of `local:`. Before each connection the transport looks for that server, and starts the server if
-// it does not run. After a crash the server comes back with the locks of its append-only file.
+// A Transport to the private server of `local:`. Before each connection the transport looks for that server, and starts the
+// server if it does not run. After a crash the server comes back with the locks of its append-only file.
 #pragma once
 
 #include "server/direct.h"

@@ -23,8 +23,8 @@ std::string local_log(const std::string& directory);
 // another directory may belong to another user, who would then decide which jobs of this user may run.
 bool is_private_directory(const std::string& directory);
 
-// Makes the directory if it does not exist. False: its parent does not exist. ErrorCode::config: the directory is not private, or its
-// path is too long for a unix socket; the text says what to do.
+// Makes the directory if it does not exist. False: its parent does not exist. ErrorCode::config: the directory is not private, or
+// its path is too long for a unix socket; the text says what to do.
 Result<bool> prepare_directory(const std::string& directory);
 
 }  // namespace rlock

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends a private server that no process uses. Private to server.
 //
-// A client holds a shared lock (flock(2)) on the directory of the server from before it looks for the server until it is connected
-// (local_entry). The watching process ends the server under the exclusive lock, after the server has said that it has no connection
-// but the one of the watching process, and that no client has connected since the last question. So no client finds a server and
-// then cannot reach it. The watching process also holds the lock of the processes that start a server, so that the next server begins
-// after the end of this server.
+// A client holds a shared lock (flock(2)) on the directory of the server from before it looks for the server until it is
+// connected (local_entry). The watching process ends the server under the exclusive lock, after the server has said that it has
+// no connection but the one of the watching process, and that no client has connected since the last question. So no client finds
+// a server and then cannot reach it. The watching process also holds the lock of the processes that start a server, so that the
+// next server begins after the end of this server.
 #pragma once
 
 #include "base/call_limits.h"

@@ -171,8 +171,8 @@ void watch_for_end(pid_t server, const Plan& plan)
   end_when_idle(server, plan.idle);
 }
 
-// Starts the server and watches it, in a session of its own, so that Ctrl-C in the terminal does not reach the server, and without open
-// descriptors of rlock, so that no reader of rlock's stdout waits for the end of the server.
+// Starts the server and watches it, in a session of its own, so that Ctrl-C in the terminal does not reach the server, and
+// without open descriptors of rlock, so that no reader of rlock's stdout waits for the end of the server.
 [[noreturn]] void watch_start(const Plan& plan)
 {
   ::setsid();

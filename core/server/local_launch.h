@@ -20,8 +20,9 @@ enum class LaunchEvent : char { listens = 'L', name_taken = 'T' };
 // Returns a descriptor from which the caller reads one LaunchEvent, or the end of file if the server ended before.
 //
 // A watching process starts the server and holds `lock` until the LaunchEvent, because the caller may be interrupted or killed
-// meanwhile, and a second server beside a server that does not listen yet would replace its socket and its file. The server does not
-// inherit the lock. The server holds the abstract socket `name` until it ends. The watching process ends the server by `idle`.
+// meanwhile, and a second server beside a server that does not listen yet would replace its socket and its file. The server does
+// not inherit the lock. The server holds the abstract socket `name` until it ends. The watching process ends the server by
+// `idle`.
 //
 // The caller may have several threads and may be a child subreaper: the server never becomes a child of the caller.
 Result<Fd> launch_server(const std::string& program, const std::string& directory, const std::string& name,

@@ -17,8 +17,8 @@ struct Message {
   std::string text;
 };
 
-// A sharded channel belongs to a slot of a cluster: only the master of the slot serves the channel, and tells the listeners when the
-// slot moves.
+// A sharded channel belongs to a slot of a cluster: only the master of the slot serves the channel, and tells the listeners when
+// the slot moves.
 enum class ChannelKind { plain, sharded };
 
 // Not thread-safe; may move between threads. Useless after an Error.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Transport to the master of a group of servers that sentinels watch. The transport asks the sentinels before each connection,
-// connects only to a server that says that it is a master, and asks a sentinel from time to time, and after a late answer, whether
-// that server is still the master.
+// connects only to a server that says that it is a master, and asks a sentinel from time to time, and after a late answer,
+// whether that server is still the master.
 #pragma once
 
 #include "server/direct.h"

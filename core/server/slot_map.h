@@ -13,8 +13,8 @@
 
 namespace rlock {
 
-// "MOVED SLOT HOST:PORT": the slot has moved to that node. "ASK SLOT HOST:PORT": that node serves this one request, because the slot is
-// being moved.
+// "MOVED SLOT HOST:PORT": the slot has moved to that node. "ASK SLOT HOST:PORT": that node serves this one request, because the
+// slot is being moved.
 struct Redirection {
   enum class Kind { moved, ask };
   Kind kind;
@@ -22,8 +22,8 @@ struct Redirection {
   HostPort to;
 };
 
-// The redirection in a reply; nullopt: the reply is none, or names no valid host. A reply without a host means the host of `asked`, the
-// node that sent the reply.
+// The redirection in a reply; nullopt: the reply is none, or names no valid host. A reply without a host means the host of
+// `asked`, the node that sent the reply.
 std::optional<Redirection> redirection_in(const Reply& reply, const HostPort& asked);
 
 // The owner of each slot. The map may be outdated at any time; then a node redirects the request.

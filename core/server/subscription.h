@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that only listen: one connection, or, in a cluster, a connection to each node that has some of the channels. Messages may
-// be lost, so the caller waits by a deadline and then asks the server.
+// Connections that only listen: one connection, or, in a cluster, a connection to each node that has some of the channels.
+// Messages may be lost, so the caller waits by a deadline and then asks the server.
 #pragma once
 
 #include "base/fd.h"

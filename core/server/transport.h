@@ -25,9 +25,9 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Sends one request and returns its reply by the deadline. In a cluster, `route_key` decides the server. An error reply becomes an
-  // Error (net/errors.h); only NOSCRIPT stays a reply, for run_script. After ErrorCode::unreachable or interrupted the request may have
-  // happened.
+  // Sends one request and returns its reply by the deadline. In a cluster, `route_key` decides the server. An error reply becomes
+  // an Error (net/errors.h); only NOSCRIPT stays a reply, for run_script. After ErrorCode::unreachable or interrupted the request
+  // may have happened.
   virtual Result<Reply> call(std::string_view route_key, std::span<const std::string_view> argv,
                              const CallLimits& limit) = 0;
 
@@ -36,8 +36,8 @@ class Transport {
   virtual Result<Reply> follow_up(std::string_view route_key, std::span<const std::string_view> argv,
                                   const CallLimits& limit) = 0;
 
-  // Sends several requests and returns the answers in the same order. The default sends them one by one; a transport that overrides
-  // this takes one round trip.
+  // Sends several requests and returns the answers in the same order. The default sends them one by one; a transport that
+  // overrides this takes one round trip.
   virtual std::vector<Result<Reply>> call_each(std::span<const Request> requests, const CallLimits& limit);
 
   // Listens to each channel on the server that has the keys with the same {tag}.

@@ -219,8 +219,9 @@ local function remaining_ms(owner)
   return redis.call('PTTL', write_holds(owner) and LOCK or timeout_of(owner, read_holds(owner)))
 end
 
--- While a writer holds the lock, no other client can get it. A 1 wakes all threads of a JVM that sleep already, but does not reach a
--- thread that was just refused and does not sleep yet: that thread would sleep for the whole ttl. A 0 reaches such a thread.
+-- While a writer holds the lock, no other client can get it. A 1 wakes all threads of a JVM that sleep already, but does not
+-- reach a thread that was just refused and does not sleep yet: that thread would sleep for the whole ttl. A 0 reaches such a
+-- thread.
 local function announce_free()
   if announcement and redis.call('HGET', LOCK, 'mode') ~= 'write' then
     publish_to_foreign(announcement)

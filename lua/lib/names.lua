@@ -154,8 +154,8 @@ local function has_hold(fields, mode)
   return has_dead_reader and redis.call('PTTL', LOCK) >= 0
 end
 
--- Whether the hash is a read-write lock in that mode. A field `mode` is no proof, because another program may have one. Looks at a
--- part of a large hash, and at a larger part if that proves nothing.
+-- Whether the hash is a read-write lock in that mode. A field `mode` is no proof, because another program may have one. Looks at
+-- a part of a large hash, and at a larger part if that proves nothing.
 local function is_read_write_lock(mode)
   for _, count in ipairs({16, 1000}) do
     if has_hold(redis.call('HSCAN', LOCK, '0', 'COUNT', count)[2], mode) then

@@ -105,8 +105,8 @@ local function hand_over(caller, caller_info, caller_ttl)
   return admitted, caller_fence
 end
 
--- When this queue last left the lock to others (foreign clients, or the other exclusive kind), and when a waiter of this queue first
--- had the lock again; 0: never.
+-- When this queue last left the lock to others (foreign clients, or the other exclusive kind), and when a waiter of this queue
+-- first had the lock again; 0: never.
 local function last_turn_of_others()
   local times = redis.call('HMGET', WAITERS, '#left', '#took')
   return tonumber(times[1]) or 0, tonumber(times[2]) or 0
@@ -146,8 +146,8 @@ local function grant_past_silent(caller, caller_info, caller_ttl)
   return fence
 end
 
--- Like hand_over, after a recent hand-over that was not confirmed, so that the first waiters may be silent too: the first waiter that
--- asks gets the lock. The others at both ends of the queue are told to ask.
+-- Like hand_over, after a recent hand-over that was not confirmed, so that the first waiters may be silent too: the first waiter
+-- that asks gets the lock. The others at both ends of the queue are told to ask.
 local function hand_over_past_silent(caller, caller_info, caller_ttl)
   local fence = caller and grant_past_silent(caller, caller_info, caller_ttl)
   if fence then
@@ -158,8 +158,8 @@ local function hand_over_past_silent(caller, caller_info, caller_ttl)
   return hand_over(caller, caller_info, caller_ttl)
 end
 
--- Like hand_over, for a lock that the caller found free. The first such hand-over ends the turn of others. A lock that foreign clients
--- take later, while the queue is empty, is no part of that turn.
+-- Like hand_over, for a lock that the caller found free. The first such hand-over ends the turn of others. A lock that foreign
+-- clients take later, while the queue is empty, is no part of that turn.
 local function hand_over_free_lock(caller, caller_info, caller_ttl)
   local is_silent = can_admit_first() and was_not_taken()
   local admit = is_silent and hand_over_past_silent or hand_over
@@ -185,8 +185,8 @@ local function foreign_client_waits(own_subscribers)
   return fair and has_more_subscribers(CHANNEL .. ':' .. fair, 0)
 end
 
--- The waiter of the other exclusive kind whose turn it is when the lock is free: the first waiter that listens, or the next one, if
--- the first had its turn and still waits. nil: there is none.
+-- The waiter of the other exclusive kind whose turn it is when the lock is free: the first waiter that listens, or the next one,
+-- if the first had its turn and still waits. nil: there is none.
 local function waiter_of_other_kind()
   local waiters = OTHER_QUEUE ~= QUEUE and redis.pcall('ZRANGE', OTHER_QUEUE, 0, 49, 'WITHSCORES') or {}
   if #waiters == 0 or redis.call('EXISTS', LOCK) == 1 then
@@ -210,10 +210,10 @@ end
 
 local FOREIGN = '1'  -- the value of RESERVED for foreign clients; another value names a waiter of the other kind
 
--- Every third hand-over leaves the lock to foreign clients that wait for it, or to a waiter of the other exclusive kind, because a
--- queue that is never empty would starve them. But foreign clients starve the queue as well, because a client that has just unlocked
--- may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn took, at most
--- LONGEST_PREFERENCE. Returns the value for RESERVED; nil: the lock stays with this queue.
+-- Every third hand-over leaves the lock to foreign clients that wait for it, or to a waiter of the other exclusive kind, because
+-- a queue that is never empty would starve them. But foreign clients starve the queue as well, because a client that has just
+-- unlocked may lock again before any message arrives. So after such a turn the queue keeps the lock for as long as the turn took,
+-- at most LONGEST_PREFERENCE. Returns the value for RESERVED; nil: the lock stays with this queue.
 local function turn_of_others(own_subscribers)
   local other = waiter_of_other_kind()
   if redis.call('EXISTS', QUEUE) == 0 then
@@ -232,8 +232,8 @@ local function turn_of_others(own_subscribers)
   return other and (turn % 6 == 0 or not foreign) and other or FOREIGN
 end
 
--- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind. False: no waiter of this queue listens and could
--- look again after foreign clients.
+-- Leaves the free lock to foreign clients or to a waiter of the other exclusive kind. False: no waiter of this queue listens and
+-- could look again after foreign clients.
 local function leave_to_others(whose)
   local ms = whose == FOREIGN and FOREIGN_TURN or KIND_TURN
   if notify_first('look ' .. ms) then
@@ -285,8 +285,8 @@ local function notify_first_of_expiry()
   end
 end
 
--- Passes on a lock that was just released: to the next rlock waiter or to others. Messages come last, because a script cannot take
--- back a message. Returns how many rlock waiters of this queue were admitted.
+-- Passes on a lock that was just released: to the next rlock waiter or to others. Messages come last, because a script cannot
+-- take back a message. Returns how many rlock waiters of this queue were admitted.
 local function pass_on(own_subscribers)
   local whose = turn_of_others(own_subscribers)
   if whose and leave_to_others(whose) then
@@ -306,8 +306,8 @@ local function pass_on(own_subscribers)
   return admitted
 end
 
--- Tells the new first waiter to look. The first waiter polls for all waiters, and listens for foreign clients if the holder is one.
--- Behind an rlock holder it need not poll.
+-- Tells the new first waiter to look. The first waiter polls for all waiters, and listens for foreign clients if the holder is
+-- one. Behind an rlock holder it need not poll.
 local function notify_new_first()
   local change = next_expiry_ms()
   local may_rest = not MULTI_HOLDER and change > 0 and not find_foreign_holder(holders())
@@ -321,8 +321,8 @@ local function admit_if_free()
   return is_free and hand_over_free_lock() or 0
 end
 
--- The same for a caller whose request has another purpose. An error here, such as a foreign type at one of the keys, must not become
--- the reply to the caller.
+-- The same for a caller whose request has another purpose. An error here, such as a foreign type at one of the keys, must not
+-- become the reply to the caller.
 local function try_admit_waiters()
   pcall(admit_if_free)
 end
@@ -358,9 +358,9 @@ local function leave_queue()
   return true
 end
 
--- The reply to an owner that does not hold the lock: {'lost', 'none' | 'held' | what the key holds, new owner or false, its info or
--- false, the requester of the release or false}. `info`: about OWNER, if the log must record the loss even when it no longer knows
--- OWNER; then `result` has more words about the run.
+-- The reply to an owner that does not hold the lock: {'lost', 'none' | 'held' | what the key holds, new owner or false, its info
+-- or false, the requester of the release or false}. `info`: about OWNER, if the log must record the loss even when it no longer
+-- knows OWNER; then `result` has more words about the run.
 local function lost_reply(info, result)
   local other = holders()
   if MULTI_HOLDER and REQUESTED_MODE ~= 'write' and other[3] ~= 'write' then

@@ -33,8 +33,8 @@ local function obstacle_reply()
   return kind ~= NAME and {'other', kind} or mismatch(REQUESTED_MODE)
 end
 
--- Whether a lock that is held as that kind excludes this kind, so that a client waits for it: the plain lock and the read-write lock
--- under one name exclude each other.
+-- Whether a lock that is held as that kind excludes this kind, so that a client waits for it: the plain lock and the read-write
+-- lock under one name exclude each other.
 local EXCLUSIVE = {['lock'] = true, ['read-write lock'] = true}
 
 local function is_other_exclusive(kind)
@@ -61,9 +61,9 @@ local function not_held_reply()
   return found[1] and {'changed', found[1], found[2], redis.call('HGET', HOLDER, found[1])} or {'free'}
 end
 
--- Checks, before the first write, the rights that renewing, releasing and handing over will need: a client that may acquire a lock
--- must be able to release it. Returns the reply with the first command and key or channel that the server's ACL refuses; nil: none.
--- Redis 6 cannot check.
+-- Checks, before the first write, the rights that renewing, releasing and handing over will need: a client that may acquire a
+-- lock must be able to release it. Returns the reply with the first command and key or channel that the server's ACL refuses;
+-- nil: none. Redis 6 cannot check.
 --
 -- Checks each command once, because the server has checked the rights to all KEYS before it ran the script. Checks channels and
 -- derived keys one by one.
@@ -127,12 +127,12 @@ end
 -- Makes `owner` a holder and returns its fencing number. `arrival`, `is_claim`: see log_grant().
 --
 -- The order of the writes makes this safe. The number comes first, because a full memory refuses SET. The record comes next and
--- replaces the record of an expired holder. The lock comes last: then no write is left that the server could refuse, now or at the
--- release, so that no key is ever without a ttl.
+-- replaces the record of an expired holder. The lock comes last: then no write is left that the server could refuse, now or at
+-- the release, so that no key is ever without a ttl.
 --
--- The script publishes a grant that found no holder and is no hand-over, because an earlier owner may still believe that it holds the
--- lock. Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a release
--- (1.6 us).
+-- The script publishes a grant that found no holder and is no hand-over, because an earlier owner may still believe that it holds
+-- the lock. Mostly the channel has no subscriber; publishing (0.9 us) is cheaper than reading whether the last event was a
+-- release (1.6 us).
 local function grant(owner, info, ttl, requested, arrival, is_claim)
   local found_free = not pending_release and has_no_holder()
   local now = now_us()

@@ -13,8 +13,9 @@ local function remove_waiter_record(waiter)
   return requested or REQUESTED_MODE
 end
 
--- Sends a message to the first waiter that has a subscriber; false: there is none. Removes the waiters before that one: each is dead,
--- or has just arrived and has not subscribed yet. A waiter of the second kind finds out when it has subscribed, and asks again.
+-- Sends a message to the first waiter that has a subscriber; false: there is none. Removes the waiters before that one: each is
+-- dead, or has just arrived and has not subscribed yet. A waiter of the second kind finds out when it has subscribed, and asks
+-- again.
 local function notify_first(message)
   for _ = 1, 50 do
     local first = redis.call('ZRANGE', QUEUE, 0, 0)[1]
@@ -49,8 +50,8 @@ local function notify_first_alive(message)
   end
 end
 
--- Tells the first waiter that it is first, and in how many ms the lock ends unless it is renewed, because a waiter that came when many
--- others waited does not know that. -1: never. If the message is lost, the waiter prepares its job and looks later.
+-- Tells the first waiter that it is first, and in how many ms the lock ends unless it is renewed, because a waiter that came when
+-- many others waited does not know that. -1: never. If the message is lost, the waiter prepares its job and looks later.
 local function announce_next(ms)
   notify_first_alive(tonumber(ms) > 0 and 'next ' .. ms or 'next')
 end
@@ -70,7 +71,8 @@ local function store_time(event)
   store_note(event, string.format('%.0f', now_us()))
 end
 
--- The waiters at both ends of a queue, from `place` on. The last waiters belong to them, because all first waiters may be stopped.
+-- The waiters at both ends of a queue, from `place` on. The last waiters belong to them, because all first waiters may be
+-- stopped.
 local function ends_of_line(queue, place)
   local waiters = redis.call('ZRANGE', queue, place, place + WATCHERS - 1)
   local behind = math.max(place + WATCHERS, redis.call('ZCARD', queue) - WATCHERS)
@@ -105,9 +107,9 @@ local function ms_to_watch(place)
   return age < WATCH_PAUSE and math.ceil(HANDOVER_CONFIRMATION + WATCH_PAUSE - age) + steps or nil
 end
 
--- Tells the first remaining waiter to check whether the admitted waiter confirms. The first remaining waiter may be stopped, which the
--- server cannot see, so the function tells a few other waiters to look later: those behind it and the last in the queue. They look
--- when every hand-over is over of which they got no message.
+-- Tells the first remaining waiter to check whether the admitted waiter confirms. The first remaining waiter may be stopped,
+-- which the server cannot see, so the function tells a few other waiters to look later: those behind it and the last in the
+-- queue. They look when every hand-over is over of which they got no message.
 local function have_hand_over_watched(ms)
   local place = notify_first_alive('claim ' .. ms)
   local told = tonumber(redis.call('HGET', WAITERS, '#watch') or 0)

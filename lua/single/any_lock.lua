@@ -1,5 +1,5 @@
--- any_lock: whether a lock of any kind is held. Looks at every key, before the small private server of `local:` ends by itself. Needs
--- no library.
+-- any_lock: whether a lock of any kind is held. Looks at every key, before the small private server of `local:` ends by itself.
+-- Needs no library.
 --
 --   returns  1 if a key may be a lock that is held, else 0. A key beside a lock is no lock. The number of permits, which has no ttl,
 --            is none either; a sorted set has each permit that is held, with its expiry.

@@ -1,6 +1,6 @@
 -- look_through: one page of SCAN over the hashes, without the hashes that cannot be locks by their shape. A plain lock is {owner:
--- count}; a read-write lock has a field `mode`. Changes nothing. The script only filters: `inspect` decides. The scan is in the script,
--- so that an ordinary hash costs neither a request nor bytes. Needs no library.
+-- count}; a read-write lock has a field `mode`. Changes nothing. The script only filters: `inspect` decides. The scan is in the
+-- script, so that an ordinary hash costs neither a request nor bytes. Needs no library.
 --
 --   ARGV     cursor, glob, COUNT; no KEYS, because in a cluster the hashes belong to several slots of the server
 --   returns  the next cursor, then the hashes that may be locks, the hashes that this user may not read, and the holder records

@@ -1,5 +1,5 @@
--- marker: since when a server of a quorum has its data, and how long locks there last. The first client that asks writes the marker;
--- each grant of the server reads it. Needs no library.
+-- marker: since when a server of a quorum has its data, and how long locks there last. The first client that asks writes the
+-- marker; each grant of the server reads it. Needs no library.
 --
 --   KEYS[1]  "SINCE RUN LONGEST BEFORE BEGAN SURE"
 --              SINCE    since when the server has its data, in ms by its clock
@@ -13,11 +13,11 @@
 --   returns  {ms for which the server has its data, the longest ttl in use in milliseconds, SINCE, SURE}
 --
 -- A server that was flushed, or started empty, has no marker. A server that was started with a snapshot has the marker of another
--- run, and may lack what was written after the snapshot. So has a replica that was promoted. For all of them, and for a server whose
--- clock was set back behind its marker, SINCE begins anew.
+-- run, and may lack what was written after the snapshot. So has a replica that was promoted. For all of them, and for a server
+-- whose clock was set back behind its marker, SINCE begins anew.
 --
--- A ttl is in use for a day, or for its length if that is longer, after a client last told it. A client that renews a lock tells its
--- ttl once an hour.
+-- A ttl is in use for a day, or for its length if that is longer, after a client last told it. A client that renews a lock tells
+-- its ttl once an hour.
 local MEMORY = 7776000000  -- ms without use until the marker is forgotten: 90 days, longer than any lease
 local PERIOD = 86400000    -- ms, at least
 

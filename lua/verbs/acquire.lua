@@ -88,8 +88,8 @@ local function latest_waiter()
   return string.match(redis.call('HGET', WAITERS, '#latest') or '', '^(%d+)%z(%Z*)%z(.*)$')
 end
 
--- Makes OWNER, which has just joined the queue, the newest waiter with --latest. The newest waiter before OWNER leaves the queue and is
--- told to ask; the reply says why. The event log knows the replacement for longer than the queue.
+-- Makes OWNER, which has just joined the queue, the newest waiter with --latest. The newest waiter before OWNER leaves the queue
+-- and is told to ask; the reply says why. The event log knows the replacement for longer than the queue.
 local function replace_latest(ticket)
   local _, earlier = latest_waiter()
   redis.call('HSET', WAITERS, '#latest', ticket .. '\0' .. OWNER .. '\0' .. INFO)
@@ -106,9 +106,9 @@ local function replace_latest(ticket)
   end
 end
 
--- The info about a newer waiter that, by the event log, replaced OWNER or got the lock after OWNER arrived; nil: there is none. OWNER
--- may have been stopped for so long that the queue no longer knows OWNER. An OWNER without a ticket has not got the reply to its grant;
--- it arrived at the time of that grant at the latest.
+-- The info about a newer waiter that, by the event log, replaced OWNER or got the lock after OWNER arrived; nil: there is none.
+-- OWNER may have been stopped for so long that the queue no longer knows OWNER. An OWNER without a ticket has not got the reply
+-- to its grant; it arrived at the time of that grant at the latest.
 local function newer_in_event_log()
   local arrival = TICKET ~= '0' and tonumber(TICKET)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
@@ -123,8 +123,8 @@ local function newer_in_event_log()
   end
 end
 
--- The info about the newer waiter that has taken the place of OWNER; nil: OWNER is in the queue, or is the newest. A first request that
--- was delayed until OWNER had left the queue must not replace the waiters that came meanwhile.
+-- The info about the newer waiter that has taken the place of OWNER; nil: OWNER is in the queue, or is the newest. A first
+-- request that was delayed until OWNER had left the queue must not replace the waiters that came meanwhile.
 local function replaced_by()
   if redis.call('ZSCORE', QUEUE, OWNER) then
     return nil
@@ -138,8 +138,8 @@ local function replaced_by()
   return newer_in_event_log()
 end
 
--- Puts OWNER in the queue. Returns the position, the ticket, and whether the queue did not know OWNER. A stored ticket counts, because
--- a reply that was lost may have told that ticket.
+-- Puts OWNER in the queue. Returns the position, the ticket, and whether the queue did not know OWNER. A stored ticket counts,
+-- because a reply that was lost may have told that ticket.
 local function enqueue()
   local ticket, is_new = tonumber(TICKET), false
   redis.call('PEXPIRE', QUEUE, QUEUE_MEMORY)
@@ -195,8 +195,8 @@ local function busy_reply(ms)
       is_new and position and ms_to_watch(position) or false}
 end
 
--- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often, and the
--- others because the waiters before them may be dead.
+-- A holder of the other kind tells only the queue of its kind, so the waiters in this queue poll: the first waiter most often,
+-- and the others because the waiters before them may be dead.
 local function busy_with_other_kind_reply()
   local answer = busy_reply(redis.call('PTTL', LOCK))
   local owner, count = holder_of_other_kind()
@@ -215,8 +215,8 @@ local function own_other_kind_reply()
   return is_own and {'other', kind} or nil
 end
 
--- How long ago another job succeeded, if that success counts for this caller; else nil. A caller that waited during that job shares
--- the success, however short SUCCESS_MAX_AGE is.
+-- How long ago another job succeeded, if that success counts for this caller; else nil. A caller that waited during that job
+-- shares the success, however short SUCCESS_MAX_AGE is.
 local function success_age()
   local done = SUCCESS_MAX_AGE ~= '0' and tonumber(redis.call('GET', DONE))
   if not done then
@@ -227,7 +227,8 @@ local function success_age()
   return (waited or age < tonumber(SUCCESS_MAX_AGE) * 1000) and math.max(0, math.floor(age / 1000)) or nil
 end
 
--- The reply if the user may not publish a success, which happens while the lock is still held: such a job must not start. Else nil.
+-- The reply if the user may not publish a success, which happens while the lock is still held: such a job must not start. Else
+-- nil.
 local function denied_done_channel()
   local may = SUCCESS_MAX_AGE ~= '0' and redis.acl_check_cmd
   local publish = SHARDED and 'spublish' or 'publish'

@@ -66,8 +66,8 @@ local function request_release()
   return notify(OWNER, 'force')
 end
 
--- Refuses the owner's renewals. A hold without a ttl would never end, so it gets the lease of its owner as its ttl. The record of a
--- dead owner may have ended before its hold.
+-- Refuses the owner's renewals. A hold without a ttl would never end, so it gets the lease of its owner as its ttl. The record of
+-- a dead owner may have ended before its hold.
 local function revoke()
   local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or select(2, holds_by_event_log()) or 0
   if lease > 0 and (remaining_ms(OWNER) < 0 or next_expiry_ms() < 0) then

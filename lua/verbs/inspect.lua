@@ -26,7 +26,8 @@ end
 
 local now = now_us()
 
--- ms since the grant, by the fencing number, which is the time of the grant, or later if the server's clock was set back; -1: unknown.
+-- ms since the grant, by the fencing number, which is the time of the grant, or later if the server's clock was set back; -1:
+-- unknown.
 local function age_of(fence)
   local granted = tonumber(fence)
   return granted and math.max(0, math.floor((now - granted) / 1000)) or -1

@@ -20,8 +20,8 @@
 local HOLD_ID, OWN_SUBSCRIBERS, MIN_HOLD, REMEMBER_SUCCESS = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local RESULT, HISTORY, INFO = ARGV[10] or '', tonumber(ARGV[11]), ARGV[12] or ''
 
--- Whether this is one of the most frequent cases: the last hold of an exclusive lock, named by the record of its owner. The first of
--- these cases: no client waits in a queue.
+-- Whether this is one of the most frequent cases: the last hold of an exclusive lock, named by the record of its owner. The first
+-- of these cases: no client waits in a queue.
 local function is_last_hold()
   if MULTI_HOLDER or OWN_SUBSCRIBERS < 0 or MIN_HOLD > 0 or REMEMBER_SUCCESS > 0 or holds(OWNER) ~= 1 then
     return false
@@ -66,7 +66,8 @@ local function earlier_reply(hold)
   end
 end
 
--- Remembers and publishes the success, for as long as a waiter may have waited meanwhile at least, because waiters share the success.
+-- Remembers and publishes the success, for as long as a waiter may have waited meanwhile at least, because waiters share the
+-- success.
 local function remember_success()
   redis.call('SET', DONE, string.format('%.0f', now_us()), 'PX', math.max(REMEMBER_SUCCESS, QUEUE_MEMORY))
   if SHARDED then
@@ -76,8 +77,8 @@ local function remember_success()
   end
 end
 
--- Stores the --min-hold of a hold that is not the last one in the record. PEXPIRE is needed if the record was lost, because HSET then
--- makes a record without a ttl.
+-- Stores the --min-hold of a hold that is not the last one in the record. PEXPIRE is needed if the record was lost, because HSET
+-- then makes a record without a ttl.
 local function store_min_hold(ms)
   local until_then = time_in_ms(ms)
   local noted = tonumber(redis.call('HGET', HOLDER, 'keep:' .. OWNER)) or 0
@@ -115,8 +116,8 @@ if not held then
   end
   return reply
 end
--- If the owner has a record that does not name the hold, the hold was released before, or was never granted. If the owner's record
--- was lost, the hold counts; but a nested hold takes the last hold only if the outer hold was released.
+-- If the owner has a record that does not name the hold, the hold was released before, or was never granted. If the owner's
+-- record was lost, the hold counts; but a nested hold takes the last hold only if the outer hold was released.
 if redis.call('HDEL', HOLDER, 'hold:' .. HOLD_ID) == 0 then
   local earlier = earlier_reply(HOLD_ID)
   local only_outer_left = HOLD_ID ~= OWNER and held == 1 and not earlier_reply(OWNER)
@@ -156,8 +157,8 @@ if left > 0 then
   return {'still_held', left}
 end
 forget_owner(OWNER)
--- A JVM that waits for this server, as one of several, may have been refused because of the attempt, and sleeps for the whole ttl.
--- Redisson reads 00 as 0; rlock waiters ignore 00.
+-- A JVM that waits for this server, as one of several, may have been refused because of the attempt, and sleeps for the whole
+-- ttl. Redisson reads 00 as 0; rlock waiters ignore 00.
 if OWN_SUBSCRIBERS < 0 and CHANNEL ~= '' then
   publish_to_foreign('00')
 end

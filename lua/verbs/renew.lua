@@ -19,9 +19,9 @@
 local TTL, HOLD_ID, PURPOSE = tonumber(ARGV[6]), ARGV[7] or '', ARGV[8]
 local time = string.format('%.0f', now_us())
 
--- Whether the hold was released: the owner's record exists and does not name the hold. If the record was lost, the hold counts, even
--- if other owners have written to the record since. A false "released" would stop a job that has no competitor; a false "held" is
--- covered by the outer hold.
+-- Whether the hold was released: the owner's record exists and does not name the hold. If the record was lost, the hold counts,
+-- even if other owners have written to the record since. A false "released" would stop a job that has no competitor; a false
+-- "held" is covered by the outer hold.
 local function is_released()
   local fields = HOLD_ID ~= '' and redis.call('HMGET', HOLDER, OWNER, 'hold:' .. HOLD_ID)
   return fields and fields[1] and not fields[2]

@@ -6,10 +6,10 @@
 --
 --   returns  {'skipped'}
 --
--- A crontab may try each minute to take a lock that one run holds for a week, and must not push all runs out of the log. So the skips
--- at the end of the log are those of SKIPS_IN_A_ROW clients at most, and the skips of one client (host, user, command, label) for one
--- reason are one entry, which counts them. The script moves that entry to the end, so that the log stays in the order of time. The
--- entry replaces `replaced OWNER`, which no request of OWNER needs any more.
+-- A crontab may try each minute to take a lock that one run holds for a week, and must not push all runs out of the log. So the
+-- skips at the end of the log are those of SKIPS_IN_A_ROW clients at most, and the skips of one client (host, user, command,
+-- label) for one reason are one entry, which counts them. The script moves that entry to the end, so that the log stays in the
+-- order of time. The entry replaces `replaced OWNER`, which no request of OWNER needs any more.
 --
 -- A request that is sent twice counts once, because the entry names OWNER.
 local SKIPS_IN_A_ROW = 2  -- so few that the log keeps a month of nights, also if many hosts have the same crontab
@@ -59,8 +59,8 @@ end
 
 local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. holder()
 
--- Cuts the entries off and writes them again. After LTRIM, which a full memory allows, the server also allows RPUSH. A list that becomes
--- empty loses its ttl, so the ttl is read before.
+-- Cuts the entries off and writes them again. After LTRIM, which a full memory allows, the server also allows RPUSH. A list that
+-- becomes empty loses its ttl, so the ttl is read before.
 local memory = math.max(history_of(INFO), redis.call('PTTL', EVENTS))
 if begin <= #last then
   redis.call('LTRIM', EVENTS, 0, begin - #last - 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that log their activity: each process of a job appends timestamps ("beats") to one file, so that the times of a process are known
-// even if it was killed.
+// Jobs that log their activity: each process of a job appends timestamps ("beats") to one file, so that the times of a process
+// are known even if it was killed.
 #pragma once
 
 #include <cstdint>

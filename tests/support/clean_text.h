@@ -14,8 +14,8 @@ inline constexpr std::array<std::string_view, 15> misleading{"\u061c", "\u200b",
                                                              "\u202b", "\u202c", "\u202d", "\u202e", "\u2060",
                                                              "\u2066", "\u2067", "\u2068", "\u2069", "\ufeff"};
 
-// True if the text has no control character but the end of a line, no C1 (as UTF-8 or as a byte), no byte that UTF-8 never has, and no
-// misleading character.
+// True if the text has no control character but the end of a line, no C1 (as UTF-8 or as a byte), no byte that UTF-8 never has,
+// and no misleading character.
 inline bool is_clean(const std::string& text)
 {
   for (const std::string_view character : misleading) {

@@ -22,7 +22,8 @@ class ForeignReadWrite {
   // 1: the lock is free; 0: other holds are left; nullopt: the client does not hold the lock.
   std::optional<std::int64_t> end_read() const;
   std::optional<std::int64_t> end_write(int lease = 30'000) const;
-  // Renews as clients since 4.4 do: extends the timeouts of this client, and sets the ttl of the whole lock, which may shorten that ttl.
+  // Renews as clients since 4.4 do: extends the timeouts of this client, and sets the ttl of the whole lock, which may shorten
+  // that ttl.
   bool renew_read(int lease = 30'000) const;
 
  private:

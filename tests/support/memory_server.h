@@ -64,7 +64,8 @@ class MemoryListener final : public Listener {
   Result<Done> hear_releases(std::size_t which, const CallLimits& limit) override;
   Result<Done> hear_takings(std::size_t, const CallLimits&) override { return Done{}; }
 
-  // Sends a message; the caller holds the server's mutex. `to`: the only owner that gets it; nullopt: the subscribers to releases.
+  // Sends a message; the caller holds the server's mutex. `to`: the only owner that gets it; nullopt: the subscribers to
+  // releases.
   void tell(const std::string& name, const std::optional<Owner>& to);
   [[nodiscard]] const Owner& owner() const { return m_owner; }
 

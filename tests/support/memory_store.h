@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine that keeps locks in the memory of the test program. The engine proves that an engine is a folder and a row: it knows no
-// Redis, and rlock knows the engine by its URL scheme alone. The engine offers list and force-unlock, but no event log, no memory of
-// successes and no part in a quorum.
+// An engine that keeps locks in the memory of the test program. The engine proves that an engine is a folder and a row: it knows
+// no Redis, and rlock knows the engine by its URL scheme alone. The engine offers list and force-unlock, but no event log, no
+// memory of successes and no part in a quorum.
 #pragma once
 
 #include "store/open.h"

@@ -18,8 +18,8 @@ class NestedRunsFixture {
 
   // The words `sh FILE`; in the script $RLOCK is the program.
   [[nodiscard]] Words script(const std::string& name, const std::string& text) const;
-  // A shell script that runs rlock in the background and writes its pid and then its exit status to files. The script ends when the file
-  // NAME.go exists.
+  // A shell script that runs rlock in the background and writes its pid and then its exit status to files. The script ends when
+  // the file NAME.go exists.
   static std::string inner(const std::string& name, const std::string& options, const Words& job);
   static std::string until_told(const std::string& name);
   // A script that reports that it runs, and runs until the file NAME.go exists.

@@ -42,8 +42,8 @@ struct Exit {
 std::string show(const Exit& exit);  // "exit 75", "signal 9"
 inline std::ostream& operator<<(std::ostream& out, const Exit& exit) { return out << show(exit); }
 
-// The constructor starts the process; the destructor kills and reaps a process that still runs. Move-only. A command that cannot be
-// executed ends with 127 and a line in err().
+// The constructor starts the process; the destructor kills and reaps a process that still runs. Move-only. A command that cannot
+// be executed ends with 127 and a line in err().
 class Process {
  public:
   explicit Process(std::vector<std::string> argv, const ProcessOptions& options = {});

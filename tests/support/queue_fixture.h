@@ -25,7 +25,8 @@ class QueueFixtureAt {
   // Starts `rlock run OPTIONS -- JOB`, and returns at once.
   [[nodiscard]] Process start(Words options, const Words& job) const;
 
-  // Starts a waiter, and returns when the waiter is in the queue. Its job writes the waiter's number and then runs `work`, shell code.
+  // Starts a waiter, and returns when the waiter is in the queue. Its job writes the waiter's number and then runs `work`, shell
+  // code.
   void add_waiter(const std::string& ttl = "30s", const std::string& work = "", std::vector<std::string> options = {});
   void await_subscriptions(std::size_t besides = 0);  // returns when all waiters and `besides` holders have subscribed
 

@@ -34,8 +34,8 @@ struct RedisOptions {
   bool cluster = false;        // a cluster of one node, with a bus port
 };
 
-// The server answers PING when the constructor is done. It stores no data on disk unless args say so; its files and its log are in a
-// directory of their own. On a machine without redis-server the test case is skipped.
+// The server answers PING when the constructor is done. It stores no data on disk unless args say so; its files and its log are
+// in a directory of their own. On a machine without redis-server the test case is skipped.
 class RedisServer {
  public:
   using Options = RedisOptions;
@@ -57,8 +57,9 @@ class RedisServer {
   void kill_hard();                  // sends SIGKILL; the server is gone at the return
   void restart();  // sends SIGTERM if the server runs, then starts the same command on the same socket and port
 
-  // Sends a command on a connection of its own and returns the reply, which may be an error reply. A server that does not answer fails
-  // the test case. On a quorum, asks all servers and returns the answer of most, because any one of them may have missed a request.
+  // Sends a command on a connection of its own and returns the reply, which may be an error reply. A server that does not answer
+  // fails the test case. On a quorum, asks all servers and returns the answer of most, because any one of them may have missed a
+  // request.
   Reply command(const std::vector<std::string>& words) const;
   [[nodiscard]] std::vector<Reply> answers(
       const std::vector<std::string>& words) const;  // the answers of all servers of a quorum
@@ -80,8 +81,8 @@ class RedisServer {
   std::shared_ptr<Topology> m_topology;
 };
 
-// These serve other fixtures: the program, a port that is free now (another process may still take it), and one request on a connection
-// of its own.
+// These serve other fixtures: the program, a port that is free now (another process may still take it), and one request on a
+// connection of its own.
 std::string server_program();
 std::string client_program();  // the redis-cli or valkey-cli beside the server program
 std::uint16_t free_port();

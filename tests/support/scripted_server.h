@@ -22,7 +22,8 @@ constexpr Millis plenty{10'000};  // the time limit for events that should happe
 
 CallLimits within(Millis time, StopToken stop = StopToken::never());
 
-// Makes a listening socket: Kind::tcp: on a free port; else a unix socket in a directory of the test. Sets the address in `endpoint`.
+// Makes a listening socket: Kind::tcp: on a free port; else a unix socket in a directory of the test. Sets the address in
+// `endpoint`.
 Fd listening_socket(Endpoint::Kind kind, Endpoint& endpoint);
 
 // One connection, as the script of the server uses it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of a server as one waiter sees them. The test decides which locks are free, which messages the waiter gets, and which of its
-// calls fail. Used from one thread.
+// The locks of a server as one waiter sees them. The test decides which locks are free, which messages the waiter gets, and which
+// of its calls fail. Used from one thread.
 #pragma once
 
 #include "lock/store.h"

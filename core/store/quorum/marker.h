@@ -33,7 +33,8 @@ inline Result<Done> tell_grant(QuorumServer& server, Millis ttl, bool counts, co
 }
 
 // Tells the marker of a server about a renewal, and returns the server's `answer` to the renewal. The marker is told at the first
-// renewal, when the ttl is longer than the one that it knows, and every `told_for`. Returns an Error if the marker cannot be told.
+// renewal, when the ttl is longer than the one that it knows, and every `told_for`. Returns an Error if the marker cannot be
+// told.
 template <typename T>
 Result<T> with_told_ttl(Result<T> answer, QuorumServer& server, Millis ttl, const Clock& clock, const CallLimits& limit)
 {

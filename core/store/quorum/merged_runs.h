@@ -10,8 +10,8 @@
 
 namespace rlock {
 
-// The runs that a quorum of the servers may have logged, the last one first. `logs`: the runs of each server that answered, in any
-// order. `silent`: the number of servers that did not answer.
+// The runs that a quorum of the servers may have logged, the last one first. `logs`: the runs of each server that answered, in
+// any order. `silent`: the number of servers that did not answer.
 std::vector<PastRun> merged_runs(const std::vector<const std::vector<PastRun>*>& logs, std::size_t quorum,
                                  std::size_t silent);
 

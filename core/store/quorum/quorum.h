@@ -13,9 +13,9 @@ namespace rlock {
 
 enum class QuorumRule { majority, all };
 
-// How many of `servers` a quorum needs. Any two quorums share a server. For k permits any k + 1 quorums share a server, so that at
-// most k owners hold the lock: a quorum has n*k/(k+1) + 1 of n servers. (With majorities of three servers, three owners could hold
-// two permits.)
+// How many of `servers` a quorum needs. Any two quorums share a server. For k permits any k + 1 quorums share a server, so that
+// at most k owners hold the lock: a quorum has n*k/(k+1) + 1 of n servers. (With majorities of three servers, three owners could
+// hold two permits.)
 std::size_t quorum_size(QuorumRule rule, const Mode& mode, std::size_t servers);
 
 // The answers of the servers to one question.

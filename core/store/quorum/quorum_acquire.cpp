@@ -158,8 +158,8 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
   return pending->take();
 }
 
-// Completes a grant of a quorum: writes the fencing number back, tells the markers, and checks that the lease has time left. `counting`:
-// the result of counting_servers().
+// Completes a grant of a quorum: writes the fencing number back, tells the markers, and checks that the lease has time left.
+// `counting`: the result of counting_servers().
 Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
                                         const std::set<std::string>& counting, Instant asked_at,
                                         const CallLimits& limit)
@@ -205,10 +205,9 @@ Result<Attempt> QuorumStore::not_granted(const LockSpec& spec, const Answers<Vot
             : error;
 }
 
-// If one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock, and
-// chance decides which client is first next time. For a lock with several holders each server may name another holder: such a lock
-// counts as held if no server grants it. `waiters_ahead` is 1, not 0, because no server promises the
-// next turn.
+// If one holder has a quorum, the caller waits until that holder releases or its ttl is over. Otherwise no client got the lock,
+// and chance decides which client is first next time. For a lock with several holders each server may name another holder: such a
+// lock counts as held if no server grants it. `waiters_ahead` is 1, not 0, because no server promises the next turn.
 Attempt QuorumStore::refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took)
 {
   const std::size_t quorum = quorum_of(spec);

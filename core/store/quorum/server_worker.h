@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One server of a quorum and the thread that sends its requests. Because of the thread, the steps of a request need no asynchronous
-// form: resolving a name, connecting, authenticating, sending a script that the server does not know yet.
+// One server of a quorum and the thread that sends its requests. Because of the thread, the steps of a request need no
+// asynchronous form: resolving a name, connecting, authenticating, sending a script that the server does not know yet.
 //
 // The requests to a server run one after the other, so each answer belongs to the request that waits for it. A request
 // without an answer costs its connection, so a late answer cannot be taken for the answer to another request.

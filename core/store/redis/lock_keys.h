@@ -13,8 +13,8 @@ namespace rlock {
 
 // Redisson uses the keys named redisson_* and `second` too. Only rlock uses the others, and a holder keeps its lock without them.
 // All keys are in the cluster slot of the lock. Redisson's keys are the same for "stock" and "{stock}"; rlock's keys differ:
-// "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that gets a lock
-// of another kind would take that lock for its own kind.
+// "rlock:holder:{stock}" and "rlock:holder:tagged:{stock}". Each kind of lock has its own queue, because a waiter that gets a
+// lock of another kind would take that lock for its own kind.
 struct LockKeys {
   explicit LockKeys(const LockName& name, const Mode& mode = Plain{});
 

@@ -102,8 +102,8 @@ bool is_about_one_key(const Error& error) { return error.code == ErrorCode::conf
 
 }  // namespace
 
-// Inspects a lock of unknown kind. Only the key tells the kind: the first request is for a plain lock, and the second request is for the
-// kind that the answer names.
+// Inspects a lock of unknown kind. Only the key tells the kind: the first request is for a plain lock, and the second request is
+// for the kind that the answer names.
 Result<RedisStore::Inspected> RedisStore::ask(const LockName& name, std::string_view log_from, const CallLimits& limit)
 {
   Mode mode = Plain{};

@@ -13,8 +13,8 @@
 namespace rlock {
 
 // The keys that may be locks and whose name matches the glob, sorted: the hashes that look like locks of any client, and the keys
-// that have a holder record beside them. A script on the server filters each page of the scan, so that a hash that is no lock costs
-// no request.
+// that have a holder record beside them. A script on the server filters each page of the scan, so that a hash that is no lock
+// costs no request.
 Result<std::vector<std::string>> find_locks(Transport& transport, std::string_view pattern, const PerAnswer& limits);
 
 // The locks with a key "rlock:PART:…" of this type ("hash", "list"), and whose name matches the glob, sorted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options are read in two steps. Step one, Options: a verb names its options, and fill_targets() (parse_words.h) fills Raw*
-// structures with the text that the caller typed. Step two, resolve_*: the text becomes values, or an Error that names the option and shows a good
-// value.
+// structures with the text that the caller typed. Step two, resolve_*: the text becomes values, or an Error that names the option
+// and shows a good value.
 #pragma once
 
 #include "base/clock.h"

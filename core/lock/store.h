@@ -4,11 +4,12 @@
 // Each call is one try that does not wait for the lock, and that ends at its deadline at the latest. An owner, or a nested hold,
 // that was released must not be used for another attempt, because a late release would end the later grant.
 //
-// Ownership: the caller owns the store; the store owns its connections. Threads: not thread-safe, but a store may be handed from
-// one thread to another between calls. Units: each type tells its unit (Millis, ServerTime). Errors: an Error means that the
-// request may have happened. Every request may be sent again: the answer and the state are the same. After an Error of acquire or
-// reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config means that the key holds
-// something that is no lock of this kind.
+// Ownership: the caller owns the store; the store owns its connections.
+// Threads: not thread-safe, but a store may be handed from one thread to another between calls.
+// Units: each type tells its unit (Millis, ServerTime).
+// Errors: an Error means that the request may have happened. Every request may be sent again: the answer and the state are the
+// same. After an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network,
+// ErrorCode::config means that the key holds something that is no lock of this kind.
 #pragma once
 
 #include "lock/listener.h"

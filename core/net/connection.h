@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to one server. A deadline bounds each operation, not each system call.
+// One connection to one server. A deadline bounds each operation, not each system call. hiredis is only the codec, because its
+// connections raise SIGPIPE, fail when a signal interrupts connect(2), leak their socket into the job, and limit each read
+// instead of the answer.
 //
-// Threads: not thread-safe; may move between threads. Errors: after any Error the caller must drop the connection, because a late
-// answer would be taken for the answer to the next request. hiredis is only the codec, because its connections raise SIGPIPE,
-// fail when a signal interrupts connect(2), leak their socket into the job, and limit each read instead of the answer.
+// Threads: not thread-safe; may move between threads.
+// Errors: after any Error the caller must drop the connection, because a late answer would be taken for the answer to the next
+// request.
 #pragma once
 
 #include "base/call_limits.h"

@@ -27,8 +27,8 @@ std::string describe(const ShellEnd& end);
 // Runs the command in a process group of its own, with nothing on standard input, with standard output on standard error, and
 // with no other descriptor. The command gets the signal mask of `inherited`. A signal to `heeded` goes to the group, which then
 // has a second to end; nullptr: this process gets no signals. At the end of the time limit the group is killed. The function does
-// not wait for processes that the shell leaves behind when it ends by itself. Threads: call this while the process has one
-// thread.
+// not wait for processes that the shell leaves behind when it ends by itself.
+// Threads: call this while the process has one thread.
 ShellEnd run_in_shell(const ShellCommand& command, const Clock& clock, const Signals& inherited, Signals* heeded);
 
 }  // namespace rlock

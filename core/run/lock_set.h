@@ -11,8 +11,9 @@
 namespace rlock {
 
 // Each attempt to acquire has a set, and so an owner, of its own: what an earlier attempt could not release is left to its ttl,
-// and a late release cannot end a lock that is held now. Ownership: `request` and `context` must outlive the set. Threads: used
-// from the main thread.
+// and a late release cannot end a lock that is held now.
+// Ownership: `request` and `context` must outlive the set.
+// Threads: used from the main thread.
 struct LockSet {
   // `path`: the path of the job's program.
   LockSet(const RunRequest& request, const RunContext& context, const std::string& path);

@@ -21,8 +21,8 @@ struct LocalServerOptions {
 };
 
 // Opens the transport. Starts the private server of `local:` if LocalServerOptions::starts; connects to no other server.
-// Ownership: the caller owns the transport; `clock` must outlive it. Errors: those of local_server; ErrorCode::config: the
-// endpoint belongs to another engine.
+// Ownership: the caller owns the transport; `clock` must outlive it.
+// Errors: those of local_server; ErrorCode::config: the endpoint belongs to another engine.
 Result<std::unique_ptr<Transport>> open_transport(const Endpoint& endpoint, const LocalServerOptions& local,
                                                   const Clock& clock, StopToken stop);
 

@@ -57,8 +57,9 @@ void add_engine(const Engine& engine);
 Result<Endpoint> parse_server(std::string_view url);
 
 // Opens the store. Starts the private server of `local:`; connects to no other server.
-// Ownership: the caller owns the store; `clock` must outlive the store. Threads: a store on several servers has a thread for each
-// of them. Errors: those of the engine's `open`; ErrorCode::os: no thread or descriptor is left.
+// Ownership: the caller owns the store; `clock` must outlive the store.
+// Threads: a store on several servers has a thread for each of them.
+// Errors: those of the engine's `open`; ErrorCode::os: no thread or descriptor is left.
 Result<std::unique_ptr<LockStore>> open_store(const ServerSpec& server, const Clock& clock, StopToken stop);
 
 // Opens a connection to one Redis server of `server`, for requests that no store sends. Errors: those of open_store;

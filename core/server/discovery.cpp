@@ -153,16 +153,17 @@ Error Discovery::no_master_known(const Answers& answers) const
                                  : *worst;
 }
 
-bool Discovery::still_names(const Endpoint& master, const CallLimits& limit)
+std::optional<bool> Discovery::still_names(const Endpoint& master, const CallLimits& limit)
 {
   const auto& hosts = m_endpoint.sentinels.hosts;
   const Instant now = m_clock->now();
   const Instant by = std::min(now + check_timeout, now + (limit.deadline - now) / 4);
   const auto answer = ask(hosts[m_next], {.deadline = by, .stop = limit.stop});
-  if (!answer) {
+  if (!answer || !answer->master) {
     m_next = (m_next + 1) % hosts.size();
+    return std::nullopt;
   }
-  return !answer || !answer->master || *answer->master == HostPort{master.host, master.port};
+  return *answer->master == HostPort{master.host, master.port};
 }
 
 }  // namespace rlock

@@ -36,8 +36,9 @@ class Discovery {
   //   refused, interrupted, os
   Result<FoundMaster> find(const CallLimits& limit);
 
-  // Asks one sentinel. False: the sentinel names another master. True: also if there is no answer soon.
-  bool still_names(const Endpoint& master, const CallLimits& limit);
+  // Asks one sentinel whether this server is the master. Missing: it does not know, or does not answer soon; the next call
+  // asks the next sentinel.
+  std::optional<bool> still_names(const Endpoint& master, const CallLimits& limit);
 
  private:
   using Answers = std::vector<Result<SentinelReply>>;

@@ -6,6 +6,7 @@
 #include "server/master_watch.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace rlock {
@@ -73,7 +74,8 @@ Result<Done> Sentinel::connect(const CallLimits& limit)
 }
 
 // A server that was cut off from its sentinels, or was stopped for a while, says that it is the master until they reach
-// it.
+// it. A check without an answer counts for nothing: the lease of a lock may be so short that a slow sentinel has no time
+// to answer, and the next request asks another one.
 void Sentinel::check_the_master(const CallLimits& limit)
 {
   const Instant now = clock().now();
@@ -81,12 +83,18 @@ void Sentinel::check_the_master(const CallLimits& limit)
   if (!is_connected() || (!has_moved && now < m_checked_at + check_after)) {
     return;
   }
+  const auto still_named = has_moved ? std::optional(false) : m_discovery->still_names(server(), limit);
+  if (!still_named) {
+    return;
+  }
   m_checked_at = now;
-  if (!has_moved && m_discovery->still_names(server(), limit)) {
+  if (*still_named) {
     return;
   }
   if (const auto found = m_discovery->find(limit)) {
     forget_unless(found->endpoint);
+  } else {
+    forget();  // a sentinel says that it is no longer the master
   }
 }
 

@@ -2,6 +2,7 @@
 // What becomes of locks, holders and waiters when sentinels make another server the master.
 #include "server/sentinel.h"
 #include "support/activity_log.h"
+#include "support/hostile_server.h"
 #include "support/sentinel_group.h"
 #include "support/temp_dir.h"
 #include "support/wait_until.h"
@@ -10,10 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace rlock;
@@ -116,6 +120,44 @@ void fail_over(SentinelGroup& group, const std::vector<std::string>& options)
   wait_until([&] { return role_of(old) == "slave"; }, "the old master follows the new one", 60s);
 }
 
+constexpr std::uint16_t silent = 0;
+constexpr std::uint16_t hangs_up = 1;
+
+// A sentinel that names the port which `next_port` returns for a connection, or is silent, or hangs up.
+HostileServer scripted_sentinel(const std::function<std::uint16_t()>& next_port)
+{
+  const rlock::test::Script script = [next_port](const Peer& peer) {
+    const std::uint16_t named = next_port();
+    const std::string port = std::to_string(named);
+    for (std::string request = peer.hear_some(); !request.empty(); request = peer.hear_some()) {
+      if (named == hangs_up) {
+        return;
+      }
+      if (named == silent) {
+        continue;
+      }
+      if (request.find("GET-MASTER-ADDR-BY-NAME") != std::string::npos) {
+        peer.say("*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n");
+      }
+      if (request.find("\r\nMASTER\r\n") != std::string::npos) {
+        peer.say("*2\r\n$12\r\nconfig-epoch\r\n$1\r\n1\r\n");
+      }
+    }
+  };
+  return HostileServer(script, Endpoint::Kind::tcp);
+}
+
+constexpr Millis until_checked{1100};  // after that the transport asks a sentinel before it uses its connection
+
+// Sets `key` in the master that the transport believes in.
+Result<Reply> set(Sentinel& transport, const Clock& clock, std::string_view key)
+{
+  const std::array<std::string_view, 3> words{"SET", key, "v"};
+  return transport.call(key, words, {.deadline = clock.now() + 10s, .stop = StopToken::never()});
+}
+
+bool has(const RedisServer& server, const std::string& key) { return as_int(server.command({"EXISTS", key})) == 1; }
+
 }  // namespace
 
 TEST_CASE("sentinel: with --sync 1 no lock is lost when the master is killed, and never two run at once")
@@ -210,4 +252,44 @@ TEST_CASE("sentinel: a late answer of a stopped master is not believed when anot
   CHECK(answer.error().text.find("came late") != std::string::npos);
   CHECK(set());  // the new master
   CHECK(as_text(group.master().command({"GET", "k"})) == "v");
+}
+
+TEST_CASE("sentinel: when one does not answer whether the master is still the master, the next request asks another")
+{
+  const RedisServer old({.tcp = true});
+  const RedisServer promoted({.tcp = true});
+  std::atomic<std::uint16_t> first_names = old.port();
+  std::atomic<std::uint16_t> second_names = old.port();
+  const HostileServer first = scripted_sentinel([&] { return first_names.load(); });
+  const HostileServer second = scripted_sentinel([&] { return second_names.load(); });
+  const BootClock clock;
+  const std::string hosts = "127.0.0.1:" + std::to_string(first.port()) + ",127.0.0.1:" + std::to_string(second.port());
+  Sentinel transport(*parse_url("redis+sentinel://" + hosts + "/mymaster"), clock);
+  REQUIRE(set(transport, clock, "a"));
+  REQUIRE(has(old, "a"));
+  first_names = silent;
+  second_names = promoted.port();
+  std::this_thread::sleep_for(until_checked);
+  CHECK(set(transport, clock, "b"));
+  CHECK(set(transport, clock, "c"));
+  CHECK(has(promoted, "c"));
+  CHECK_FALSE(has(old, "c"));
+}
+
+TEST_CASE("sentinel: a server that is said to be no master any more gets no request, although none names the new one")
+{
+  const RedisServer old({.tcp = true});
+  const std::uint16_t other = free_port();
+  std::atomic<int> connections = 0;
+  const HostileServer sentinel = scripted_sentinel([&] {
+    const int connection = connections++;
+    return connection == 0 ? old.port() : connection == 1 ? other : hangs_up;
+  });
+  const BootClock clock;
+  const std::string url = "redis+sentinel://127.0.0.1:" + std::to_string(sentinel.port()) + "/mymaster";
+  Sentinel transport(*parse_url(url), clock);
+  REQUIRE(set(transport, clock, "a"));
+  std::this_thread::sleep_for(until_checked);
+  CHECK_FALSE(set(transport, clock, "b"));
+  CHECK_FALSE(has(old, "b"));
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DLUA=directory -DDEFAULTS=defaults.h -DCONSTANTS=name;name -DKINDS=a.lua;b.lua -DVERBS=c.lua;d.lua -DSINGLES=e.lua
-# -DOUT=scripts.cpp -P embed.cmake
+# cmake -DLUA=directory -DDEFAULTS=defaults.h -DCONSTANTS=name;name -DSCHEMA=schema.h -DKINDS=a.lua;b.lua
+# -DVERBS=c.lua;d.lua -DSINGLES=e.lua -DOUT=scripts.cpp -P embed.cmake
 #
+# Puts the words of the schema into the scripts: a local for each word would cost time in each call, a text does not.
 # Cuts the files of lib and kinds into blocks, one for each local at the left margin, and puts together of each script what
 # it needs: a server creates every function of a script anew in each call. A verb begins with its most frequent cases, which
 # return; what only the rest needs comes after the line "-- Otherwise.", so that they do not pay for it.
@@ -51,6 +52,42 @@ function(without_comments text variable)
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
+# {HolderField::lease, "lease"} in the schema is @field.lease@ in a script. A field stands for its beginning in a record, which is
+# not known of the second field, because the first one may be missing.
+file(READ ${SCHEMA} schema)
+string(REGEX MATCHALL "[A-Z][a-z]+::[a-z_]+, \"[a-z_]+\"}" rows "${schema}")
+set(schema_names "")
+set(fields 0)
+foreach(row IN LISTS rows)
+  string(REGEX MATCH "([A-Za-z]+)::([a-z_]+), \"([a-z_]+)\"" row "${row}")
+  string(TOLOWER ${CMAKE_MATCH_1} table)
+  set(text ${CMAKE_MATCH_3})
+  if(table STREQUAL field)
+    math(EXPR fields "${fields} + 1")
+    if(fields EQUAL 2)
+      continue()
+    elseif(fields EQUAL 1)
+      set(text "^${text}=")
+    else()
+      set(text "\\n${text}=")
+    endif()
+  endif()
+  list(APPEND schema_names ${table}.${CMAKE_MATCH_2})
+  set(schema_${table}.${CMAKE_MATCH_2} "${text}")
+endforeach()
+
+# The text of a file, with the words of the schema.
+function(read_script path variable)
+  file(READ ${path} text)
+  foreach(name IN LISTS schema_names)
+    string(REPLACE "@${name}@" "${schema_${name}}" text "${text}")
+  endforeach()
+  if(text MATCHES "@[a-z]+\\.[a-z_]+@")
+    message(FATAL_ERROR "${path}: the schema has no ${CMAKE_MATCH_0}")
+  endif()
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
 function(identifiers text variable)
   string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]*" words "${text}")
   list(REMOVE_DUPLICATES words)
@@ -78,7 +115,7 @@ endfunction()
 
 # The indices of the blocks of a file.
 function(add_file path variable)
-  file(READ ${path} text)
+  read_script(${path} text)
   without_comments("${text}" text)
   as_list_element("\n${text}" text)
   string(REPLACE "\nlocal " "${block_begin}local " text "${text}")
@@ -125,7 +162,7 @@ endfunction()
 
 # The blocks of a verb. `library`: those of its kind and of lib.
 function(add_verb path library variable)
-  file(READ ${path} rest)
+  read_script(${path} rest)
   set(order "")
   while(NOT rest STREQUAL "")
     string(FIND "${rest}" "\n-- Otherwise.\n" cut)

@@ -15,10 +15,11 @@ constexpr DurationRule history_rule{"--history", Millis{0}, longest_duration, "3
 
 void add_history_option(Options& options, Text& raw)
 {
-  options.text("--history", raw, "DUR",
-               {"how long, at least, the server keeps what happened to the lock, for rlock history, status and events: "
-                "its last 128 events",
-                default_history});
+  options.text("--history", raw, "DUR", HelpText([] {
+                 return "how long, at least, the server keeps what happened to the lock, for rlock history, status and "
+                        "events: its last " +
+                        std::to_string(event_count) + " events (" + show(default_history) + ")";
+               }));
 }
 
 Result<std::optional<Millis>> resolve_history(const Text& raw)

@@ -196,8 +196,7 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
 
 const char* relation_of(const LockEvent& event)
 {
-  const bool is_taken = event.what == LockEvent::What::lost && event.now == "held";
-  return is_taken ? ", now held by " : event.what == LockEvent::What::skipped ? ", held by " : ", wanted by ";
+  return event.is_taken ? ", now held by " : event.what == LockEvent::What::skipped ? ", held by " : ", wanted by ";
 }
 
 // How the lock is held; empty for a plain lock.

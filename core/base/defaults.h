@@ -28,8 +28,13 @@ inline constexpr Millis longest_check_period{10000};  // the longest time betwee
 inline constexpr Millis fence_memory{2592000000};     // 30 days: an unused fencing number is kept; the longest ttl
 
 // Waiting.
-inline constexpr Millis handover_confirmation{2000};  // the time in which a waiter confirms a hand-over
-inline constexpr Millis look_again_after{10000};      // the longest time between two looks of a waiter
+inline constexpr Millis handover_confirmation{2000};                 // the time in which a waiter confirms a hand-over
+inline constexpr Millis look_again_after{10000};                     // the longest time between two looks of a waiter
+inline constexpr std::chrono::microseconds subscribe_grace{250000};  // a waiter that came since then may not listen yet
+inline constexpr std::chrono::microseconds silence_memory{10000000};  // after a hand-over that was not taken
+
+// The event log.
+inline constexpr int event_count{128};  // the entries that it has, about
 
 // How much time passes between two renewals of a lease of `ttl`.
 constexpr Millis renewal_period(Millis ttl) { return ttl / renewals_per_ttl; }

@@ -1,37 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lock/event_log.h"
 
+#include "lock/mode.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <utility>
 
 namespace rlock {
 namespace {
 
-std::uint64_t number(std::string_view digits)
+constexpr Millis longest_wait = std::chrono::years{10};  // that is believed
+
+// 0 where there is none.
+template <typename Number>
+Number number(std::string_view digits)
 {
-  std::uint64_t value = 0;
+  Number value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return value;
 }
 
-std::optional<int> exit_code_in(const EventLogEntry& entry)
+std::optional<int> exit_code(std::string_view digits)
 {
-  return entry.has("exit") ? std::optional(static_cast<int>(number(entry.word("exit")))) : std::nullopt;
+  int value = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return failed == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string_view> split(std::string_view text)
+{
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto end = text.find('\0');
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+void set_time(EventLogEntry& entry, std::string_view time)
+{
+  const auto point = time.find('.');
+  entry.fence = number<std::uint64_t>(time);
+  entry.time_us = static_cast<std::int64_t>(
+      point == std::string_view::npos ? entry.fence
+                                      : entry.fence * 1'000'000 + number<std::uint64_t>(time.substr(point + 1)));
+  entry.time_ms = entry.time_us / 1000;
+}
+
+void set_word(EventLogEntry& entry, EventWord word, std::string_view value)
+{
+  switch (word) {
+    case EventWord::to: entry.taker = value; break;
+    case EventWord::owner: entry.owner = value; break;
+    case EventWord::info: entry.info = decode_holder(value); break;
+    case EventWord::wish:
+      entry.has_mode = true;
+      entry.is_shared = value != writer_mode;
+      break;
+    case EventWord::waited:
+      entry.waited = std::clamp(Millis{number<std::int64_t>(value)}, Millis{0}, longest_wait);
+      break;
+    case EventWord::claim: entry.is_claim = true; break;
+    case EventWord::left: entry.left = number<std::int64_t>(value); break;
+    case EventWord::exit: entry.result.exit_code = exit_code(value); break;
+    case EventWord::outcome: entry.result.outcome = find_word(endings, value); break;
+    case EventWord::fence: entry.result.fence = number<std::uint64_t>(value); break;
+    case EventWord::by: entry.by = value; break;
+    case EventWord::what: entry.loss = find_word(losses, value); break;
+    case EventWord::holder: entry.holder = value; break;
+    case EventWord::times: entry.times = std::max<std::int64_t>(1, number<std::int64_t>(value)); break;
+  }
 }
 
 }  // namespace
-
-bool EventLogEntry::has(std::string_view name) const
-{
-  return std::any_of(words.begin(), words.end(), [&](const auto& each) { return each.first == name; });
-}
-
-std::string_view EventLogEntry::word(std::string_view name) const
-{
-  const auto found = std::find_if(words.begin(), words.end(), [&](const auto& each) { return each.first == name; });
-  return found == words.end() ? "" : std::string_view(found->second);
-}
 
 std::string_view name_of(LockEvent::What what)
 {
@@ -58,9 +105,8 @@ std::optional<HolderInfo> EventLogReader::info_of(const std::string& owner) cons
 
 std::string EventLogReader::next_holder(const EventLogEntry& entry) const
 {
-  const std::string known = m_holder == entry.subject() ? "" : m_holder;
-  const std::string holder =
-      entry.has("holder") ? std::string(entry.word("holder")) : known;  // missing in entries of an older version
+  const std::string known = m_holder == entry.owner ? "" : m_holder;
+  const std::string holder = entry.holder.value_or(known);  // missing in entries of an older version
   return holder.empty() ? "" : describe_who(Owner::of(holder), info_of(holder));
 }
 
@@ -81,55 +127,52 @@ LockEvent EventLogReader::expired(std::int64_t time_ms)
 void EventLogReader::add_end(const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
-  const std::string_view first = entry.first();
-  const std::string owner = entry.subject();
-  if (first == "asked") {
-    m_known[owner].wanted_by = entry.word("by");
-  } else if (first == "renewed_late" || first == "lost") {
-    events.push_back(event(first == "lost" ? lost : renewed_late, entry.time_ms, owner));
-    const bool is_taken = first == "lost" && entry.word("what") == "held";
-    events.back().by = is_taken ? next_holder(entry) : entry.word("by");
-    events.back().now = entry.word("what");
-    events.back().left = Millis(number(entry.word("left")));
-    if (events.back().fence == 0) {  // the log had forgotten the grant
-      events.back().fence = number(entry.word("fence"));
-      events.back().info = decode_holder(entry.word("info"));
+  const auto add = [&](LockEvent::What what) -> LockEvent& {
+    return events.emplace_back(event(what, entry.time_ms, entry.owner));
+  };
+  if (entry.kind == EventKind::asked) {
+    m_known[entry.owner].wanted_by = entry.by;
+  } else if (entry.kind == EventKind::renewed_late || entry.kind == EventKind::lost) {
+    LockEvent& trouble = add(entry.kind == EventKind::lost ? lost : renewed_late);
+    trouble.is_taken = entry.loss == Loss::held;
+    trouble.by = trouble.is_taken ? next_holder(entry) : entry.by;
+    trouble.left = Millis(entry.left.value_or(0));
+    if (trouble.fence == 0) {  // the log had forgotten the grant
+      trouble.fence = entry.result.fence;
+      trouble.info = entry.info;
     }
-  } else if (first == "forced") {
-    events.push_back(event(forced, entry.time_ms, owner));
-    events.back().by = entry.word("by");
-  } else if (first == "skipped") {
-    events.push_back(event(skipped, entry.time_ms, owner));
-    events.back().info = decode_holder(entry.word("info"));
-    events.back().exit_code = exit_code_in(entry);
-    events.back().by = events.back().exit_code ? "" : next_holder(entry);
-    events.back().times = std::max<std::int64_t>(1, static_cast<std::int64_t>(number(entry.word("times"))));
-  } else if (entry.ends() && !entry.has("to")) {
-    events.push_back(event(released, entry.time_ms, owner));
-    events.back().by = m_known[owner].wanted_by;
-    events.back().exit_code = exit_code_in(entry);
+  } else if (entry.kind == EventKind::forced) {
+    add(forced).by = entry.by;
+  } else if (entry.kind == EventKind::skipped) {
+    LockEvent& skip = add(skipped);
+    skip.info = entry.info;
+    skip.exit_code = entry.result.exit_code;
+    skip.by = skip.exit_code ? "" : next_holder(entry);
+    skip.times = entry.times;
+  } else if (entry.ends() && !entry.taker) {
+    LockEvent& release = add(released);
+    release.by = m_known[entry.owner].wanted_by;
+    release.exit_code = entry.result.exit_code;
   }
 }
 
 void EventLogReader::add_grant(const EventLogEntry& entry, std::vector<LockEvent>& events)
 {
   using enum LockEvent::What;
-  const bool found_free = entry.first() == "acquired";
-  const std::string taker = found_free ? entry.subject() : std::string(entry.word("to"));
-  const std::string_view mode = entry.word("wish");
-  const bool is_exclusive = mode.empty() || mode == "write";
-  if (is_exclusive && found_free && !m_holder.empty() && m_holder != taker) {
+  const std::string& taker = *entry.taker;
+  if (!entry.is_shared && entry.found_free() && !m_holder.empty() && m_holder != taker) {
     events.push_back(this->expired(entry.time_ms));
   }
-  m_known[taker] = {.fence = entry.fence, .info = decode_holder(entry.word("info")), .wanted_by = {}};
-  events.push_back(event(found_free ? acquired : handed_over, entry.time_ms, taker));
-  if (!found_free) {
-    events.back().from = entry.subject();
-    events.back().from_info = info_of(entry.subject());
-    events.back().by = entry.first() == "released" ? m_known[entry.subject()].wanted_by : entry.word("by");
-    events.back().exit_code = exit_code_in(entry);
+  m_known[taker] = {.fence = entry.fence, .info = entry.info, .wanted_by = {}};
+  events.push_back(event(entry.found_free() ? acquired : handed_over, entry.time_ms, taker));
+  if (!entry.found_free()) {
+    LockEvent& handover = events.back();
+    handover.from = entry.owner;
+    handover.from_info = info_of(entry.owner);
+    handover.by = entry.kind == EventKind::released ? m_known[entry.owner].wanted_by : entry.by;
+    handover.exit_code = entry.result.exit_code;
   }
-  m_holder = is_exclusive ? taker : "";
+  m_holder = entry.is_shared ? "" : taker;
 }
 
 std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entries)
@@ -138,13 +181,13 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
   for (const EventLogEntry& entry : entries) {
     add_end(entry, events);
     if (entry.ends()) {
-      m_holder = m_holder == entry.subject() ? "" : m_holder;
+      m_holder = m_holder == entry.owner ? "" : m_holder;
     }
-    if (entry.first() == "acquired" || entry.has("to")) {
+    if (entry.taker) {
       add_grant(entry, events);
     }
     if (entry.ends()) {
-      m_known.erase(entry.subject());
+      m_known.erase(entry.owner);
     }
   }
   return events;
@@ -153,23 +196,21 @@ std::vector<LockEvent> EventLogReader::read(std::span<const EventLogEntry> entri
 EventLogEntry EventLogEntry::of(std::string text)
 {
   EventLogEntry entry{.text = std::move(text)};
-  std::vector<std::string> parts;
-  std::string_view rest = entry.text;
-  for (bool more = true; more;) {
-    const auto end = rest.find('\0');
-    parts.emplace_back(rest.substr(0, end));
-    more = end != std::string_view::npos;
-    rest.remove_prefix(more ? end + 1 : rest.size());
+  const auto parts = split(entry.text);
+  set_time(entry, parts.front());
+  if (parts.size() < 3) {
+    return entry;
   }
-  entry.fence = number(parts.front());
-  const auto point = parts.front().find('.');
-  entry.time_us = static_cast<std::int64_t>(
-      point == std::string::npos ? entry.fence
-                                 : entry.fence * 1'000'000 + number(std::string_view(parts.front()).substr(point + 1)));
-  entry.time_ms = entry.time_us / 1000;
-  for (std::size_t i = 1; i + 1 < parts.size(); i += 2) {
-    entry.words.emplace_back(std::move(parts[i]), std::move(parts[i + 1]));
+  entry.kind = find_word(event_kinds, parts[1]);
+  entry.owner = parts[2];
+  for (std::size_t i = 3; i + 1 < parts.size(); i += 2) {
+    if (const auto word = find_word(event_words, parts[i])) {
+      set_word(entry, *word, parts[i + 1]);
+    }
   }
+  entry.taker = entry.found_free() ? entry.owner : entry.taker;
+  entry.is_outermost = entry.owner == parts[2];
+  entry.result.outcome = entry.result.outcome ? entry.result.outcome : outcome_by(entry.result.exit_code);
   return entry;
 }
 

@@ -6,6 +6,8 @@
 #include "lock/holder.h"
 #include "lock/lock_state.h"
 #include "lock/names.h"
+#include "lock/past_run.h"
+#include "lock/schema.h"
 
 #include <cstdint>
 #include <map>
@@ -13,32 +15,39 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace rlock {
 
-// One entry: what one request did to the lock.
+// One entry: what one request did to the lock. lock/schema.h says which kind has which words.
 struct EventLogEntry {
   std::string text;
   std::int64_t time_us = 0;  // by the server's clock
   std::int64_t time_ms = 0;
-  std::uint64_t fence = 0;                                 // the fencing number of a grant
-  std::vector<std::pair<std::string, std::string>> words;  // name and value; the first name tells what happened
+  std::uint64_t fence = 0;                           // of the owner that the entry grants the lock to
+  std::optional<EventKind> kind = std::nullopt;      // missing: of a later version, or no entry of rlock
+  std::string owner = {};                            // that the entry is about; of a hand-over, the one before
+  std::optional<std::string> taker = std::nullopt;   // that the entry grants the lock to
+  std::optional<HolderInfo> info = std::nullopt;     // of `taker`; without one: of `owner`
+  bool has_mode = false;                             // the kind of the lock admits several holders
+  bool is_shared = false;                            // and the taker holds the lock beside others
+  bool is_claim = false;                             // the taker is yet to take the lock, which it found free
+  Millis waited{0};                                  // by the taker, or by the owner of the skipped run
+  bool is_outermost = false;                         // released: the hold is that of the acquisition, not a nested one
+  std::optional<std::int64_t> left = std::nullopt;   // released: holds of the owner; renewed_late: ms of the lease
+  EndOfRun result = {};                              // of the owner's run
+  std::string by = {};                               // for people: who asked for the lock
+  std::optional<Loss> loss = std::nullopt;           // lost: missing: the key holds something else
+  std::optional<std::string> holder = std::nullopt;  // lost, skipped: the present holder, or "": none; missing: unknown
+  std::int64_t times = 1;                            // skipped: how many runs the entry stands for
 
-  // Parses TIME, name, value, name, value …, separated by NUL. TIME is the fencing number of a grant, which also counts
-  // microseconds, or "SECONDS.MICROSECONDS".
   static EventLogEntry of(std::string text);
 
-  [[nodiscard]] std::string_view first() const { return words.empty() ? "" : std::string_view(words.front().first); }
-  [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] std::string_view word(std::string_view name) const;  // the value; empty: the entry has no such name
-  // The owner that the entry is about. A release names the hold first: only the last hold of an owner ends the lock.
-  [[nodiscard]] std::string subject() const { return std::string(word(first() == "released" ? "owner" : first())); }
-  // Whether the lock has no hold of the subject after this entry.
+  [[nodiscard]] bool found_free() const { return kind == EventKind::acquired; }
+  // A release names its hold: only the last hold of an owner ends the lock.
   [[nodiscard]] bool ends() const
   {
-    return first() == "forced" || first() == "lost" || (first() == "released" && !has("left"));
+    return kind == EventKind::forced || kind == EventKind::lost || (kind == EventKind::released && !left);
   }
 };
 
@@ -60,8 +69,8 @@ struct LockEvent {
   std::string by = {};      // for people: the client that requested the release; lost: the new holder; skipped: the
                             // holder; empty: unknown
   std::string from = {};    // handed_over: the token of the previous owner
-  std::optional<HolderInfo> from_info = {};  // about the previous owner; nullopt: unknown
-  std::string now = {};                      // lost: "none", "held" or what the key holds
+  std::optional<HolderInfo> from_info = {};  // of that owner, if it is known
+  bool is_taken = false;                     // lost: another client holds the lock
   Millis left{0};                            // renewed_late: what was left of the lease
   std::optional<HolderInfo> info = {};       // about `owner`; nullopt: unknown
   std::optional<int> exit_code = {};  // released, handed_over: of the run that is over; skipped: of a run whose command

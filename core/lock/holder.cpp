@@ -5,6 +5,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "lock/lock_state.h"
+#include "lock/schema.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,12 +18,12 @@ constexpr std::size_t longest_name = 256;  // of a host or a user: HOST_NAME_MAX
 
 std::string escape(std::string_view value)
 {
-  constexpr char digits[] = "0123456789ABCDEF";
+  constexpr char hex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == '%' || byte == 0x7f) {
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
+      out += {'%', hex[byte >> 4], hex[byte & 15]};
     } else {
       out += c;
     }
@@ -49,6 +50,8 @@ std::string unescape(std::string_view value)
   return out;
 }
 
+std::string digits(Millis duration) { return std::to_string(duration.count()); }
+
 std::int64_t number(std::string_view text)
 {
   std::int64_t value = 0;
@@ -59,49 +62,62 @@ std::int64_t number(std::string_view text)
 // Another version of rlock, or another program, may have written secrets or a text of any length.
 std::string shown_text(std::string_view value, std::size_t most) { return std::string(cut_to(unescape(value), most)); }
 
-// False: rlock writes no field of that name.
-bool set_field(HolderInfo& info, std::string_view name, std::string_view value)
+std::string flag(bool value) { return value ? "1" : "0"; }
+
+void set_field(HolderInfo& info, HolderField field, std::string_view value)
 {
-  if (name == "host") {
-    info.host = shown_text(value, longest_name);
-  } else if (name == "pid") {
-    info.pid = number(value);
-  } else if (name == "user") {
-    info.user = shown_text(value, longest_name);
-  } else if (name == "command") {
-    info.command = cut_to(without_secrets(unescape(value)), longest_command);
-  } else if (name == "label") {
-    info.label = shown_text(value, longest_label);
-  } else if (name == "since") {
-    info.since_ms = number(value);
-  } else if (name == "lease") {
-    info.lease = Millis{number(value)};
-  } else if (name == "kill_after") {
-    info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
-  } else if (name == "latest") {
-    info.latest = value == "1";
-  } else if (name == "history") {
-    info.history = Millis{number(value)};
-  } else if (name == "auto") {
-    info.automatic = value == "1";
-  } else {
-    return false;
+  switch (field) {
+    case HolderField::history: info.history = Millis{number(value)}; break;
+    case HolderField::host: info.host = shown_text(value, longest_name); break;
+    case HolderField::pid: info.pid = number(value); break;
+    case HolderField::user: info.user = shown_text(value, longest_name); break;
+    case HolderField::command: info.command = cut_to(without_secrets(unescape(value)), longest_command); break;
+    case HolderField::label: info.label = shown_text(value, longest_label); break;
+    case HolderField::since: info.since_ms = number(value); break;
+    case HolderField::lease: info.lease = Millis{number(value)}; break;
+    case HolderField::kill_after:
+      info.kill_after = std::clamp(Millis{number(value)}, Millis{0}, longest_duration);
+      break;
+    case HolderField::latest: info.latest = value == flag(true); break;
+    case HolderField::over: break;
+    case HolderField::automatic: info.automatic = value == flag(true); break;
   }
-  return true;
+}
+
+// nullopt: the record leaves the field out.
+std::optional<std::string> field_in(const HolderInfo& info, HolderField field)
+{
+  switch (field) {
+    case HolderField::history: return info.history ? std::optional(digits(*info.history)) : std::nullopt;
+    case HolderField::host: return escape(info.host);
+    case HolderField::pid: return std::to_string(info.pid);
+    case HolderField::user: return escape(info.user);
+    case HolderField::command: return escape(cut_to(info.command, longest_command));
+    case HolderField::label: return escape(cut_to(info.label, longest_label));
+    case HolderField::since: return std::to_string(info.since_ms);
+    case HolderField::lease: return digits(info.lease);
+    case HolderField::kill_after:
+      return info.kill_after != default_kill_after ? std::optional(digits(info.kill_after)) : std::nullopt;
+    case HolderField::latest: return info.latest ? std::optional(flag(true)) : std::nullopt;
+    case HolderField::over: break;
+    case HolderField::automatic: return flag(info.automatic);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::string encode(const HolderInfo& info)
 {
-  const std::string kill_after =
-      info.kill_after == default_kill_after ? "" : "\nkill_after=" + std::to_string(info.kill_after.count());
-  const std::string history = info.history ? "history=" + std::to_string(info.history->count()) + "\n" : "";
-  return history + "host=" + escape(info.host) + "\npid=" + std::to_string(info.pid) + "\nuser=" + escape(info.user) +
-         "\ncommand=" + escape(cut_to(info.command, longest_command)) +
-         "\nlabel=" + escape(cut_to(info.label, longest_label)) + "\nsince=" + std::to_string(info.since_ms) +
-         "\nlease=" + std::to_string(info.lease.count()) + kill_after + (info.latest ? "\nlatest=1" : "") +
-         "\nauto=" + (info.automatic ? "1" : "0");
+  std::string text;
+  for (const auto& [field, word] : holder_fields) {
+    if (const auto value = field_in(info, field)) {
+      text += text.empty() ? "" : "\n";
+      text += word;
+      text += "=" + *value;
+    }
+  }
+  return text;
 }
 
 std::optional<HolderInfo> decode_holder(std::string_view text)
@@ -111,8 +127,11 @@ std::optional<HolderInfo> decode_holder(std::string_view text)
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (const auto equals = line.find('='); equals != std::string_view::npos) {
-      valid |= set_field(info, line.substr(0, equals), line.substr(equals + 1));
+    const auto equals = line.find('=');
+    const auto field = find_word(holder_fields, line.substr(0, equals));
+    if (field && equals != std::string_view::npos) {
+      set_field(info, *field, line.substr(equals + 1));
+      valid = true;
     }
   }
   return valid ? std::optional{info} : std::nullopt;

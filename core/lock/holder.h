@@ -30,7 +30,7 @@ struct HolderInfo {
   std::optional<Millis> history = std::nullopt;  // how long the server keeps events; nullopt: default_history
 };
 
-// The record as lines "name=value" with percent-escaped values, which are readable with redis-cli.
+// By the schema (lock/schema.h), with percent-escaped values: readable with redis-cli.
 std::string encode(const HolderInfo& info);
 // Reads a record, and masks secrets in the command. A missing or invalid field keeps its default; nullopt: no field is valid.
 std::optional<HolderInfo> decode_holder(std::string_view text);

@@ -18,6 +18,10 @@ struct Permits {
 struct StringLock {};  // one holder, SET KEY owner NX PX: the layout of clients that poll
 using Mode = std::variant<Plain, Reader, Writer, Permits, StringLock>;
 
+// The modes of a read-write lock, as Redisson names them, in requests and in the event log.
+inline constexpr std::string_view reader_mode{"read"};
+inline constexpr std::string_view writer_mode{"write"};
+
 struct KindDescriptor {
   std::string_view key_content;   // what the key of such a lock holds, in the words of the scripts
   std::string_view with_article;  // the same with its article, for a sentence

@@ -4,75 +4,23 @@
 #include "lock/event_log.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace rlock {
 namespace {
-
-constexpr std::array<std::string_view, 6> outcome_names{"succeeded", "failed",    "lost",
-                                                        "forced",    "timed_out", "skipped"};
-
-constexpr Millis longest_wait = std::chrono::years{10};  // that is believed
-
-template <typename Number>
-std::optional<Number> number(std::string_view digits)
-{
-  Number value = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return failed == std::errc{} && !digits.empty() ? std::optional(value) : std::nullopt;
-}
-
-std::optional<Ending> outcome_named(std::string_view name)
-{
-  const auto found = std::find(outcome_names.begin(), outcome_names.end(), name);
-  return found == outcome_names.end() ? std::nullopt
-                                      : std::optional(static_cast<Ending>(found - outcome_names.begin()));
-}
-
-std::optional<Ending> outcome_by(std::optional<int> exit_code)
-{
-  return exit_code ? std::optional(*exit_code == 0 ? Ending::succeeded : Ending::failed) : std::nullopt;
-}
-
-EndOfRun result_in(const EventLogEntry& entry)
-{
-  EndOfRun result{.exit_code = number<int>(entry.word("exit")),
-                  .outcome = outcome_named(entry.word("outcome")),
-                  .fence = number<std::uint64_t>(entry.word("fence")).value_or(0)};
-  result.unused = entry.word("outcome") == "unused";
-  result.outcome = result.outcome ? result.outcome : outcome_by(result.exit_code);
-  return result;
-}
-
-Millis waited_in(const EventLogEntry& entry)
-{
-  return std::clamp(Millis{number<std::int64_t>(entry.word("waited")).value_or(0)}, Millis{0}, longest_wait);
-}
 
 // Follows the entries from grants to ends.
 class Runs {
  public:
   void read(const EventLogEntry& entry)
   {
-    const std::string_view first = entry.first();
-    if (first == "asked") {
-      wanted(entry.subject());
-    } else if (first == "confirmed") {
-      confirm(entry.subject());
-    } else if (first == "unused") {
-      forget_lost(entry.subject());
-    } else if (first == "skipped") {
-      skip(entry);
-    } else if (first == "released") {
-      release(entry);
-    } else if (first == "lost" || first == "forced") {
-      take_away(entry);
+    if (entry.kind) {
+      read(*entry.kind, entry);
     }
-    if (first == "acquired" || entry.has("to")) {
+    if (entry.taker) {
       grant(entry);
     }
   }
@@ -98,6 +46,22 @@ class Runs {
     EndOfRun outermost = {};  // as the outermost hold said, while a nested one is left
   };
 
+  void read(EventKind kind, const EventLogEntry& entry)
+  {
+    switch (kind) {
+      case EventKind::asked: return wanted(entry.owner);
+      case EventKind::confirmed: return confirm(entry.owner);
+      case EventKind::unused: return forget_lost(entry.owner);
+      case EventKind::skipped: return skip(entry);
+      case EventKind::released: return release(entry);
+      case EventKind::lost:
+      case EventKind::forced: return take_away(entry);
+      case EventKind::acquired:
+      case EventKind::renewed_late:
+      case EventKind::replaced: return;
+    }
+  }
+
   void wanted(const std::string& owner)
   {
     if (Run* const run = find(owner)) {
@@ -114,34 +78,31 @@ class Runs {
 
   void skip(const EventLogEntry& entry)
   {
-    forget_expired(entry.subject());
-    const Millis waited = waited_in(entry);
-    const auto exit_code = number<int>(entry.word("exit"));
-    m_over.push_back({.owner = Owner::of(entry.subject()),
-                      .start_ms = entry.time_ms - waited.count(),
-                      .duration = waited,
-                      .exit_code = exit_code,
-                      .outcome = exit_code ? Ending::failed : Ending::skipped,
-                      .info = decode_holder(entry.word("info")),
-                      .times = number<std::int64_t>(entry.word("times")).value_or(1)});
+    forget_expired(entry.owner);
+    m_over.push_back({.owner = Owner::of(entry.owner),
+                      .start_ms = entry.time_ms - entry.waited.count(),
+                      .duration = entry.waited,
+                      .exit_code = entry.result.exit_code,
+                      .outcome = entry.result.exit_code ? Ending::failed : Ending::skipped,
+                      .info = entry.info,
+                      .times = entry.times});
   }
 
   void release(const EventLogEntry& entry)
   {
-    Run* const run = find(entry.subject());
-    const bool is_outermost = entry.word("released") == entry.subject();
+    Run* const run = find(entry.owner);
     if (run == nullptr) {
-      return is_outermost && !entry.has("left") ? add_forgotten(entry, result_in(entry)) : void();
+      return entry.is_outermost && !entry.left ? add_forgotten(entry, entry.result) : void();
     }
-    run->outermost = is_outermost ? result_in(entry) : run->outermost;
-    if (entry.has("left")) {
+    run->outermost = entry.is_outermost ? entry.result : run->outermost;
+    if (entry.left) {
       run->exclusive = run->exclusive && !run->has_mode;  // a writer may go on as a reader
     } else {
       const EndOfRun result = run->outermost;
       run->past.fence = result.fence > 0 ? result.fence : run->past.fence;
       run->past.exit_code = result.exit_code;
       run->past.outcome = result.outcome || !run->wanted ? result.outcome : Ending::forced;
-      result.unused ? drop(entry.subject()) : end(entry.subject(), entry.time_ms);
+      result.outcome == Ending::unused ? drop(entry.owner) : end(entry.owner, entry.time_ms);
     }
   }
 
@@ -149,24 +110,23 @@ class Runs {
   // lost if its owner says so: its job was still to be ended.
   void take_away(const EventLogEntry& entry)
   {
-    const Ending outcome = entry.first() == "forced" ? Ending::forced : Ending::lost;
-    if (result_in(entry).unused) {
-      drop(entry.subject());
-      return forget_lost(entry.subject());
+    const Ending outcome = entry.kind == EventKind::forced ? Ending::forced : Ending::lost;
+    if (entry.result.outcome == Ending::unused) {
+      drop(entry.owner);
+      return forget_lost(entry.owner);
     }
-    if (Run* const run = find(entry.subject())) {
+    if (Run* const run = find(entry.owner)) {
       run->past.outcome = run->wanted ? Ending::forced : outcome;
-      return end(entry.subject(), entry.time_ms);
+      return end(entry.owner, entry.time_ms);
     }
     for (PastRun& past : m_over) {
-      if (past.owner.text() == entry.subject() && (is_expired(past) || past.outcome == Ending::timed_out)) {
+      if (past.owner.text() == entry.owner && (is_expired(past) || past.outcome == Ending::timed_out)) {
         past.outcome = past.outcome == Ending::forced ? Ending::forced : outcome;
-        past.duration =
-            past.duration.value_or(held_until(past, std::min(entry.time_ms, m_found_free[entry.subject()])));
+        past.duration = past.duration.value_or(held_until(past, std::min(entry.time_ms, m_found_free[entry.owner])));
         return;
       }
     }
-    add_forgotten(entry, {.outcome = outcome, .fence = result_in(entry).fence});
+    add_forgotten(entry, {.outcome = outcome, .fence = entry.result.fence});
   }
 
   // A run of which the log knew nothing when it ended. Its fencing number is when it began, in microseconds.
@@ -175,12 +135,12 @@ class Runs {
     if (result.fence == 0) {
       return;
     }
-    PastRun past{.owner = Owner::of(entry.subject()),
+    PastRun past{.owner = Owner::of(entry.owner),
                  .start_ms = static_cast<std::int64_t>(result.fence / 1000),
                  .exit_code = result.exit_code,
                  .outcome = result.outcome,
                  .fence = result.fence,
-                 .info = decode_holder(entry.word("info"))};
+                 .info = entry.info};
     past.duration = held_until(past, entry.time_ms);
     m_over.push_back(std::move(past));
   }
@@ -206,11 +166,9 @@ class Runs {
 
   void grant(const EventLogEntry& entry)
   {
-    const bool found_free = entry.first() == "acquired";
-    const std::string taker = found_free ? entry.subject() : std::string(entry.word("to"));
-    const bool exclusive = !entry.has("wish") || entry.word("wish") == "write";
+    const std::string& taker = *entry.taker;
     for (const Run& run : std::vector<Run>(m_open)) {
-      if ((exclusive || run.exclusive) && run.past.owner.text() != taker) {
+      if ((!entry.is_shared || run.exclusive) && run.past.owner.text() != taker) {
         expire(run.past.owner, entry.time_ms);
       }
     }
@@ -219,11 +177,11 @@ class Runs {
     m_open.push_back({.past = {.owner = Owner::of(taker),
                                .start_ms = entry.time_ms,
                                .fence = entry.fence,
-                               .info = decode_holder(entry.word("info")),
-                               .waited = waited_in(entry)},
-                      .exclusive = exclusive,
-                      .has_mode = entry.has("wish"),
-                      .unconfirmed = !found_free || entry.has("claim")});
+                               .info = entry.info,
+                               .waited = entry.waited},
+                      .exclusive = !entry.is_shared,
+                      .has_mode = entry.has_mode,
+                      .unconfirmed = !entry.found_free() || entry.is_claim});
   }
 
   // Its lock was found free, or granted to another client, at that time. A lease that was not to be renewed may have ended as
@@ -276,22 +234,28 @@ class Runs {
 
 }  // namespace
 
-std::string_view name_of(Ending ending) { return outcome_names[static_cast<std::size_t>(ending)]; }
+std::optional<Ending> outcome_by(std::optional<int> exit_code)
+{
+  return exit_code ? std::optional(*exit_code == 0 ? Ending::succeeded : Ending::failed) : std::nullopt;
+}
 
 std::string encode(const EndOfRun& result)
 {
-  const std::string nul(1, '\0');
   std::string words;
+  const auto add = [&](EventWord word, std::string_view value) {
+    words += '\0';
+    words += word_of(event_words, word);
+    words += '\0';
+    words += value;
+  };
   if (result.exit_code) {
-    words += nul + "exit" + nul + std::to_string(*result.exit_code);
+    add(EventWord::exit, std::to_string(*result.exit_code));
   }
-  if (result.unused) {
-    words += nul + "outcome" + nul + "unused";
-  } else if (result.outcome && result.outcome != outcome_by(result.exit_code)) {
-    words += nul + "outcome" + nul + std::string(name_of(*result.outcome));
+  if (result.outcome && result.outcome != outcome_by(result.exit_code)) {
+    add(EventWord::outcome, name_of(*result.outcome));
   }
   if (result.fence > 0) {
-    words += nul + "fence" + nul + std::to_string(result.fence);
+    add(EventWord::fence, std::to_string(result.fence));
   }
   return words;
 }

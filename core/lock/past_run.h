@@ -4,33 +4,30 @@
 
 #include "lock/holder.h"
 #include "lock/names.h"
+#include "lock/schema.h"
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rlock {
 
 struct EventLogEntry;
 
-// How a run ended. lost: another client may have had the lock before the job was over, or the rlock of the run was killed.
-enum class Ending { succeeded, failed, lost, forced, timed_out, skipped };
-
-std::string_view name_of(Ending ending);  // "timed_out"
-
-// What a release tells the event log about the run that it ends.
+// What a release says about the run that it ends, for the event log.
 struct EndOfRun {
-  std::optional<int> exit_code;   // of rlock, or 128 + n when rlock dies of signal n; nullopt: unknown
-  std::optional<Ending> outcome;  // nullopt: the exit code tells the outcome, or it is unknown
-  bool unused = false;            // no job has begun under the lock, so there was no run
-  std::uint64_t fence = 0;        // the fencing number, on which several servers must agree; 0: unknown
+  std::optional<int> exit_code;   // of rlock, or 128 + n when it dies of signal n; missing: unknown
+  std::optional<Ending> outcome;  // missing: as the exit code tells, or unknown
+  std::uint64_t fence = 0;        // its fencing number, which several servers have to agree on; 0: unknown
 };
 
-// The words for the event log, each after a NUL; empty: nothing is known.
+// What the exit code alone tells.
+std::optional<Ending> outcome_by(std::optional<int> exit_code);
+
+// Words for the event log, each after a NUL. Empty when nothing is known.
 std::string encode(const EndOfRun& result);
 
 struct PastRun {

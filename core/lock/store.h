@@ -56,7 +56,7 @@ class LockStore {
   {
     std::vector<Result<Release>> answers;
     for (const LockSpec* spec : specs) {
-      answers.push_back(release(*spec, owner, {.result = {.unused = true}}, limit));
+      answers.push_back(release(*spec, owner, {.result = {.outcome = Ending::unused}}, limit));
     }
     return answers;
   }

@@ -228,7 +228,8 @@ class AcquiredLock {
   void release()
   {
     const CallLimits limit{.deadline = m_context.clock.now() + m_request.server.timeout, .stop = StopToken::never()};
-    [[maybe_unused]] const auto released = m_store.release(m_spec, m_hold, {.result = {.unused = true}}, limit);
+    [[maybe_unused]] const auto released =
+        m_store.release(m_spec, m_hold, {.result = {.outcome = Ending::unused}}, limit);
   }
 
   const AcquireRequest& m_request;

@@ -171,7 +171,7 @@ class KeeperLoop {
     switch (reason) {
       case Reason::process_ended:
       case Reason::told_to_end: return release();
-      case Reason::caller_gone: return release({.unused = true});
+      case Reason::caller_gone: return release({.outcome = Ending::unused});
       case Reason::release_announced:
         await_end_of(m_releaser.get(), far_future);
         return release();  // in case `rlock release` was killed before it could

@@ -44,7 +44,7 @@ bool release_orphaned(LockStore& store, const LockSession& session, std::optiona
                       const RetryReleaseOptions& options, const Clock& clock)
 {
   const EndOfRun result =
-      keep_until ? EndOfRun{.outcome = Ending::lost, .fence = session.fence()} : EndOfRun{.unused = true};
+      keep_until ? EndOfRun{.outcome = Ending::lost, .fence = session.fence()} : EndOfRun{.outcome = Ending::unused};
   const auto release = [&](const CallLimits& limit) {
     const Instant now = clock.now();
     const Millis keep = std::max(std::chrono::ceil<Millis>(keep_until.value_or(now) - now), Millis{0});

@@ -11,14 +11,15 @@
 namespace rlock {
 namespace {
 
-RunOutcome with_code(ExitCode code, std::string event, std::string line)
+RunOutcome with_code(ExitCode code, Ending ending, std::string_view event, std::string line)
 {
-  return {.end = ExitWith{static_cast<int>(code)}, .line = std::move(line), .event = std::move(event), .lock = {}};
+  return {.end = ExitWith{static_cast<int>(code)}, .ending = ending, .line = std::move(line), .event = event};
 }
 
 RunOutcome lost_by(const LeaseEvent& event, const LockOutcome& lock, bool forced)
 {
-  RunOutcome outcome = with_code(ExitCode::lost, forced ? "forced" : "lost", loss_text(event, printable(lock.lock)));
+  const Ending ending = forced ? Ending::forced : Ending::lost;
+  RunOutcome outcome = with_code(ExitCode::lost, ending, name_of(ending), loss_text(event, printable(lock.lock)));
   outcome.lock = lock.lock;
   return outcome;
 }
@@ -86,37 +87,27 @@ std::optional<RunOutcome> loss(const JobOutcome& job)
 
 RunOutcome not_stopped(const JobOutcome& job)
 {
-  return with_code(ExitCode::time_over, "not_stopped",
+  return with_code(ExitCode::time_over, Ending::failed, "not_stopped",
                    "the job could not be stopped before its lease of " + names_of(job.locks) +
                        " was over: a process of the job still runs");
 }
 
 RunOutcome as_job_ended(int wait_status, Compatibility compatibility)
 {
+  const Ending ending = wait_status == 0 ? Ending::succeeded : Ending::failed;
   if (!WIFSIGNALED(wait_status)) {
-    return {.end = ExitWith{WEXITSTATUS(wait_status)}, .line = {}, .event = {}, .lock = {}};
+    return {.end = ExitWith{WEXITSTATUS(wait_status)}, .ending = ending};
   }
   const int signal = WTERMSIG(wait_status);
   const bool as_flock = compatibility == Compatibility::flock;
-  return {
-      .end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .line = {}, .event = {}, .lock = {}};
+  return {.end = as_flock ? RunEnd{ExitWith{128 + signal}} : RunEnd{DieOf{signal}}, .ending = ending};
 }
 
 }  // namespace
 
 EndOfRun result_of(const RunOutcome& outcome)
 {
-  EndOfRun result{.exit_code = exit_code_of(outcome.end), .outcome = std::nullopt};
-  if (outcome.event == "lost") {
-    result.outcome = Ending::lost;
-  } else if (outcome.event == "forced") {
-    result.outcome = Ending::forced;
-  } else if (outcome.event == "time_over") {
-    result.outcome = Ending::timed_out;
-  } else {
-    result.outcome = *result.exit_code == 0 ? Ending::succeeded : Ending::failed;
-  }
-  return result;
+  return {.exit_code = exit_code_of(outcome.end), .outcome = outcome.ending};
 }
 
 int exit_code_of(const RunEnd& end)
@@ -158,20 +149,21 @@ RunOutcome run_outcome(const JobOutcome& job)
   // Although this process, the runner, lives.
   const bool guardian_failed = job.job && job.job->why == Stopped::runner_gone;
   if (guardian_failed) {
-    return with_code(ExitCode::os, "guardian_failed",
+    return with_code(ExitCode::os, Ending::failed, "guardian_failed",
                      "the guardian process lost its connection to rlock: the job was stopped and " +
                          names_of(job.locks) + " released");
   }
   if (!job.job) {
-    return with_code(ExitCode::os, "guardian_killed",
+    return with_code(ExitCode::os, Ending::failed, "guardian_killed",
                      "the guardian process was killed: the job was stopped and " + names_of(job.locks) + " released");
   }
   if (job.job->why == Stopped::lease_end) {
-    return with_code(ExitCode::time_over, "time_over",
+    return with_code(ExitCode::time_over, Ending::timed_out, "time_over",
                      "the job was stopped: its lease of " + names_of(job.locks) + " was over");
   }
   if (job.job->why == Stopped::max_runtime) {
-    return with_code(ExitCode::time_over, "time_over", "the job was stopped: its --max-runtime was over");
+    return with_code(ExitCode::time_over, Ending::timed_out, "time_over",
+                     "the job was stopped: its --max-runtime was over");
   }
   return as_job_ended(job.job->wait_status, job.compatibility);
 }

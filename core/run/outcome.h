@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock {
@@ -32,9 +33,10 @@ struct JobOutcome {
 
 struct RunOutcome {
   RunEnd end;
-  std::string line;   // the message; empty: rlock ends as the job did
-  std::string event;  // the event of the message, for the JSON log
-  std::string lock;   // the lock that the message is about; empty: none
+  Ending ending;
+  std::string line = {};        // the message; empty: rlock ends as the job did
+  std::string_view event = {};  // of the message, for the JSON log
+  std::string lock = {};        // that the message is about; empty: none
 };
 
 // What the event log says about the run.

@@ -34,7 +34,7 @@ Result<Release> release_once(const RunContext& context, LockSession& session, co
                              const CallLimits& limit)
 {
   EndOfRun result = options.result;
-  result.fence = result.unused ? 0 : session.fence();
+  result.fence = result.outcome == Ending::unused ? 0 : session.fence();
   return session.release(
       {.keep = time_to_keep(options, context.clock.now()), .succeeded = options.succeeded, .result = result}, limit);
 }
@@ -61,7 +61,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
       [&] { session.forget_connection(); });
-  if (released && std::holds_alternative<NotHeld>(*released) && !options.result.unused) {
+  if (released && std::holds_alternative<NotHeld>(*released) && options.result.outcome != Ending::unused) {
     ReleaseAllOptions lost = options;
     lost.result = {.outcome = Ending::lost};
     return release_lost(context, session, lost).value_or(*std::move(released));

@@ -162,14 +162,14 @@ void report_lost_while_killing(const RunContext& context, const LeaseEvent& even
 
 std::string outcome_line(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
-  const bool is_loss = outcome.event == "lost" || outcome.event == "forced";
+  const bool is_loss = outcome.ending == Ending::lost || outcome.ending == Ending::forced;
   return outcome.line + (is_loss ? noticed_at(lost_at_ms) : "");
 }
 
 RunReport report_of(const RunOutcome& outcome, std::int64_t lost_at_ms)
 {
   return {.end = outcome.end,
-          .outcome = std::string(name_of(result_of(outcome).outcome.value_or(Ending::failed))),
+          .outcome = std::string(name_of(outcome.ending)),
           .message = outcome.line.empty() ? "" : outcome_line(outcome, lost_at_ms)};
 }
 

@@ -1,11 +1,11 @@
--- event_log: what happened to the lock recently, as a list of texts. The same for every kind.
+-- event_log: what happened to the lock recently, as a list of texts. The same for every kind. core/lock/schema.h has the words
+-- and what they mean; the build puts them where a script says @kind.released@ or @field.lease@.
 local TROUBLE_MEMORY = 86400000  -- ms that trouble is kept
-local EVENT_COUNT = 128          -- entries, about
 
-local UNUSED = '\0outcome\0unused'  -- marks the release of a hold under which no run began
-local CLAIM = '\0claim\0yes'        -- marks a grant to a waiter that must still confirm, in an entry without a release
+local UNUSED = '\0@word.outcome@\0@ending.unused@'  -- of a hold under which no run began
+local CLAIM = '\0@word.claim@\0yes'  -- of a grant without a release in the same entry, to a waiter that is yet to take it
 
-local pending_release  -- a release to be logged in one entry with the next grant, or at the end: 'released\0HOLD…'
+local pending_release  -- the event to log with the next grant, as one entry, or at the end: 'released', HOLD, …
 local pending_memory   -- ms that this event is kept
 
 -- Extends the ttl of the log; a caller without --history must not shorten the --history of another caller. Writes the ttl only
@@ -26,18 +26,18 @@ end
 
 -- The --history of a client. It stands first in the record of the client.
 local function history_of(info)
-  return tonumber(string.match(info, '^history=(%d+)')) or DEFAULT_HISTORY
+  return tonumber(string.match(info, '@field.history@(%d+)')) or DEFAULT_HISTORY
 end
 
 -- Logs a grant, together with the release that made room, if there was one. The fencing number is the time. `arrival`: when the
 -- owner joined the queue, in microseconds; nil: it did not wait. `is_claim`: the owner must still confirm the grant.
 local function log_grant(owner, fence, info, requested, arrival, is_claim)
   local claim = is_claim and not pending_release and CLAIM or ''
-  local how = pending_release and pending_release .. '\0to\0' or 'acquired\0'
+  local how = pending_release and pending_release .. '\0@word.to@\0' or '@kind.acquired@\0'
   pending_release = nil
-  local mode = MULTI_HOLDER and '\0wish\0' .. requested or ''
-  local waited = arrival and '\0waited\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
-  append_event(history_of(info), fence, how .. owner .. '\0info\0' .. info .. mode .. waited .. claim)
+  local mode = MULTI_HOLDER and '\0@word.wish@\0' .. requested or ''
+  local waited = arrival and '\0@word.waited@\0' .. string.format('%.0f', (fence - arrival) / 1000) or ''
+  append_event(history_of(info), fence, how .. owner .. '\0@word.info@\0' .. info .. mode .. waited .. claim)
 end
 
 local function timestamp()
@@ -60,7 +60,7 @@ local function log_trouble(text, memory)
   pcall(keep_events, memory or TROUBLE_MEMORY)
 end
 
--- Whether an entry has this pair of words, such as "acquired", owner.
+-- Whether an entry has this pair, such as the kind `acquired` and its owner.
 local function entry_has(entry, message, value)
   return string.find(entry .. '\0', '\0' .. message .. '\0' .. value .. '\0', 1, true)
 end
@@ -69,11 +69,11 @@ end
 local function log_confirmation()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do
-    if entry_has(events[i], 'confirmed', OWNER) then
+    if entry_has(events[i], '@kind.confirmed@', OWNER) then
       return
-    elseif entry_has(events[i], 'to', OWNER)
-        or entry_has(events[i], 'acquired', OWNER) and string.find(events[i], CLAIM, 1, true) then
-      return log_trouble('confirmed\0' .. OWNER, DEFAULT_HISTORY)
+    elseif entry_has(events[i], '@word.to@', OWNER)
+        or entry_has(events[i], '@kind.acquired@', OWNER) and string.find(events[i], CLAIM, 1, true) then
+      return log_trouble('@kind.confirmed@\0' .. OWNER, DEFAULT_HISTORY)
     end
   end
 end
@@ -83,10 +83,10 @@ local function holds_by_event_log()
   local events = redis.pcall('LRANGE', EVENTS, 0, -1)
   for i = #events, 1, -1 do
     local entry = events[i]
-    if entry_has(entry, 'acquired', OWNER) or entry_has(entry, 'to', OWNER) then
-      return true, tonumber(string.match(entry, '\nlease=(%d+)'))
-    elseif entry_has(entry, 'lost', OWNER) or entry_has(entry, 'forced', OWNER)
-        or entry_has(entry, 'owner', OWNER) and not string.find(entry, '\0left\0', 1, true) then
+    if entry_has(entry, '@kind.acquired@', OWNER) or entry_has(entry, '@word.to@', OWNER) then
+      return true, tonumber(string.match(entry, '@field.lease@(%d+)'))
+    elseif entry_has(entry, '@kind.lost@', OWNER) or entry_has(entry, '@kind.forced@', OWNER)
+        or entry_has(entry, '@word.owner@', OWNER) and not string.find(entry, '\0@word.left@\0', 1, true) then
       return false
     end
   end

@@ -10,9 +10,7 @@
 --            keep:OWNER: until when, in ms, a released hold must keep the lock taken (--min-hold)}
 --   KEYS[4]  requests for release: hash {owner: requester, revoked:OWNER: 1 if the script refuses the renewals of that owner,
 --            stops:OWNER: when, in ms, that owner last said that it stops its job}
---   KEYS[5]  the event log: list of texts; NUL separates their words: the time (the fencing number, or
---            SECONDS.MICROSECONDS), one of acquired OWNER, confirmed OWNER (a hand-over), released HOLD, forced OWNER,
---            lost OWNER, renewed_late OWNER, asked OWNER, skipped OWNER, replaced OWNER (--latest), then pairs
+--   KEYS[5]  recent events: list of texts, see core/lock/schema.h
 --   KEYS[6]  the queue: sorted set {waiter: arrival in microseconds}
 --   KEYS[7]  the records of waiters: hash {owner: info, wish:OWNER: its REQUESTED_MODE}, and of all waiters together:
 --            #turn     the number of hand-overs so far

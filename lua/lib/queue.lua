@@ -2,8 +2,7 @@
 local LONGEST_PREFERENCE = 1000000  -- us for which rlock waiters come first after a turn of foreign clients, at most
 local FOREIGN_TURN = 10             -- ms for which a free lock is reserved for foreign clients
 local KIND_TURN = 50                -- ms for which a free lock is reserved for a waiter of the other exclusive kind
-local LEAVERS_SIZE = 2000           -- bytes of the names of owners that left the queue
-local SILENCE_MEMORY = 10000000     -- us after a hand-over that was not confirmed, in which the first waiters may be silent too
+local LEAVERS_SIZE = 2000           -- bytes of owner names that are remembered after they left the queue
 
 -- The mode in the request of a waiter; false: its record was lost.
 local function wish_of(waiter)
@@ -36,7 +35,7 @@ end
 
 -- The ms in which a waiter must confirm a hand-over: not more than its lease, because the waiter may be dead.
 local function time_to_confirm(info)
-  local lease = tonumber(string.match(info, '\nlease=(%d+)')) or 0
+  local lease = tonumber(string.match(info, '@field.lease@(%d+)')) or 0
   return lease > 0 and math.min(lease, HANDOVER_CONFIRMATION) or HANDOVER_CONFIRMATION
 end
 
@@ -45,7 +44,7 @@ end
 local function hand_over_to(waiter, info, requested, arrival)
   local ms = time_to_confirm(info)
   local now = now_us()
-  local begun = string.gsub(info, '\nsince=%d+', '\nsince=' .. string.format('%.0f', now / 1000), 1)
+  local begun = string.gsub(info, '@field.since@%d+', '@field.since@' .. string.format('%.0f', now / 1000), 1)
   local fence = grant(waiter, begun, ms, requested, arrival, true)
   notify(waiter, 'yours ' .. fence .. ' ' .. string.format('%.0f', now) .. ' ' .. ms)
 end
@@ -112,20 +111,21 @@ local function last_turn_of_others()
   return tonumber(times[1]) or 0, tonumber(times[2]) or 0
 end
 
--- The events that an owner causes itself. A silent owner may still be asked or forced.
-local BY_OWNER = {acquired = true, confirmed = true, released = true, lost = true, renewed_late = true}
+-- The events of what an owner did itself: one that does nothing may be asked or forced all the same.
+local BY_OWNER = {['@kind.acquired@'] = true, ['@kind.confirmed@'] = true, ['@kind.released@'] = true, ['@kind.lost@'] = true,
+  ['@kind.renewed_late@'] = true}
 
 -- Whether a hand-over of the last SILENCE_MEMORY was not confirmed, because its waiter is stopped or dead.
 local function was_not_taken()
   local events, seen = redis.pcall('LRANGE', EVENTS, 0, -1), {}
   for i = #events, 1, -1 do
     local time, event, owner = string.match(events[i], '^(%d+)[%d.]*%z([%l_]+)%z(%Z*)')
-    local to = string.match(events[i], '%zto%z(%Z*)') or string.find(events[i], CLAIM, 1, true) and owner
+    local to = string.match(events[i], '%z@word.to@%z(%Z*)') or string.find(events[i], CLAIM, 1, true) and owner
     if to and not seen[to] and not holds(to) then
       return math.abs(now_us() - tonumber(time)) < SILENCE_MEMORY
     end
     if BY_OWNER[event] then
-      seen[event == 'released' and string.match(events[i], '%zowner%z(%Z*)') or owner] = true
+      seen[event == '@kind.released@' and string.match(events[i], '%z@word.owner@%z(%Z*)') or owner] = true
     end
   end
 end
@@ -367,14 +367,14 @@ local function lost_reply(info, result)
     other = {}  -- another reader beside OWNER has taken nothing from it
   end
   local kind = redis.call('EXISTS', LOCK) == 1 and kind_at_key(NAME) or NAME
-  local field = kind ~= NAME and kind or other[1] and 'held' or 'none'
+  local field = kind ~= NAME and kind or other[1] and '@loss.held@' or '@loss.none@'
   local info_of_other = other[1] and redis.call('HGET', HOLDER, other[1]) or false
   local by = redis.call('HGET', FORCE, OWNER)
   local known = holds_by_event_log()
   if known or known == nil and info then
-    local about = info and '\0info\0' .. info .. result or result == UNUSED and UNUSED or ''
-    log_trouble('lost\0' .. OWNER .. '\0what\0' .. field .. '\0by\0' .. (by or '') .. '\0holder\0' .. (other[1] or '')
-        .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
+    local about = info and '\0@word.info@\0' .. info .. result or result == UNUSED and UNUSED or ''
+    log_trouble('@kind.lost@\0' .. OWNER .. '\0@word.what@\0' .. field .. '\0@word.by@\0' .. (by or '') .. '\0@word.holder@\0'
+        .. (other[1] or '') .. about, info and math.max(TROUBLE_MEMORY, history_of(info)))
   end
   return {'lost', field, other[1] or false, info_of_other, by}
 end

@@ -1,5 +1,4 @@
--- waiters: the queue, and the messages to its waiters. The same for every kind of lock.
-local SUBSCRIBE_GRACE = 250000      -- us after its arrival during which a waiter may not have subscribed yet
+-- waiters: who is in line, and what they are told. The same for every kind of lock.
 local QUEUE_MEMORY = 30000          -- ms without a poll by any waiter until the queue is forgotten
 local WATCH_PAUSE = 1000            -- ms between two messages to watch hand-overs
 local WATCH_STEP = 20               -- ms between the requests of one watching waiter and of the next

@@ -98,7 +98,7 @@ local function replace_latest(ticket)
     redis.call('ZREM', QUEUE, earlier)
     remove_waiter_record(earlier)
     remember_leaver(earlier)
-    log_trouble('replaced\0' .. earlier .. '\0by\0' .. INFO)
+    log_trouble('@kind.replaced@\0' .. earlier .. '\0@word.by@\0' .. INFO)
     notify(earlier, 'look 0')
     if position == 0 and redis.call('ZRANGE', QUEUE, 0, 0)[1] ~= OWNER then
       notify_new_first()
@@ -112,12 +112,12 @@ end
 local function newer_in_event_log()
   local arrival = TICKET ~= '0' and tonumber(TICKET)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
-    local fence, info = string.match(entry, '^(%d+)%z.*%zinfo%z(%Z*)')
-    if entry_has(entry, 'replaced', OWNER) then
-      return string.match(entry, '%zby%z(%Z*)')
-    elseif entry_has(entry, 'acquired', OWNER) or entry_has(entry, 'to', OWNER) then
+    local fence, info = string.match(entry, '^(%d+)%z.*%z@word.info@%z(%Z*)')
+    if entry_has(entry, '@kind.replaced@', OWNER) then
+      return string.match(entry, '%z@word.by@%z(%Z*)')
+    elseif entry_has(entry, '@kind.acquired@', OWNER) or entry_has(entry, '@word.to@', OWNER) then
       arrival = arrival or tonumber(fence)
-    elseif info and arrival and tonumber(fence) > arrival and string.find(info, '\nlatest=1\n', 1, true) then
+    elseif info and arrival and tonumber(fence) > arrival and string.find(info, '@field.latest@1', 1, true) then
       return info
     end
   end
@@ -237,7 +237,7 @@ end
 
 -- The event of a release before a job has begun.
 local function unused_release()
-  return 'released\0' .. OWNER .. '\0owner\0' .. OWNER .. '\0outcome\0unused'
+  return '@kind.released@\0' .. OWNER .. '\0@word.owner@\0' .. OWNER .. UNUSED
 end
 
 local done = success_age()
@@ -256,7 +256,7 @@ if done then
 end
 if held and is_revoked() then
   if WAIT_MODE == 'again' then
-    return {'lost', 'revoked', false, false, redis.call('HGET', FORCE, OWNER)}
+    return {'lost', '@loss.revoked@', false, false, redis.call('HGET', FORCE, OWNER)}
   end
   remove_holder(OWNER)  -- no job has begun under the lock
   forget_owner(OWNER)

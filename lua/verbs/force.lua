@@ -29,7 +29,7 @@ local info = redis.call('HGET', HOLDER, OWNER)
 
 -- Whether only --min-hold keeps the lock: the release then marks the record of the owner.
 local function job_is_over()
-  if not info or not string.find(info, '\nover=1\n', 1, true) then
+  if not info or not string.find(info, '@field.over@1', 1, true) then
     return false
   end
   local records = redis.call('HGETALL', HOLDER)
@@ -47,7 +47,7 @@ local function force_release(over)
   forget_owner(OWNER)
   remove_holder(OWNER)
   store_request(REQUESTER, REQUEST_MEMORY)
-  pending_release = 'forced\0' .. string.gsub(OWNER, '%z', '?') .. '\0by\0' .. REQUESTER
+  pending_release = '@kind.forced@\0' .. string.gsub(OWNER, '%z', '?') .. '\0@word.by@\0' .. REQUESTER
   notify(OWNER, 'force')
   pass_on(0)
   return {'broken', OWNER, held, info, over}
@@ -61,7 +61,7 @@ local function request_release()
   local earlier = redis.call('HGET', FORCE, OWNER)
   if earlier ~= REQUESTER and not (earlier and STEP == 'join') then
     store_request(REQUESTER, REQUEST_TTL)
-    log_trouble('asked\0' .. OWNER .. '\0by\0' .. REQUESTER)
+    log_trouble('@kind.asked@\0' .. OWNER .. '\0@word.by@\0' .. REQUESTER)
   end
   return notify(OWNER, 'force')
 end
@@ -69,7 +69,7 @@ end
 -- Refuses the owner's renewals. A hold without a ttl would never end, so it gets the lease of its owner as its ttl. The record of
 -- a dead owner may have ended before its hold.
 local function revoke()
-  local lease = tonumber(info and string.match(info, '\nlease=(%d+)')) or select(2, holds_by_event_log()) or 0
+  local lease = tonumber(info and string.match(info, '@field.lease@(%d+)')) or select(2, holds_by_event_log()) or 0
   if lease > 0 and (remaining_ms(OWNER) < 0 or next_expiry_ms() < 0) then
     set_ttl(OWNER, lease)
   end

@@ -33,7 +33,7 @@ end
 local last_hold = is_last_hold()
 if last_hold then
   redis.call('DEL', LOCK, HOLDER, FORCE)
-  pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
+  pending_release, pending_memory = '@kind.released@\0' .. HOLD_ID .. '\0@word.owner@\0' .. OWNER .. RESULT, HISTORY
   if redis.call('EXISTS', QUEUE, FAIR, OTHER_QUEUE) == 0 then
     log_pending_release()
     if CHANNEL ~= '' then
@@ -59,9 +59,9 @@ end
 -- The reply to an earlier release of a hold, by its entry in the event log; nil: there is none.
 local function earlier_reply(hold)
   for _, entry in ipairs(redis.call('LRANGE', EVENTS, 0, -1)) do
-    if entry_has(entry, 'released', hold) then
-      local left = string.match(entry, '%zleft%z(%d+)$')
-      return left and {'still_held', tonumber(left)} or {'released', string.find(entry, '\0to\0', 1, true) and 1 or 0}
+    if entry_has(entry, '@kind.released@', hold) then
+      local left = string.match(entry, '%z@word.left@%z(%d+)')
+      return left and {'still_held', tonumber(left)} or {'released', string.find(entry, '\0@word.to@\0', 1, true) and 1 or 0}
     end
   end
 end
@@ -108,7 +108,7 @@ if not held then
   if gave_up and known == nil and not has_left_queue(UNSEEN) then
     pcall(remember_leaver, UNSEEN .. OWNER)  -- its first request may still come, and must not replace other waiters
   elseif gave_up and known == false then
-    log_trouble('unused\0' .. OWNER)  -- the log has the loss already
+    log_trouble('@kind.unused@\0' .. OWNER)  -- the loss is logged already
   end
   local reply = lost_reply(INFO ~= '' and INFO, RESULT)
   if OWN_SUBSCRIBERS >= 0 then
@@ -128,7 +128,7 @@ end
 if MULTI_HOLDER and redis.call('HDEL', HOLDER, 'read:' .. HOLD_ID) == 1 then
   REQUESTED_MODE = 'read'  -- whatever holds its owner has: a release by a token may not know the mode
 end
-pending_release, pending_memory = 'released\0' .. HOLD_ID .. '\0owner\0' .. OWNER .. RESULT, HISTORY
+pending_release, pending_memory = '@kind.released@\0' .. HOLD_ID .. '\0@word.owner@\0' .. OWNER .. RESULT, HISTORY
 if REMEMBER_SUCCESS > 0 then
   remember_success()
 end
@@ -138,8 +138,8 @@ end
 local min_hold = held == 1 and longest_min_hold() or 0
 if min_hold > 0 then
   local info = redis.call('HGET', HOLDER, OWNER) or ''
-  -- The job is over, and no client renews the lock.
-  redis.call('HSET', HOLDER, OWNER, (info:gsub('auto=%d$', 'over=1\nauto=0')))
+  -- Its job is over, and no client renews it.
+  redis.call('HSET', HOLDER, OWNER, (info:gsub('@field.automatic@%d', '@field.over@1@field.automatic@0')))
   extend_records(min_hold)
   set_ttl(OWNER, min_hold)
   log_pending_release()
@@ -148,7 +148,7 @@ if min_hold > 0 then
 end
 local left = remove_hold(OWNER)
 if left > 0 then
-  pending_release = pending_release .. '\0left\0' .. left
+  pending_release = pending_release .. '\0@word.left@\0' .. left
   log_pending_release()
   if MULTI_HOLDER and OWN_SUBSCRIBERS >= 0 then
     hand_over()  -- because a writer that goes on reading makes room for other readers

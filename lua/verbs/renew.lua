@@ -30,9 +30,10 @@ end
 -- Logs a renewal that came later than RENEWALS_PER_TTL demands.
 local function log_if_late(left)
   local info = left * RENEWALS_PER_TTL < TTL and redis.call('HGET', HOLDER, OWNER)
-  local lease = info and string.find(info, 'auto=1$') and tonumber(string.match(info, 'lease=(%d+)'))
+  local is_automatic = info and string.find(info, '@field.automatic@1', 1, true)
+  local lease = is_automatic and tonumber(string.match(info, '@field.lease@(%d+)'))
   if lease and left * RENEWALS_PER_TTL < lease then
-    log_trouble('renewed_late\0' .. OWNER .. '\0left\0' .. left)
+    log_trouble('@kind.renewed_late@\0' .. OWNER .. '\0@word.left@\0' .. left)
   end
 end
 
@@ -50,7 +51,8 @@ local function extend_hold()
   end
 end
 
-local loss = not holds(OWNER) and 'none' or is_released() and 'released' or TTL > 0 and is_revoked() and 'revoked'
+local loss = not holds(OWNER) and '@loss.none@' or is_released() and '@loss.released@'
+    or TTL > 0 and is_revoked() and '@loss.revoked@'
 if not loss then
   if PURPOSE == 'stopping' then
     note_stopping()
@@ -64,7 +66,7 @@ if not loss then
 end
 
 -- Otherwise.
-if loss == 'none' then
+if loss == '@loss.none@' then
   local reply = lost_reply()
   reply[6] = time
   if TTL > 0 then

@@ -16,7 +16,7 @@ local SKIPS_IN_A_ROW = 2  -- so few that the log keeps a month of nights, also i
 local INFO, WAITED, EXIT_CODE = ARGV[6], ARGV[7], ARGV[8] or ''
 
 local function client_in(info)
-  return (string.gsub(string.gsub(info, '\npid=%d+', ''), '\nsince=%d+', ''))
+  return (string.gsub(string.gsub(info, '@field.pid@%d+', ''), '@field.since@%d+', ''))
 end
 
 -- The owner that an entry of this kind is about; nil: the entry is of another kind.
@@ -29,23 +29,23 @@ local function value_of(entry, name)
 end
 
 local function is_alike(entry)
-  return client_in(value_of(entry, 'info') or '') == client_in(INFO) and (value_of(entry, 'exit') or '') == EXIT_CODE
+  return client_in(value_of(entry, '@word.info@') or '') == client_in(INFO) and (value_of(entry, '@word.exit@') or '') == EXIT_CODE
 end
 
 local last = redis.call('LRANGE', EVENTS, -2 * SKIPS_IN_A_ROW, -1)
 local begin = #last + 1
-while begin > 1 and (owner_in(last[begin - 1], 'skipped') or owner_in(last[begin - 1], 'replaced')) do
+while begin > 1 and (owner_in(last[begin - 1], '@kind.skipped@') or owner_in(last[begin - 1], '@kind.replaced@')) do
   begin = begin - 1
 end
 
 local kept, skips, times = {}, 0, 1
 for i = #last, begin, -1 do
-  local skipped = owner_in(last[i], 'skipped')
+  local skipped = owner_in(last[i], '@kind.skipped@')
   if skipped == OWNER then
     return {'skipped'}
   elseif skipped and is_alike(last[i]) then
-    times = times + (tonumber(value_of(last[i], 'times')) or 1)
-  elseif skipped and skips < SKIPS_IN_A_ROW - 1 or not skipped and owner_in(last[i], 'replaced') ~= OWNER then
+    times = times + (tonumber(value_of(last[i], '@word.times@')) or 1)
+  elseif skipped and skips < SKIPS_IN_A_ROW - 1 or not skipped and owner_in(last[i], '@kind.replaced@') ~= OWNER then
     table.insert(kept, 1, last[i])
     skips = skips + (skipped and 1 or 0)
   end
@@ -57,7 +57,7 @@ local function holder()
   return holders()[1] or is_of_other_kind and holder_of_other_kind() or ''
 end
 
-local reason = EXIT_CODE ~= '' and '\0exit\0' .. EXIT_CODE or '\0holder\0' .. holder()
+local reason = EXIT_CODE ~= '' and '\0@word.exit@\0' .. EXIT_CODE or '\0@word.holder@\0' .. holder()
 
 -- Cuts the entries off and writes them again. After LTRIM, which a full memory allows, the server also allows RPUSH. A list that
 -- becomes empty loses its ttl, so the ttl is read before.
@@ -69,5 +69,6 @@ for _, entry in ipairs(kept) do
   redis.call('RPUSH', EVENTS, entry)
 end
 append_event(memory, timestamp(),
-    'skipped\0' .. OWNER .. '\0info\0' .. INFO .. '\0waited\0' .. WAITED .. '\0times\0' .. times .. reason)
+    '@kind.skipped@\0' .. OWNER .. '\0@word.info@\0' .. INFO .. '\0@word.waited@\0' .. WAITED .. '\0@word.times@\0' .. times
+        .. reason)
 return {'skipped'}

@@ -113,7 +113,7 @@ TEST_CASE("contract: where a store keeps the history of a lock, it has the runs 
     ::poll(nullptr, 0, 5);
     const Owner unused = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), unused));
-    store.release(store.one(), unused, {.result = {.unused = true}});
+    store.release(store.one(), unused, {.result = {.outcome = Ending::unused}});
     CHECK(runs() == "skipped failed:3");
     REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 100ms), Tested::owner()));
     while (store.state().held()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedded scripts are the files of lua/ without their comment lines, and the constants of core/base/defaults.h.
+// The embedded scripts are the files of lua/ without their comment lines, with the constants of core/base/defaults.h and the words
+// of core/lock/schema.h.
 #include "base/defaults.h"
 #include "lua/scripts.h"
 #include "support/paths.h"
@@ -23,6 +24,43 @@ namespace {
 
 const std::filesystem::path lua = std::filesystem::path(RLOCK_SOURCE_DIR) / "lua";
 
+std::string text_of(const std::filesystem::path& path)
+{
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What stands in the scripts for "@kind.released@", "@field.lease@" and all others.
+const std::map<std::string, std::string>& schema_words()
+{
+  static const std::map<std::string, std::string> all = [] {
+    std::map<std::string, std::string> words;
+    const std::string schema = text_of(std::filesystem::path(RLOCK_SOURCE_DIR) / "core/lock/schema.h");
+    const std::regex row("\\{\\w*([A-Z])([a-z]+)::(\\w+), \"(\\w+)\"\\}");
+    for (std::sregex_iterator it(schema.begin(), schema.end(), row), end; it != end; ++it) {
+      const std::string table = static_cast<char>((*it)[1].str()[0] - 'A' + 'a') + (*it)[2].str();
+      const std::string begin = (*it)[4] == "history" ? "^" : "\\n";
+      words["@" + table + "." + (*it)[3].str() + "@"] =
+          table == "field" ? begin + (*it)[4].str() + "=" : (*it)[4].str();
+    }
+    return words;
+  }();
+  return all;
+}
+
+std::string with_words(std::string line)
+{
+  if (line.find('@') == std::string::npos) {
+    return line;
+  }
+  for (const auto& [name, word] : schema_words()) {
+    for (auto at = line.find(name); at != std::string::npos; at = line.find(name)) {
+      line.replace(at, name.size(), word);
+    }
+  }
+  return line;
+}
+
 std::string code_of(const std::filesystem::path& path)
 {
   std::ifstream file(path, std::ios::binary);
@@ -30,7 +68,7 @@ std::string code_of(const std::filesystem::path& path)
   for (std::string line; std::getline(file, line);) {
     const std::size_t begin = line.find_first_not_of(' ');
     if (begin != std::string::npos && !line.substr(begin).starts_with("--")) {
-      code += line + "\n";
+      code += with_words(line) + "\n";
     }
   }
   return code;
@@ -68,9 +106,10 @@ std::string library(const std::string& kind)
          constant("HANDOVER_CONFIRMATION", rlock::handover_confirmation.count()) +
          constant("LOOK_AGAIN_AFTER", rlock::look_again_after.count()) +
          constant("FENCE_MEMORY", rlock::fence_memory.count()) + constant("RENEWALS_PER_TTL", rlock::renewals_per_ttl) +
-         code_of(lua / "lib/names.lua") + code_of(lua / "kinds" / (kind + ".lua")) +
-         code_of(lua / "lib/event_log.lua") + code_of(lua / "lib/records.lua") + code_of(lua / "lib/waiters.lua") +
-         code_of(lua / "lib/queue.lua");
+         constant("EVENT_COUNT", rlock::event_count) + constant("SUBSCRIBE_GRACE", rlock::subscribe_grace.count()) +
+         constant("SILENCE_MEMORY", rlock::silence_memory.count()) + code_of(lua / "lib/names.lua") +
+         code_of(lua / "kinds" / (kind + ".lua")) + code_of(lua / "lib/event_log.lua") +
+         code_of(lua / "lib/records.lua") + code_of(lua / "lib/waiters.lua") + code_of(lua / "lib/queue.lua");
 }
 
 // All lines of the verb, and others of the library.

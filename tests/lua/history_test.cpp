@@ -39,8 +39,9 @@ std::string told(const ScriptedLock& lock)
   std::string all;
   for (const std::string& text : as_texts(lock.server.command({"LRANGE", events, "0", "-1"}))) {
     const EventLogEntry entry = EventLogEntry::of(text);
-    all += (all.empty() ? "" : " ") + std::string(entry.first()) + ":" + entry.subject() +
-           std::string(entry.word("times"));
+    REQUIRE(entry.kind);
+    all += (all.empty() ? "" : " ") + std::string(word_of(event_kinds, *entry.kind)) + ":" + entry.owner +
+           (entry.kind == EventKind::skipped ? std::to_string(entry.times) : "");
   }
   return all;
 }
@@ -93,8 +94,8 @@ TEST_CASE("history: a release adds what the run ended with, and gives the same a
     CHECK(word(release_with(lock, kind.mode, "a", result, "")) == "released");
     const auto log = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
     REQUIRE(log.size() == 2);
-    CHECK(EventLogEntry::of(log[1]).word("exit") == "7");
-    CHECK(EventLogEntry::of(log[1]).subject() == "a");
+    CHECK(EventLogEntry::of(log[1]).result.exit_code == 7);
+    CHECK(EventLogEntry::of(log[1]).owner == "a");
   }
 }
 
@@ -131,9 +132,11 @@ TEST_CASE("history: the release of a lost run tells of it where the log has forg
       const auto log = as_texts(lock.server.command({"LRANGE", events, "0", "-1"}));
       REQUIRE(log.size() == 1);
       const EventLogEntry entry = EventLogEntry::of(log[0]);
-      CHECK(entry.word("lost") == "a");
-      CHECK(entry.word("info").ends_with("pid=1"));
-      CHECK(entry.word("fence") == "7");
+      CHECK(entry.kind == EventKind::lost);
+      CHECK(entry.owner == "a");
+      REQUIRE(entry.info);
+      CHECK(entry.info->pid == 1);
+      CHECK(entry.result.fence == 7);
       CHECK(lock.pttl(events) > month * 9 / 10);
     }
   }

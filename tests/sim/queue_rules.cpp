@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/queue_rules.h"
 
+#include "base/defaults.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 namespace rlock::sim {
-namespace {
-
-constexpr double time_to_subscribe = 250'000;        // us that a new waiter has, SUBSCRIBE_GRACE in lua/lib/waiters.lua
-constexpr std::int64_t silence_memory = 10'000'000;  // us, SILENCE_MEMORY in lua/lib/queue.lua
-
-}  // namespace
 
 const std::string& caller_of(const Words& request)
 {
@@ -63,7 +59,8 @@ void QueueRules::check_listening(const std::string& script, const std::string& c
   const auto place = m_queue_before.find(holder);
   if (place == m_queue_before.end()) {
     m_fail("the script " + script + " of " + caller + " gave the lock to " + holder + ", which did not ask for it");
-  } else if (!m_state.listens(holder) && static_cast<double>(m_state.now_us()) - place->second >= time_to_subscribe) {
+  } else if (!m_state.listens(holder) &&
+             static_cast<double>(m_state.now_us()) - place->second >= subscribe_grace.count()) {
     m_fail("the lock went to " + holder + ", which does not listen");
   }
 }
@@ -71,8 +68,9 @@ void QueueRules::check_listening(const std::string& script, const std::string& c
 // Whether the lock was lately handed over to a waiter that has not taken it: then those in front may be silent too.
 bool QueueRules::is_silent_in_front()
 {
-  return std::any_of(m_untaken.begin(), m_untaken.end(),
-                     [&](const auto& each) { return std::abs(m_state.now_us() - each.second) < silence_memory; });
+  return std::any_of(m_untaken.begin(), m_untaken.end(), [&](const auto& each) {
+    return std::abs(m_state.now_us() - each.second) < silence_memory.count();
+  });
 }
 
 void QueueRules::check_order(const std::string& holder)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // README.md and core/ARCHITECTURE.md agree with the program and with the tree.
+#include "base/defaults.h"
 #include "base/exit_code.h"
 #include "cli/help/help.h"
 #include "cli/verbs/table.h"
@@ -102,6 +103,14 @@ TEST_CASE("documents: README names the exit codes of run")
     }
   }
   CHECK(codes_in(section_of(text_of(source / "README.md"), "Exit codes"), "\n\\| ([0-9, ]+) \\|") == known);
+}
+
+TEST_CASE("documents: the manual names the number of events that a lock keeps")
+{
+  for (const char* page : {"man/rlock-events.1.in", "man/rlock-status.1.in"}) {
+    CAPTURE(page);
+    CHECK(text_of(source / page).find("the last " + std::to_string(event_count) + " events") != std::string::npos);
+  }
 }
 
 TEST_CASE("readme: each command names a verb and options that exist")

@@ -86,7 +86,7 @@ TEST_CASE("past runs: the words that a result becomes say the same again")
                            {.exit_code = 124, .outcome = Ending::timed_out},
                            {.outcome = Ending::lost},
                            {.exit_code = 0, .fence = 7},
-                           {.unused = true},
+                           {.outcome = Ending::unused},
                            {}};
   std::string all;
   for (const EndOfRun& result : results) {

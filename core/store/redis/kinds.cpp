@@ -22,8 +22,8 @@ const KindScripts string{scripts::string_acquire, scripts::string_renew, scripts
 // The rows, in the order of Mode's alternatives.
 const std::array<RedisKind, std::variant_size_v<Mode>> rows{{
     {plain, "", "", "redisson_lock__channel:"},
-    {rw, "read", "-rw", "redisson_rwlock:"},
-    {rw, "write", "-rw", "redisson_rwlock:"},
+    {rw, reader_mode, "-rw", "redisson_rwlock:"},
+    {rw, writer_mode, "-rw", "redisson_rwlock:"},
     {permits, "", "-permits", "redisson_sc:"},
     {string, "", "-string", ""},
 }};

@@ -45,7 +45,7 @@ Mode mode_of(const Mode& asked, const ScriptReply& answer, std::size_t holders)
   if (std::holds_alternative<Permits>(asked)) {
     return Permits{static_cast<unsigned>(std::max<std::int64_t>(answer.integer(3), 0))};
   }
-  const bool reads = holders > 0 && ScriptReply(answer.part(5)).text(2) == "read";
+  const bool reads = holders > 0 && ScriptReply(answer.part(5)).text(2) == reader_mode;
   return reads ? Mode(Reader{}) : asked;
 }
 

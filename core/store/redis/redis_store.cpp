@@ -50,23 +50,29 @@ Granted granted_in(const ScriptReply& answer)
   return {.fence = answer.number(1), .count = answer.integer(2), .agreed = answer.integer(3) == 1};
 }
 
+std::string loss_in(const ScriptReply& answer)
+{
+  const auto loss = find_word(losses, answer.text(1));
+  if (!loss) {
+    return "the key now holds " + printable(content_of_key(answer.text(1)));
+  }
+  switch (*loss) {
+    case Loss::none: break;
+    case Loss::held:
+      return "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
+    case Loss::revoked: return "it was revoked, and ends with its ttl";
+    case Loss::released: return "it was released, and what is left is another hold of its owner";
+  }
+  return "expired or deleted";
+}
+
 // {'lost', what, owner, info, operator that requested the release, time}
 NotHeld not_held(const ScriptReply& answer)
 {
-  const std::string kind = answer.text(1);
-  NotHeld lost{.what = {}, .forced = request_in(answer, 4), .at = time_in(answer, 5), .revoked = kind == "revoked"};
-  if (kind == "none") {
-    lost.what = expired_or_deleted;
-  } else if (kind == "revoked") {
-    lost.what = "it was revoked, and ends with its ttl";
-  } else if (kind == "released") {
-    lost.what = "it was released, and what is left is another hold of its owner";
-  } else if (kind == "held") {
-    lost.what = "now held by " + describe({.owner = Owner::of(answer.text(2)), .count = 1, .info = answer.info(3)});
-  } else {
-    lost.what = "the key now holds " + printable(content_of_key(kind));
-  }
-  return lost;
+  return {.what = loss_in(answer),
+          .forced = request_in(answer, 4),
+          .at = time_in(answer, 5),
+          .revoked = find_word(losses, answer.text(1)) == Loss::revoked};
 }
 
 std::array<std::string_view, 11> argv_of(const LockKeys& keys)
@@ -78,7 +84,7 @@ std::array<std::string_view, 11> argv_of(const LockKeys& keys)
 // An attempt of a quorum that is taken back was no run.
 EndOfRun result_of(const ReleaseOptions& options)
 {
-  return options.announced ? options.result : EndOfRun{.unused = true};
+  return options.announced ? options.result : EndOfRun{.outcome = Ending::unused};
 }
 
 Result<Release> release_of(const Result<Reply>& reply, const LockSpec& spec)
@@ -310,7 +316,7 @@ std::vector<Result<Release>> RedisStore::release_each(std::span<const LockSpec* 
   const std::string subscriptions = std::to_string(m_release_subscriptions->load());
   for (const LockSpec* spec : specs) {
     calls.push_back(call_of(scripts_of(spec->mode).release, spec->name, spec->mode, owner,
-                            {owner.text(), subscriptions, "0", "0", encode(EndOfRun{.unused = true})}));
+                            {owner.text(), subscriptions, "0", "0", encode(EndOfRun{.outcome = Ending::unused})}));
   }
   auto replies = run_scripts(*m_transport, calls, limit);
   std::vector<Result<Release>> answers;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of help, made from the table of verbs and their options.
+// The topics of `rlock help` that are no verbs.
 #pragma once
 
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +26,24 @@ struct ShownExit {
   std::string_view meaning;
 };
 std::vector<ShownExit> exits_of(const Verb& verb);
+
+struct Topic {
+  std::string_view name;
+  std::string_view summary;  // what the topic describes
+  std::string (*help)();     // rlock help NAME
+  std::string (*mdoc)();     // rlock help --mdoc NAME: a part of a manual page
+};
+
+std::span<const Topic> all_topics();
+const Topic* find_topic(std::string_view name);  // nullptr: there is none
+
+// The forms of a server's URL.
+struct UrlForm {
+  std::string_view url;
+  std::string_view meaning;
+};
+std::span<const UrlForm> url_forms();
+
+void print_version();  // "rlock 0.1.0"
 
 }  // namespace rlock::cli

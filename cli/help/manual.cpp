@@ -3,9 +3,8 @@
 
 #include "cli/help/help.h"
 #include "cli/options/server.h"
-#include "cli/output/json_fields.h"
+#include "cli/output/json.h"
 #include "cli/verbs/dispatch.h"
-#include "cli/verbs/table.h"
 
 #include <cctype>
 

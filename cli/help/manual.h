@@ -2,7 +2,7 @@
 // The parts of the manual pages that are made from the same values as help, in mdoc(7).
 #pragma once
 
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 
 #include <string>
 

@@ -1,15 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds and reads the config file.
+// Reads the settings of a TOML file, with toml++: `key = value`, above all tables or in a [table]. A value is a string, a number, true
+// or false, or an array of these.
 // The config file: a default for every long option. Arguments and variables come before the file.
 #pragma once
 
 #include "base/result.h"
-#include "cli/options/config_file.h"
-#include "cli/options/setting.h"
+#include "cli/options/environment.h"
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock::cli {
+
+struct ConfigFile {
+  std::string path;
+  std::string text;
+  bool is_public = false;  // every user may read it
+};
+
+// The first file that exists: $RLOCK_CONFIG, $XDG_CONFIG_HOME/rlock.toml (or in ~/.config), `system_wide`; or nullopt.
+// ErrorCode::config: the file cannot be read.
+Result<std::optional<ConfigFile>> find_config(const Environment& environment,
+                                              const std::string& system_wide = "/etc/rlock.toml");
+
+struct TomlValue {
+  enum class Kind { boolean, text, array };  // a number is text
+  Kind kind;
+  std::vector<std::string> texts;  // one element, unless it is an array
+};
+
+struct TomlEntry {
+  std::string table;  // empty: above all tables
+  std::string key;
+  TomlValue value;
+  std::size_t line;            // from 1
+  std::size_t table_line = 0;  // of [table]
+};
+
+// The name of a setting or table as errors quote it; "..." for a name that no option or verb can have, because it may be a URL with
+// a password.
+std::string shown_name(std::string_view name);
+
+// In the order of the file. ErrorCode::config, "LINE: what is wrong". The text quotes no value, which may be a secret.
+Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
 class OptionTable;
 struct ParsedWords;
@@ -25,6 +62,7 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionT
 ParsedWords argv_of(const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split);
 
 // The error; when it is about a setting, with the place in the file.
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split);
+Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known,
+                  const ParsedWords& split);
 
 }  // namespace rlock::cli

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One line of the config file.
 // The environment as a value, so that tests can pass one.
 #pragma once
-
-#include "cli/options/setting.h"
 
 #include <string>
 #include <string_view>
@@ -10,6 +9,12 @@
 #include <vector>
 
 namespace rlock::cli {
+
+struct Setting {
+  std::string option;               // "--wait"
+  std::vector<std::string> values;  // empty: a flag
+  std::string where;                // "/etc/rlock.toml:3"
+};
 
 class Environment {
  public:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/parse_words.h"
 
-#include "cli/help/suggest.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 
 #include <CLI/CLI.hpp>
 

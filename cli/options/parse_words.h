@@ -2,7 +2,7 @@
 // Parses the words after the verb into options and operands, with CLI11.
 #pragma once
 
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 
 #include <span>
 #include <string>

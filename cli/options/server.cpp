@@ -3,15 +3,304 @@
 
 #include "base/defaults.h"
 #include "base/duration.h"
-#include "cli/options/access.h"
-#include "cli/options/endpoints.h"
+#include "base/password_file.h"
+#include "run/environment.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
 
 namespace rlock::cli {
 namespace {
 
-constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, default_server_timeout};
+// Where URLs come from, and the kind of error that a bad one is.
+struct Source {
+  std::string name;
+  ErrorCode code;
+  std::string_view setting = {};  // of the file
+  [[nodiscard]] Error error(const std::string& text) const
+  {
+    return {code, name + (setting.empty() ? ": " : ": " + std::string(setting) + ": ") + text};
+  }
+};
+
+// The servers of a quorum are independent masters with one vote each.
+Result<Done> check_quorum(const std::vector<Endpoint>& endpoints, const Source& source)
+{
+  for (auto one = endpoints.begin(); one != endpoints.end() && endpoints.size() > 1; ++one) {
+    if (one->is_private()) {
+      return source.error(
+          "local: is one server for one host and no part of a quorum (give redis:// or "
+          "unix:// URLs)");
+    }
+    if (one->is_cluster()) {
+      return source.error(
+          "a cluster is no part of a quorum (give all its nodes in one URL, "
+          "redis+cluster://host:7000,host:7001)");
+    }
+    const auto same = std::find_if(std::next(one), endpoints.end(),
+                                   [&](const Endpoint& other) { return one->is_same_server(other); });
+    if (same != endpoints.end()) {
+      return source.error(one->shown() + " and " + same->shown() + " are the same server, which cannot vote twice");
+    }
+  }
+  return Done{};
+}
+
+Result<NamedEndpoints> endpoints_of(const std::vector<std::string>& urls, const Source& source)
+{
+  std::vector<Endpoint> endpoints;
+  for (const std::string& url : urls) {
+    auto endpoint = parse_server(url);
+    if (!endpoint) {
+      return source.error(endpoint.error().text);
+    }
+    endpoints.push_back(*std::move(endpoint));
+  }
+  const auto checked = check_quorum(endpoints, source);
+  return checked ? Result(NamedEndpoints{.endpoints = std::move(endpoints), .named_by = source.name})
+                 : Result<NamedEndpoints>(checked.error());
+}
+
+// A blank in a user or password ends the URL before it.
+bool has_cut_credentials(const std::vector<std::string>& urls)
+{
+  return std::any_of(urls.begin(), urls.end(),
+                     [&](const std::string& url) { return &url != &urls.front() && url.find('@') < url.find("://"); });
+}
+
+Result<NamedEndpoints> endpoints_in(const std::vector<std::string>& urls, const char* variable)
+{
+  const Source source{variable, ErrorCode::config};
+  if (has_cut_credentials(urls)) {
+    return source.error("a blank separates servers (write a blank in a user or password as %20)");
+  }
+  return endpoints_of(urls, source);
+}
+
+}  // namespace
+
+std::vector<std::string> urls_in(std::string_view text)
+{
+  constexpr std::string_view spaces = " \t\n\v\f\r";
+  std::vector<std::string> urls;
+  // No stream: the first one of a process makes a locale, which takes a tenth of the instructions of a start.
+  for (auto begin = text.find_first_not_of(spaces); begin != std::string_view::npos;) {
+    const auto end = std::min(text.find_first_of(spaces, begin), text.size());
+    urls.emplace_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(spaces, end);
+  }
+  return urls;
+}
+
+Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment)
+{
+  if (!urls.empty()) {
+    return endpoints_of(urls, {"--server", ErrorCode::usage});
+  }
+  if (const auto own = urls_in(environment.value("RLOCK_SERVER")); !own.empty()) {
+    return endpoints_in(own, "RLOCK_SERVER");
+  }
+  if (const Setting* configured = environment.setting("--server")) {
+    return endpoints_of(configured->values, {configured->where, ErrorCode::config, "server"});
+  }
+  if (const auto of_application = urls_in(environment.value("REDIS_URL")); !of_application.empty()) {
+    return endpoints_in(of_application, "REDIS_URL");
+  }
+  return endpoints_of({std::string(default_url)}, {"default", ErrorCode::internal});
+}
+
+// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH, the
+// config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
+Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server);
+
+// The sentinels' own passwords; rlock never sends them those of the server.
+Result<Done> apply_sentinel_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server);
+
+// The files for TLS, for the endpoints that use it. ErrorCode::usage: an option for TLS was given, and no endpoint uses it. A
+// variable or a setting without effect is no error, because it may be for other servers.
+Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server);
+
+namespace {
+
+// Where a password is, and who says so.
+struct PasswordFile {
+  std::string path;
+  std::string_view named_by;
+};
+
+// The first of --password-file, RLOCK_PASSWORD_FILE, the config file, that no variable with a password comes before.
+std::optional<PasswordFile> password_file_of(const RawServer& raw, const Environment& environment)
+{
+  if (raw.password_file) {
+    return PasswordFile{*raw.password_file, "--password-file"};
+  }
+  if (!environment.value(password_variable).empty()) {
+    return std::nullopt;
+  }
+  if (const auto inherited = environment.value(password_file_variable); !inherited.empty()) {
+    return PasswordFile{std::string(inherited), password_file_variable};
+  }
+  const Setting* configured = environment.setting("--password-file");
+  return configured != nullptr && environment.value("REDISCLI_AUTH").empty()
+             ? std::optional(PasswordFile{configured->values.front(), "--password-file"})
+             : std::nullopt;
+}
+
+std::string_view password_of(const Environment& environment)
+{
+  const std::string_view own = environment.value(password_variable);
+  return own.empty() ? environment.value("REDISCLI_AUTH") : own;
+}
+
+// The absolute path of a file that can be read again later; empty: it is a pipe.
+std::string lasting_path(const std::string& path)
+{
+  std::error_code failed;
+  const std::string absolute = std::filesystem::absolute(path, failed).string();
+  return !failed && std::filesystem::is_regular_file(absolute, failed) ? absolute : "";
+}
+
+// Empty: another process means another file by this path.
+std::string path_for_job(const std::string& path)
+{
+  return path.starts_with("/dev/") || path.starts_with("/proc/") ? "" : path;
+}
+
+// The URLs for which the environment or the config file may know passwords. RLOCK_SERVER of a job or a script has none.
+std::vector<std::string> known_urls(const Environment& environment)
+{
+  std::vector<std::string> urls = urls_in(environment.value("REDIS_URL"));
+  if (const Setting* configured = environment.setting("--server")) {
+    urls.insert(urls.end(), configured->values.begin(), configured->values.end());
+  }
+  return urls;
+}
+
+// From the last of `urls` that has a secret for the same server, and for the same user where `endpoint` names one.
+std::optional<Endpoint> find_same(const Endpoint& endpoint, const std::vector<std::string>& urls,
+                                  bool (*has_secret)(const Endpoint&))
+{
+  std::optional<Endpoint> found;
+  for (const std::string& url : urls) {
+    Result<Endpoint> known = parse_server(url);
+    const bool is_same =
+        known && known->shown() == endpoint.shown() && (endpoint.user.empty() || endpoint.user == known->user);
+    if (is_same && has_secret(*known)) {
+      found = *std::move(known);
+    }
+  }
+  return found;
+}
+
+Result<Done> apply_password(const std::optional<PasswordFile>& file, const Environment& environment, Endpoint& endpoint)
+{
+  Result<std::string> password =
+      file ? read_password_file(file->path, file->named_by) : std::string(password_of(environment));
+  if (!password) {
+    return password.error();
+  }
+  endpoint.password = *std::move(password);
+  if (file) {
+    endpoint.password_file = lasting_path(file->path);
+  }
+  if (!endpoint.password.empty()) {
+    return Done{};
+  }
+  if (const auto same =
+          find_same(endpoint, known_urls(environment), [](const Endpoint& known) { return !known.password.empty(); })) {
+    endpoint.password = same->password;
+    endpoint.user = same->user;
+  }
+  return Done{};
+}
+
+// The option, else the variable, else the config file.
+std::string value_of(const Text& raw, const Environment& environment, std::string_view variable,
+                     std::string_view option)
+{
+  if (raw) {
+    return *raw;
+  }
+  const std::string_view inherited = environment.value(variable);
+  const Setting* configured = environment.setting(option);
+  return inherited.empty() && configured != nullptr ? configured->values.front() : std::string(inherited);
+}
+
+}  // namespace
+
+Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
+{
+  const std::optional<PasswordFile> file = password_file_of(raw, environment);
+  for (Endpoint& endpoint : server.endpoints) {
+    if (!endpoint.password.empty() || endpoint.is_private()) {
+      continue;
+    }
+    if (const Result<Done> applied = apply_password(file, environment, endpoint); !applied) {
+      return applied;
+    }
+    if (file) {
+      server.password_file = path_for_job(endpoint.password_file);
+    }
+  }
+  return Done{};
+}
+
+Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& environment, ServerSpec& server)
+{
+  for (Endpoint& endpoint : server.endpoints) {
+    Sentinels& sentinels = endpoint.sentinels;
+    if (!endpoint.is_sentinel_group() || !sentinels.password.empty()) {
+      continue;
+    }
+    sentinels.password = environment.value("RLOCK_SENTINEL_PASSWORD");
+    if (sentinels.user.empty()) {
+      sentinels.user = environment.value("RLOCK_SENTINEL_USERNAME");
+    }
+    if (!sentinels.password.empty()) {
+      continue;
+    }
+    if (const auto same = find_same(endpoint, known_urls(environment),
+                                    [](const Endpoint& known) { return !known.sentinels.password.empty(); })) {
+      sentinels.user = same->sentinels.user;
+      sentinels.password = same->sentinels.password;
+    }
+  }
+  return Done{};
+}
+
+Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
+{
+  if (raw.tls_key && !raw.cert) {
+    return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
+  }
+  // The config file's key belongs to the config file's certificate.
+  const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
+  const TlsFiles files{
+      .authorities = value_of(raw.cacert, environment, "RLOCK_CACERT", "--cacert"),
+      .certificate = value_of(raw.cert, environment, "RLOCK_CERT", "--cert"),
+      .key = raw.cert ? raw.tls_key.value_or("") : value_of({}, environment, "RLOCK_TLS_KEY", key_option)};
+  bool used = false;
+  for (Endpoint& endpoint : server.endpoints) {
+    for (std::optional<TlsFiles>* const tls : {&endpoint.tls, &endpoint.sentinels.tls}) {
+      used = used || tls->has_value();
+      *tls = *tls ? std::optional(files) : std::nullopt;
+    }
+  }
+  if ((raw.cacert || raw.cert) && !used) {
+    return usage((raw.cacert ? "--cacert" : "--cert") + std::string(": ") + server.endpoints.front().shown() +
+                 " is a server without TLS (try -S rediss://host:6379)");
+  }
+  return Done{};
+}
+
+namespace {
+
+constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
 constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
 constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
                                     Choice<QuorumRule>{"all", QuorumRule::all}};
@@ -135,6 +424,23 @@ Result<OpenedStore> open_server(const RawServer& raw, const Environment& environ
     return store.error();
   }
   return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown()};
+}
+
+void wipe_passwords(std::span<char* const> argv)
+{
+  constexpr std::string_view secret = "sentinel_password=";
+  for (char* word : argv) {
+    if (char* const parameter = std::strstr(word, secret.data()); parameter != nullptr) {
+      char* const value = parameter + secret.size();
+      std::fill(value, value + std::strlen(value), '*');
+    }
+    char* const scheme_end = std::strstr(word, "://");
+    // The last '@', because a password without percent-encoding may contain more of them.
+    char* const at = scheme_end == nullptr ? nullptr : std::strrchr(scheme_end, '@');
+    if (at != nullptr) {
+      std::fill(scheme_end + 3, at, '*');
+    }
+  }
 }
 
 }  // namespace rlock::cli

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which servers, and how rlock reaches them: the options, and the ServerSpec that is made of them.
+// Which servers: from --server, a variable or the config file to endpoints.
+// Removes passwords from the command line that ps(1) shows.
 #pragma once
 
 #include "cli/options/environment.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 #include "store/open.h"
 
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace rlock::cli {
 
@@ -48,5 +54,24 @@ struct OpenedStore {
   }
 };
 Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment);
+
+inline constexpr std::string_view default_url = "redis://127.0.0.1:6379";
+
+// The URLs in a variable are separated by spaces.
+std::vector<std::string> urls_in(std::string_view text);
+
+struct NamedEndpoints {
+  std::vector<Endpoint> endpoints;  // at least one; several form a quorum
+  std::string named_by;             // "--server", "RLOCK_SERVER", "/etc/rlock.toml:3", "REDIS_URL" or "default"
+};
+
+// The endpoints of `urls`, the values of --server; when it is empty those of RLOCK_SERVER, the config file, REDIS_URL, or the
+// default server, whichever is set first. REDIS_URL comes behind the file, because it is often the server of an application,
+// such as a cache. The error names the source of a bad URL: ErrorCode::usage for an option, else ErrorCode::config.
+Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, const Environment& environment);
+
+// Writes '*' over user and password of every URL in argv, in place, because ps(1) reads that memory. Copy the words before,
+// also those of the job, which needs them unchanged.
+void wipe_passwords(std::span<char* const> argv);
 
 }  // namespace rlock::cli

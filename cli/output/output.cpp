@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/output.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 namespace rlock::cli {
-
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Result<Done> finish_output()
@@ -33,6 +34,57 @@ bool drop_unread_output()
   ::__fpurge(stdout);
   std::clearerr(stdout);
   return true;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 5> sequences{"\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[7m"};
+constexpr std::string_view normal = "\x1b[0m";
+
+}  // namespace
+
+std::string Colours::paint(Style style, std::string_view text) const
+{
+  if (!m_on || text.empty()) {
+    return std::string(text);
+  }
+  return std::string(sequences[static_cast<std::size_t>(style)]).append(text).append(normal);
+}
+
+namespace {
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+// The bytes of the first `count` characters.
+std::string_view first(std::string_view text, std::size_t count)
+{
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins_character(text[i]) && count-- == 0) {
+      return text.substr(0, i);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::size_t width(std::string_view text)
+{
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+std::string clipped(std::string_view text, std::size_t columns)
+{
+  if (width(text) <= columns) {
+    return std::string(text);
+  }
+  return columns == 0 ? "" : std::string(first(text, columns - 1)) + "…";
+}
+
+std::string fitted(std::string_view text, std::size_t columns)
+{
+  const std::string shown = clipped(text, columns);
+  return shown + std::string(columns - width(shown), ' ');
 }
 
 }  // namespace rlock::cli

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard output, for the verbs that print.
+// Colours of text for people: SGR sequences of ECMA-48, which every terminal that has colours understands.
+// Text in columns. Every character counts as one column wide, also East Asian characters.
 #pragma once
 
 #include "base/result.h"
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace rlock::cli {
@@ -16,5 +20,27 @@ Result<Done> finish_output();
 // Whether the reader of standard output has ended, as with `rlock watch | head`. If so, drops the output that is left, so that
 // finish_output succeeds.
 bool drop_unread_output();
+
+enum class Style { bold, red, green, yellow, inverse };
+
+class Colours {
+ public:
+  explicit Colours(bool on = false) : m_on(on) {}
+
+  // `text` in that style, and the terminal's own style after it. Without colours: the text.
+  [[nodiscard]] std::string paint(Style style, std::string_view text) const;
+
+ private:
+  bool m_on;
+};
+
+// The number of characters, not bytes.
+std::size_t width(std::string_view text);
+
+// Exactly `columns` wide: filled with blanks, or cut, with … as the last character.
+std::string fitted(std::string_view text, std::size_t columns);
+
+// At most `columns` wide.
+std::string clipped(std::string_view text, std::size_t columns);
 
 }  // namespace rlock::cli

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order in which locks are shown: `--sort`, and the keys of `rlock watch`.
 // Locks as text for operators. Text from the server is made safe to print.
 #pragma once
 
-#include "cli/output/colours.h"
+#include "cli/output/output.h"
 #include "lock/event_log.h"
 #include "lock/store.h"
 
@@ -12,6 +13,18 @@
 #include <vector>
 
 namespace rlock::cli {
+
+enum class SortBy { key, age, ttl, waiting, rate };
+
+// How long the first holder has had the lock; missing: unknown, or its host's clock is ahead.
+std::optional<Millis> age_of(const LockState& state, std::int64_t wall_ms);
+
+// By key, the oldest first, the next to expire first, or the longest queue first. SortBy::rate: the server does not say
+// a rate, so the order is that of the keys.
+bool comes_before(const LockState& one, const LockState& other, SortBy sort, std::int64_t wall_ms);
+
+// Equal ones by key.
+void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_ms);
 
 // "2026-11-21 12:00:00 UTC (5m 3s ago)"; no age when the clock of the holder's host is ahead.
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);

@@ -4,14 +4,100 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "cli/output/columns.h"
+#include "cli/output/output.h"
 #include "cli/output/show.h"
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
+#include <utility>
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace rlock::cli {
+namespace {
+
+constexpr char escape = 0x1b;
+
+void sort_by(View& view, SortBy sort)
+{
+  view.reversed = view.sort == sort && !view.reversed;
+  view.sort = sort;
+}
+
+void press_in_filter(View& view, char key)
+{
+  if (key == '\r' || key == '\n') {
+    view.types_filter = false;
+  } else if (key == escape) {
+    view.types_filter = false;
+    view.filter.clear();
+  } else if (key == 0x7f || key == '\b') {
+    while (!view.filter.empty() && (static_cast<unsigned char>(view.filter.back()) & 0xc0) == 0x80) {
+      view.filter.pop_back();
+    }
+    view.filter.resize(view.filter.empty() ? 0 : view.filter.size() - 1);
+  } else if (static_cast<unsigned char>(key) >= ' ') {
+    view.filter += key;
+  }
+}
+
+void answer(View& view, char key)
+{
+  if (key == 'y' || key == 'Y') {
+    view.confirmed = std::move(view.question);
+  }
+  view.question.reset();
+}
+
+void press_one(View& view, char key)
+{
+  switch (key) {
+    case '\r':
+    case '\n': view.details = !view.details; break;
+    case escape: view.details = false; break;
+    case 'f': view.wanted = LockAction::force_unlock; break;
+    case 'z': view.wanted = LockAction::freeze; break;
+    case 'q': view.quits = true; break;
+    case 'k': sort_by(view, SortBy::key); break;
+    case 'a': sort_by(view, SortBy::age); break;
+    case 't': sort_by(view, SortBy::ttl); break;
+    case 'w': sort_by(view, SortBy::waiting); break;
+    case 'r': sort_by(view, SortBy::rate); break;
+    case '/': view.types_filter = true; break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void press(View& view, std::string_view keys)
+{
+  while (!keys.empty()) {
+    const bool is_arrow = keys.size() >= 3 && keys[0] == escape && keys[1] == '[' && (keys[2] == 'A' || keys[2] == 'B');
+    if (is_arrow && view.details) {
+      keys.remove_prefix(3);
+      continue;
+    }
+    if (is_arrow) {
+      view.selected = keys[2] == 'B' ? view.selected + 1 : view.selected - (view.selected > 0 ? 1 : 0);
+      keys.remove_prefix(3);
+      continue;
+    }
+    if (view.question) {
+      answer(view, keys.front());
+    } else if (view.types_filter) {
+      press_in_filter(view, keys.front());
+    } else {
+      press_one(view, keys.front());
+    }
+    keys.remove_prefix(1);
+  }
+}
+
 namespace {
 
 const Colours attributes(true);  // inverse and bold are no colours
@@ -279,6 +365,104 @@ std::vector<std::string> frame(const Picture& picture, View& view, Size size)
   lines.resize(size.rows - std::min<std::size_t>(size.rows, 1));
   lines.push_back(footing(picture, view, size.columns));
   return lines;
+}
+
+namespace {
+
+constexpr std::string_view enter_page = "\x1b[?1049h\x1b[?25l";  // an alternate page, no cursor
+constexpr std::string_view leave_page = "\x1b[?25h\x1b[?1049l";
+constexpr std::string_view home = "\x1b[H";
+constexpr std::string_view to_line_end = "\x1b[K";
+constexpr std::string_view to_page_end = "\x1b[J";
+constexpr Size smallest{.rows = 3, .columns = 20};
+
+void write_all(std::string_view text)
+{
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written <= 0) {
+      return;  // the terminal is gone, and SIGHUP follows
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// A change of the window size then interrupts the wait for a key.
+void wake_on_resize()
+{
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGWINCH, &action, nullptr);
+}
+
+}  // namespace
+
+bool Screen::is_there() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1; }
+
+Screen::Screen()
+{
+  ::tcgetattr(STDIN_FILENO, &m_before);
+  wake_on_resize();
+  enter();
+}
+
+Screen::~Screen() { leave(); }
+
+void Screen::enter() const
+{
+  termios quiet = m_before;
+  quiet.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  quiet.c_cc[VMIN] = 0;
+  quiet.c_cc[VTIME] = 0;
+  quiet.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z is read as a key: see suspend()
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+  write_all(enter_page);
+}
+
+void Screen::leave() const
+{
+  write_all(leave_page);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &m_before);
+}
+
+Size Screen::size() const
+{
+  winsize window{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0 || window.ws_col == 0) {
+    return {.rows = 24, .columns = 80};
+  }
+  return {.rows = std::max<std::size_t>(window.ws_row, smallest.rows),
+          .columns = std::max<std::size_t>(window.ws_col, smallest.columns)};
+}
+
+void Screen::show(const std::vector<std::string>& lines) const
+{
+  std::string page(home);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    page += lines[i];
+    page += to_line_end;
+    page += i + 1 < lines.size() ? "\r\n" : "";
+  }
+  page += to_page_end;
+  write_all(page);
+}
+
+std::string Screen::keys() const
+{
+  std::array<char, 256> pressed{};
+  pollfd wait{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (::poll(&wait, 1, 0) != 1) {
+    return {};
+  }
+  const ssize_t count = ::read(STDIN_FILENO, pressed.data(), pressed.size());
+  return count > 0 ? std::string(pressed.data(), static_cast<std::size_t>(count)) : std::string();
+}
+
+void Screen::suspend()
+{
+  leave();
+  ::raise(SIGTSTP);
+  enter();
 }
 
 }  // namespace rlock::cli

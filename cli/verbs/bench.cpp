@@ -2,12 +2,12 @@
 // rlock bench: measures how fast locks are on this server.
 #include "doctor/bench.h"
 #include "base/defaults.h"
-#include "cli/options/keys.h"
-#include "cli/options/output_format.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
 #include "process/signals.h"
 
 #include <array>

@@ -1,17 +1,257 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock completion: prints the completion script of a shell, and the candidates that the script asks for.
-#include "cli/help/complete.h"
-#include "cli/options/options.h"
-#include "cli/output/output.h"
-#include "cli/verbs/table.h"
-#include "completions/scripts.h"
+#include "cli/verbs/completion.h"
 
 #include "base/text.h"
+#include "cli/help/help.h"
+#include "cli/options/lock.h"
+#include "cli/options/option_table.h"
+#include "cli/options/parse_words.h"
+#include "cli/options/server.h"
+#include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
+#include "completions/scripts.h"
+#include "lock/abilities.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 namespace rlock::cli {
+namespace {
+
+constexpr Millis server_timeout{500};  // the user waits for the candidates
+
+constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
+constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
+constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
+                                               "rediss://", "rediss+cluster://", "unix://"};
+
+std::vector<Candidate> plain(std::span<const std::string_view> words)
+{
+  std::vector<Candidate> candidates;
+  for (const std::string_view word : words) {
+    candidates.push_back({std::string(word), {}});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> verbs()
+{
+  std::vector<Candidate> candidates;
+  for (const Verb* verb : all_verbs()) {
+    candidates.push_back({std::string(verb->name), std::string(verb->summary)});
+  }
+  return candidates;
+}
+
+std::vector<Candidate> options_of(const OptionTable& table)
+{
+  std::vector<Candidate> candidates;
+  for (const Option& option : table.all()) {
+    if (option.group.empty()) {
+      continue;  // hidden from help
+    }
+    for (const auto& names : {option.long_names(), option.short_names()}) {
+      for (const std::string_view name : names) {
+        candidates.push_back({std::string(name), option.help.str()});
+      }
+    }
+  }
+  return candidates;
+}
+
+// The names, after the prefix, of the locks on the server that `options` name.
+std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
+{
+  OptionTable table;
+  RawServer server;
+  RawKeys keys;
+  Options known(table);
+  add_server_options(known, server);
+  add_prefix_option(known, keys);
+  ParsedWords relevant;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const Option* option = table.find(options[i]);
+    for (int words = option == nullptr ? 0 : option->takes_value() ? 2 : 1; words > 0 && i < options.size(); --words) {
+      relevant.options.push_back(options[i]);
+      i += words > 1 ? 1 : 0;
+    }
+  }
+  fill_targets(table, relevant);
+  server.timeout = std::to_string(server_timeout.count()) + "ms";
+  const auto opened = open_server(server, environment);
+  LockListing* const listing = opened ? opened->store->listing() : nullptr;
+  const auto states =
+      listing != nullptr ? listing->list(resolve_pattern(keys, "*"), {*opened->clock, opened->timeout, opened->limit()})
+                         : Result(std::vector<LockState>{});
+  std::vector<Candidate> candidates;
+  for (const LockState& state : states ? *states : std::vector<LockState>{}) {
+    candidates.push_back({state.name.text().substr(keys.prefix.value_or("").size()), {}});
+  }
+  return candidates;
+}
+
+// A command line after the verb, up to the word that the user is typing.
+class CommandLine {
+ public:
+  CommandLine(const Verb& verb, std::span<const std::string> before, std::string_view typed,
+              const Environment& environment)
+      : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment), m_options(verb.name)
+  {
+    add_verb_options(verb, m_options, m_wants_help);
+  }
+
+  Completion next()
+  {
+    const auto before = parse_words(m_options, m_before, m_verb.operands);
+    if (!before) {
+      return value_of_unfinished();
+    }
+    const auto with_option = split_with("--help");
+    const bool options_are_over = with_option && with_option->operands.size() > before->operands.size();
+    if (m_typed.starts_with('-') && !options_are_over) {
+      return option();
+    }
+    const std::size_t operands = before->operands.size();
+    if (const auto keys = keys_before_command(); keys && operands >= *keys) {
+      return {.kind = Completion::Kind::command, .command_at = m_before.size() - operands + *keys, .candidates = {}};
+    }
+    return values(operand(), before->options);
+  }
+
+ private:
+  // How many operands precede the command; nullopt: the verb runs no command.
+  [[nodiscard]] std::optional<std::size_t> keys_before_command() const
+  {
+    switch (m_verb.operands) {
+      case Operands::command: return 0;
+      case Operands::getopt: return 1;
+      case Operands::none:
+      case Operands::anywhere: break;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<ParsedWords> split_with(const std::string& word) const
+  {
+    std::vector<std::string> words(m_before.begin(), m_before.end());
+    words.push_back(word);
+    const auto result = parse_words(m_options, words, m_verb.operands);
+    return result ? std::optional(*result) : std::nullopt;
+  }
+
+  // `rlock run --on-lost `: the option still needs its value.
+  Completion value_of_unfinished()
+  {
+    const auto whole = split_with("value");
+    if (!whole || whole->options.size() < 2) {
+      return {};
+    }
+    const Option* option = m_options.find(whole->options[whole->options.size() - 2]);
+    return option == nullptr ? Completion{} : values(option->value_name, whole->options);
+  }
+
+  // The name of an option, or the value in `--on-lost=w`.
+  Completion option()
+  {
+    const std::size_t equals = m_typed.find('=');
+    const Option* known = equals == std::string_view::npos ? nullptr : m_options.find(m_typed.substr(0, equals));
+    if (known == nullptr) {
+      return {.candidates = options_of(m_options)};
+    }
+    Completion completion = values(known->value_name, {});
+    for (Candidate& candidate : completion.candidates) {
+      candidate.word.insert(0, m_typed.substr(0, equals + 1));
+    }
+    return completion;
+  }
+
+  // The name of the operand in the synopsis: KEY of "[OPTION...] [-k] KEY...".
+  [[nodiscard]] std::string operand() const
+  {
+    for (const std::string_view name : {"KEY", "PATTERN", "GLOB", "VERB", "SHELL"}) {
+      if (m_verb.synopsis.find(name) != std::string_view::npos) {
+        return std::string(name);
+      }
+    }
+    return {};
+  }
+
+  // The candidates for a value such as auto|DUR: capitals name a kind of value, other words are values.
+  Completion values(std::string_view type, const std::vector<std::string>& options)
+  {
+    Completion completion;
+    for (std::size_t begin = 0; begin <= type.size();) {
+      const std::size_t end = std::min(type.find('|', begin), type.size());
+      const std::string word(type.substr(begin, end - begin));
+      begin = end + 1;
+      if (word == "FILE") {
+        return {.kind = Completion::Kind::files, .candidates = {}};
+      }
+      const std::vector<Candidate> some = candidates_for(word, options);
+      completion.candidates.insert(completion.candidates.end(), some.begin(), some.end());
+    }
+    return completion;
+  }
+
+  [[nodiscard]] std::vector<Candidate> candidates_for(const std::string& word,
+                                                      const std::vector<std::string>& options) const
+  {
+    if (word == "KEY" || word == "PATTERN" || word == "GLOB") {
+      return locks(options, m_environment);
+    }
+    if (word == "VERB") {
+      std::vector<Candidate> topics = verbs();
+      for (const Topic& topic : all_topics()) {
+        topics.push_back({std::string(topic.name), std::string(topic.summary)});
+      }
+      return topics;
+    }
+    if (word == "SHELL") {
+      return plain(shells);
+    }
+    if (word == "SIG") {
+      return plain(signals);
+    }
+    if (word == "URL") {
+      return plain(urls);
+    }
+    const bool is_literal = !word.empty() && word.front() >= 'a' && word.front() <= 'z';
+    return is_literal ? std::vector<Candidate>{{word, {}}} : std::vector<Candidate>{};
+  }
+
+  const Verb& m_verb;
+  std::span<const std::string> m_before;
+  std::string_view m_typed;
+  const Environment& m_environment;
+  OptionTable m_options;
+  HelpWanted m_wants_help;
+};
+
+Completion all(std::span<const std::string> words, const Environment& environment)
+{
+  if (words.size() < 2) {
+    return {.candidates = verbs()};
+  }
+  const auto verb = find_verb(words.front());
+  return verb ? CommandLine(**verb, words.subspan(1, words.size() - 2), words.back(), environment).next()
+              : Completion{};
+}
+
+}  // namespace
+
+Completion complete(std::span<const std::string> words, const Environment& environment)
+{
+  Completion completion = all(words, environment);
+  completion.command_at += completion.kind == Completion::Kind::command ? 1 : 0;  // for the verb
+  const std::string_view typed = words.empty() ? std::string_view{} : words.back();
+  std::erase_if(completion.candidates, [&](const Candidate& one) { return !one.word.starts_with(typed); });
+  return completion;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 3> examples{

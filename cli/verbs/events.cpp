@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock events: prints what happened to locks lately.
+// rlock history: prints the runs of a lock that are over, and those that were skipped.
 #include "base/log.h"
-#include "cli/options/keys.h"
-#include "cli/options/output_format.h"
+#include "base/text.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/ask.h"
+#include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 
 #include <algorithm>
@@ -30,14 +33,14 @@ struct RawEvents {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 3> examples{
+constexpr std::array<std::string_view, 3> events_examples{
     "rlock events -k stock",
     "rlock events --follow",
     "rlock events --json -k stock | grep '\"lost\"'",
 };
 
-constexpr std::array exits{
-    ExitLine{ExitCode::ok, "printed, also when there are no events"},
+constexpr std::array events_exits{
+    ExitLine{"0", "printed, also when there are no events"},
 };
 
 // The event logs of some locks, or of all locks, of one server.
@@ -246,11 +249,83 @@ const Verb events_verb{
     .name = "events",
     .summary = "print what happened to locks lately, to which holder and by whom",
     .synopsis = "[OPTION...] [[-k] KEY...]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = events_examples,
+    .own_exits = events_exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawEvents, add_events_options, execute_for_reader>,
+};
+
+namespace {
+
+struct RawHistory {
+  RawOneLock lock;
+  bool json = false;
+  Text color;
+};
+
+constexpr std::array<std::string_view, 2> history_examples{
+    "rlock history -k nightly",
+    "rlock history --json nightly | grep '\"failed\"'",
+};
+
+constexpr std::array history_exits{
+    ExitLine{"0", "printed, the last run first"},
+    ExitLine{"1", "the server knows of no run that is over; standard error says so, unless --json is given"},
+};
+
+Result<RunEnd> execute(const RawHistory& raw, const Call& call)
+{
+  const Result<Colours> colours = resolve_colours(raw.color, call.environment);
+  if (!colours) {
+    return colours.error();
+  }
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
+  }
+  RunHistory* const history = lock->opened.store->run_history();
+  if (history == nullptr) {
+    return not_offered(history_verb.name, lock->opened.server);
+  }
+  const auto all = history->past_runs({&lock->name, 1}, LogPart::all, lock->opened.per_answer());
+  if (!all) {
+    return all.error();
+  }
+  const std::vector<PastRun>& runs = all->front();
+  if (!raw.json && runs.empty()) {
+    Log(Verbosity::normal)
+        .notice("no run of " + printable(lock->name.text()) +
+                " is known; the server keeps runs for an hour, or as long as --history of the run says");
+  }
+  if (!raw.json) {
+    print(show_history(runs, *colours));
+  }
+  for (const PastRun& run : raw.json ? runs : std::vector<PastRun>{}) {
+    print(run_json(lock->name, run));
+  }
+  return ended(runs.empty() ? ExitCode::no : ExitCode::ok);
+}
+
+void add_history_options(Options& options, RawHistory& raw)
+{
+  add_key_options(options, raw.lock.keys);
+  add_json_option(options, raw.json);
+  add_color_option(options, raw.color);
+  add_server_options(options, raw.lock.server);
+}
+
+}  // namespace
+
+const Verb history_verb{
+    .name = "history",
+    .summary = "print what became of the runs of a lock, and which were skipped",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = history_examples,
+    .own_exits = history_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawHistory, add_history_options, execute>,
 };
 
 }  // namespace rlock::cli

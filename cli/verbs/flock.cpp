@@ -3,16 +3,13 @@
 #include "cli/verbs/flock.h"
 
 #include "base/duration.h"
-#include "cli/help/version.h"
-#include "cli/options/history.h"
-#include "cli/options/label.h"
-#include "cli/options/lock_rules.h"
-#include "cli/options/notify.h"
-#include "cli/options/token_lock.h"
-#include "cli/options/wait_options.h"
-#include "cli/output/logging.h"
+#include "cli/help/help.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/options/run.h"
 #include "cli/output/output.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
+#include "cli/verbs/token_lock.h"
 #include "run/exec_command.h"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 // rlock flock: its options, and the RunRequest that is made of them.
 #pragma once
 
-#include "cli/options/keys.h"
+#include "cli/options/lock.h"
 #include "cli/options/server.h"
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 #include "run/run.h"
 
 namespace rlock::cli {

@@ -4,11 +4,11 @@
 #include "base/defaults.h"
 #include "base/duration.h"
 #include "base/log.h"
-#include "cli/output/export.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/acquire.h"
+#include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/exit_code.h"
-#include "cli/options/keys.h"
+#include "cli/options/lock.h"
 #include "cli/options/server.h"
 #include "run/force.h"
 #include "run/identity.h"

@@ -2,19 +2,25 @@
 // rlock help: prints help and the parts of the manual pages.
 #include "cli/help/help.h"
 #include "cli/help/manual.h"
-#include "cli/help/topics.h"
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
+#include "cli/options/output.h"
+#include "cli/output/json.h"
 #include "cli/output/output.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
 
 #include <array>
 #include <memory>
 
+#ifndef RLOCK_VERSION
+#define RLOCK_VERSION "dev"
+#endif
+
 namespace rlock::cli {
 namespace {
 
-constexpr std::array<std::string_view, 3> examples{"rlock help run", "rlock help servers", "rlock help --mdoc run"};
-constexpr std::array exits{ExitLine{ExitCode::ok, "printed"}};
+constexpr std::array<std::string_view, 3> help_examples{"rlock help run", "rlock help servers",
+                                                        "rlock help --mdoc run"};
+constexpr std::array help_exits{ExitLine{"0", "printed"}};
 
 struct RawHelp {
   bool mdoc = false;
@@ -52,11 +58,43 @@ const Verb help_verb{
     .name = "help",
     .summary = "show how to use rlock, a verb, or a topic",
     .synopsis = "[OPTION...] [VERB | servers | json]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = help_examples,
+    .own_exits = help_exits,
     .common_exits = printing_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawHelp, add_help_options, execute>,
+};
+
+namespace {
+
+constexpr std::array<std::string_view, 1> version_examples{"rlock version"};
+constexpr std::array version_exits{ExitLine{"0", "printed"}};
+
+struct RawVersion {
+  bool json = false;
+};
+
+Result<RunEnd> execute(const RawVersion& raw, const Call&)
+{
+  raw.json ? print(version_json(RLOCK_VERSION)) : print_version();
+  return ended(ExitCode::ok);
+}
+
+void add_version_options(Options& options, RawVersion& raw) { add_json_option(options, raw.json); }
+
+}  // namespace
+
+void print_version() { print("rlock " RLOCK_VERSION "\n"); }
+
+const Verb version_verb{
+    .name = "version",
+    .summary = "print the version",
+    .synopsis = "[--json]",
+    .examples = version_examples,
+    .own_exits = version_exits,
+    .common_exits = printing_codes,
+    .operands = Operands::none,
+    .add_options = bound<RawVersion, add_version_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// rlock forget: forgets the success that rlock once remembers.
 #include "base/duration.h"
+#include "cli/options/output.h"
+#include "cli/output/json.h"
+#include "cli/output/output.h"
+#include "cli/verbs/ask.h"
+#include "cli/verbs/dispatch.h"
 #include "cli/verbs/run.h"
-#include "cli/verbs/table.h"
+#include "lock/abilities.h"
 #include "run/run.h"
 
 #include <array>
@@ -13,14 +19,14 @@ using namespace std::chrono_literals;
 
 constexpr DurationRule for_rule{"--for", 1ms, longest_duration, "1h"};
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr std::array<std::string_view, 4> once_examples{
     "rlock once -k report --for 20h -- ./report.sh",
     "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
     "rlock once -k cache:front --for 30s -w 5s -- ./rebuild.sh",
     "rlock once -k migrate:v42 --for 30d --again -- ./migrate.sh",
 };
 
-constexpr std::array exits{
+constexpr std::array once_exits{
     job_exits.front(),
     ExitLine{ExitCode::ok, "the job succeeded, now or within DUR, on this host or another"},
 };
@@ -81,11 +87,65 @@ const Verb once_verb{
     .name = "once",
     .summary = "run a command unless it has succeeded lately, on any host",
     .synopsis = "-k KEY --for DUR [OPTION...] [--] CMD [ARG...]",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = once_examples,
+    .own_exits = once_exits,
     .common_exits = job_codes,
     .operands = Operands::command,
     .add_options = bound<RawOnce, add_once_options, execute>,
+};
+
+namespace {
+
+struct RawForget {
+  RawOneLock lock;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 1> forget_examples{"rlock forget -k migrate:v42"};
+
+constexpr std::array forget_exits{
+    ExitLine{"0", "forgotten: the next rlock once runs its command"},
+    ExitLine{"1", "there was no success to forget"},
+};
+
+Result<RunEnd> execute(const RawForget& raw, const Call& call)
+{
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
+  }
+  OnceMemory* const memory = lock->opened.store->once_memory();
+  if (memory == nullptr) {
+    return not_offered(forget_verb.name, lock->opened.server);
+  }
+  const Result<bool> forgotten = memory->forget_success(lock->name, lock->opened.limit());
+  if (!forgotten) {
+    return forgotten.error();
+  }
+  if (raw.json) {
+    print(forget_json(lock->name, *forgotten));
+  }
+  return ended(*forgotten ? ExitCode::ok : ExitCode::no);
+}
+
+void add_forget_options(Options& options, RawForget& raw)
+{
+  add_key_options(options, raw.lock.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.lock.server);
+}
+
+}  // namespace
+
+const Verb forget_verb{
+    .name = "forget",
+    .summary = "forget that a command has succeeded, so that once runs it again",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = forget_examples,
+    .own_exits = forget_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawForget, add_forget_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -2,13 +2,10 @@
 #include "cli/verbs/run.h"
 
 #include "base/duration.h"
-#include "cli/options/history.h"
-#include "cli/options/label.h"
-#include "cli/options/lock_rules.h"
-#include "cli/options/notify.h"
-#include "cli/options/sync.h"
-#include "cli/output/logging.h"
-#include "cli/verbs/table.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/options/run.h"
+#include "cli/verbs/dispatch.h"
 
 #include <array>
 

@@ -2,12 +2,10 @@
 // rlock run: its options, and the RunRequest that is made of them. rlock once shares them.
 #pragma once
 
-#include "cli/options/concurrency.h"
-#include "cli/options/keys.h"
-#include "cli/options/mode.h"
+#include "cli/options/lock.h"
+#include "cli/options/run.h"
 #include "cli/options/server.h"
-#include "cli/options/wait_options.h"
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 #include "run/run.h"
 
 namespace rlock::cli {

@@ -1,19 +1,163 @@
 // SPDX-License-Identifier: Apache-2.0
+// rlock list: prints the locks that are held now.
 // rlock status: prints the holders of a lock, their commands and times, and the queue.
-#include "cli/options/color.h"
-#include "cli/options/keys.h"
-#include "cli/options/runs.h"
+// rlock ttl: prints the ttl of a lock in milliseconds, for scripts.
+// rlock wait: waits until a lock is free, without taking it.
+#include "base/duration.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/options/run.h"
+#include "cli/options/server.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/prometheus.h"
 #include "cli/output/show.h"
-#include "cli/verbs/list.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/ask.h"
+#include "cli/verbs/dispatch.h"
+#include "lock/abilities.h"
+#include "lock/wait_until_free.h"
+#include "run/request_policy.h"
+#include "run/run_end.h"
+#include "run/waiting_line.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 namespace rlock::cli {
+inline constexpr const char* every_lock = "*";  // a glob
+
+struct ListOptions {
+  std::string pattern;
+  OutputFormat output_format = OutputFormat::text;
+  SortBy sort = SortBy::key;
+  Colours colours = Colours();
+};
+
+// The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
+Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb);
+
+// Tells a person that no lock matches the glob. Other formats are for programs, which see no output.
+void tell_none_held(const ListOptions& options);
+
+// Prints them. The exit code of `rlock list`.
+Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb);
+
+namespace {
+
+struct RawList {
+  RawKeys keys;
+  RawServer server;
+  RawOutputFormat output_format;
+  Text sort;
+  Text color;
+};
+
+constexpr std::array<std::string_view, 3> list_examples{
+    "rlock list",
+    "rlock list --sort age",
+    "rlock list --json 'billing:*'",
+};
+
+constexpr std::array list_exits{
+    ExitLine{"0", "at least one lock is held; with -o prometheus always"},
+    ExitLine{"1", "no lock is held; standard error says so, unless --json is given"},
+};
+
+Result<RunEnd> execute(const RawList& raw, const Call& call)
+{
+  if (call.operands.size() > 1) {
+    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
+  }
+  ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front())};
+  const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
+                                          assign(resolve_sort(raw.sort), options.sort),
+                                          assign(resolve_colours(raw.color, call.environment), options.colours)});
+  if (!given) {
+    return given.error();
+  }
+  const Result<OpenedStore> opened = open_server(raw.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  return print_held_locks(*opened, options, list_verb.name);
+}
+
+void add_list_options(Options& options, RawList& raw)
+{
+  add_prefix_option(options, raw.keys);
+  add_sort_option(options, raw.sort);
+  add_output_format_options(options, raw.output_format);
+  add_color_option(options, raw.color);
+  add_server_options(options, raw.server);
+}
+
+}  // namespace
+
+Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb)
+{
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return not_offered(verb, opened.server);
+  }
+  auto states = listing->list(pattern, opened.per_answer());
+  if (states) {
+    std::erase_if(*states, [](const LockState& state) { return !state.held(); });
+  }
+  return states;
+}
+
+void tell_none_held(const ListOptions& options)
+{
+  if (options.output_format == OutputFormat::text) {
+    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
+    Log(Verbosity::normal).notice(printable(which) + " is held");
+  }
+}
+
+Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
+{
+  auto states = held_locks(opened, options.pattern, verb);
+  if (!states) {
+    return states.error();
+  }
+  if (options.output_format == OutputFormat::json) {
+    if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
+      return added.error();
+    }
+  }
+  if (states->empty()) {
+    tell_none_held(options);
+  }
+  const std::int64_t now_ms = wall_clock_ms();
+  sort_locks(*states, options.sort, now_ms);
+  switch (options.output_format) {
+    case OutputFormat::text: print(show_list(*states, now_ms, options.colours)); break;
+    case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
+    case OutputFormat::json:
+      std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
+      break;
+  }
+  const bool is_scraped = options.output_format == OutputFormat::prometheus;
+  return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
+}
+
+const Verb list_verb{
+    .name = "list",
+    .summary = "list the locks that are held, all or those that match a glob",
+    .synopsis = "[OPTION...] [PATTERN]",
+    .examples = list_examples,
+    .own_exits = list_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawList, add_list_options, execute>,
+};
+
 namespace {
 
 struct RawStatus {
@@ -23,16 +167,16 @@ struct RawStatus {
   Text color;
 };
 
-constexpr std::array<std::string_view, 4> examples{
+constexpr std::array<std::string_view, 4> status_examples{
     "rlock status -k stock",
     "rlock status --json stock billing",
     "rlock status 'deploy:*'",
     "rlock status -o prometheus stock >locks.prom.new",
 };
 
-constexpr std::array exits{
-    ExitLine{ExitCode::ok, "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
-    ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
+constexpr std::array status_exits{
+    ExitLine{"0", "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
+    ExitLine{"1", "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
 
 struct Pattern {
@@ -147,11 +291,142 @@ const Verb status_verb{
     .name = "status",
     .summary = "show who holds a lock, doing what, and who waits for it",
     .synopsis = "[OPTION...] [[-k] KEY | PATTERN]...",
-    .examples = examples,
-    .own_exits = exits,
+    .examples = status_examples,
+    .own_exits = status_exits,
     .common_exits = asking_codes,
     .operands = Operands::anywhere,
     .add_options = bound<RawStatus, add_status_options, execute>,
+};
+
+namespace {
+
+struct RawTtl {
+  RawOneLock lock;
+  bool json = false;
+};
+
+constexpr std::array<std::string_view, 1> ttl_examples{"rlock ttl -k stock"};
+
+constexpr std::array ttl_exits{
+    ExitLine{"0", "held; -1 means that the lock never expires (null in JSON)"},
+    ExitLine{"1", "free, and 0 is printed"},
+};
+
+// As PTTL of redis-cli prints it, but 0 for a free lock.
+std::string ttl_text(const LockState& state)
+{
+  if (!state.held()) {
+    return "0\n";
+  }
+  return state.ttl ? std::to_string(state.ttl->count()) + "\n" : "-1\n";
+}
+
+Result<RunEnd> execute(const RawTtl& raw, const Call& call)
+{
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
+  }
+  const Result<LockState> state = lock->opened.store->inspect(lock->name, lock->opened.limit());
+  if (!state) {
+    return state.error();
+  }
+  print(raw.json ? ttl_json(*state) : ttl_text(*state));
+  return ended(state->held() ? ExitCode::ok : ExitCode::no);
+}
+
+void add_ttl_options(Options& options, RawTtl& raw)
+{
+  add_key_options(options, raw.lock.keys);
+  add_json_option(options, raw.json);
+  add_server_options(options, raw.lock.server);
+}
+
+}  // namespace
+
+const Verb ttl_verb{
+    .name = "ttl",
+    .summary = "print how many milliseconds a lock still has",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = ttl_examples,
+    .own_exits = ttl_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawTtl, add_ttl_options, execute>,
+};
+
+namespace {
+
+struct RawWait {
+  RawOneLock lock;
+  RawWaitOptions wait_options;
+  bool quiet = false;
+};
+
+constexpr std::array<std::string_view, 3> wait_examples{
+    "rlock wait -k deploy",
+    "rlock wait -k stock -w 10s && ./report.sh",
+    "rlock wait -n stock || echo busy",
+};
+
+constexpr std::array wait_exits{
+    ExitLine{"0", "the lock was free a moment ago; use rlock run to hold it while a command runs"},
+    ExitLine{"75", "the lock is busy, and the time to wait is over"},
+};
+
+RunEnd busy(const LockName& name, Millis waited, const Log& log)
+{
+  log.notice(busy_text(printable(name.text()), waited, std::nullopt));
+  return ended(ExitCode::busy);
+}
+
+// Blocks no signals: this process has nothing on the server, so a signal may end it as it ends any program.
+Result<RunEnd> execute(const RawWait& raw, const Call& call)
+{
+  const Result<WaitTimes> wait = resolve_wait_options(raw.wait_options);
+  if (!wait) {
+    return wait.error();
+  }
+  const Result<OneLock> lock = open_lock(raw.lock, call);
+  if (!lock) {
+    return lock.error();
+  }
+  const OpenedStore& opened = lock->opened;
+  const BootClock& clock = *opened.clock;
+  SystemRng rng;
+  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
+  ServerLine line(clock, log);
+  const WaitPolicy policy = wait_policy(wait->lock, opened.timeout, clock, wait->server);
+  const Result<WaitResult> result =
+      wait_until_free(*opened.store, lock->name, policy, clock, rng, StopToken::never(), line);
+  if (!result) {
+    return result.error();
+  }
+  if (*result == WaitResult::free) {
+    return ended(ExitCode::ok);
+  }
+  return busy(lock->name, wait->lock.value_or(Millis{0}), log);
+}
+
+void add_wait_verb_options(Options& options, RawWait& raw)
+{
+  add_key_options(options, raw.lock.keys);
+  add_wait_options(options, raw.wait_options);
+  options.flag("-q,--quiet", raw.quiet, "do not print that the lock is busy");
+  add_server_options(options, raw.lock.server);
+}
+
+}  // namespace
+
+const Verb wait_verb{
+    .name = "wait",
+    .summary = "wait until a lock is free, without taking it",
+    .synopsis = "[OPTION...] [-k] KEY",
+    .examples = wait_examples,
+    .own_exits = wait_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawWait, add_wait_verb_options, execute>,
 };
 
 }  // namespace rlock::cli

@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "cli/options/token_lock.h"
 #include "cli/output/output.h"
 #include "cli/verbs/force_unlock.h"
+#include "cli/verbs/token_lock.h"
 #include "run/acquire.h"
 #include "run/identity.h"
 

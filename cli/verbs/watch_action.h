@@ -4,8 +4,8 @@
 
 #include "base/fd.h"
 #include "cli/options/server.h"
-#include "cli/output/watch_view.h"
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
+#include "cli/output/watch.h"
 
 #include <memory>
 #include <string>

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command line, through the whole parser of its verb, without acting. Input: variables, one in a line, up to an empty line;
 // then the verb and its words, one in a line.
-#include "cli/options/label.h"
-#include "cli/options/output_format.h"
+#include "cli/options/lock.h"
+#include "cli/options/output.h"
 #include "cli/options/parse_words.h"
-#include "cli/options/token_lock.h"
-#include "cli/options/wipe.h"
+#include "cli/options/server.h"
 #include "cli/verbs/acquire.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/flock.h"
 #include "cli/verbs/force_unlock.h"
 #include "cli/verbs/run.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/token_lock.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 

@@ -4,9 +4,7 @@
 #include "cli/options/config.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
-#include "cli/options/toml.h"
 #include "cli/verbs/dispatch.h"
-#include "cli/verbs/table.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 

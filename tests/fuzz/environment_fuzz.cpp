@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The variables of rlock: those that an outer rlock set, and those that `acquire --export` prints. Input: a line with a key,
 // a line with a token, a line with RLOCK_SERVER; and the value of RLOCK_HELD.
-#include "cli/options/endpoints.h"
-#include "cli/output/export.h"
+#include "cli/options/server.h"
+#include "cli/verbs/acquire.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "lock/held_locks.h"

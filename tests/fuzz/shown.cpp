@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/output/columns.h"
 #include "cli/output/json.h"
+#include "cli/output/output.h"
 #include "cli/output/prometheus.h"
 #include "cli/output/watch.h"
 #include "cli/verbs/force_unlock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // URLs of servers.
-#include "cli/options/endpoints.h"
+#include "cli/options/server.h"
 #include "fuzz/fuzzer.h"
 #include "fuzz/shown.h"
 #include "store/open.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of JSON fields, rlock-json(5) and the real output of every verb agree.
-#include "cli/output/json_fields.h"
 #include "cli/help/help.h"
 #include "cli/help/manual.h"
-#include "cli/verbs/table.h"
+#include "cli/output/json.h"
+#include "cli/verbs/dispatch.h"
 #include "support/paths.h"
 #include "support/redis_fixture.h"
 #include "support/text_file.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manual pages, the help and the completions agree.
-#include "cli/help/complete.h"
 #include "cli/help/help.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/completion.h"
+#include "cli/verbs/dispatch.h"
 #include "process/command.h"
 #include "support/paths.h"
 #include "support/process.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files in packaging/recipes work as they are; stubs record the calls of other programs.
 #include "cli/help/help.h"
-#include "cli/verbs/table.h"
+#include "cli/verbs/dispatch.h"
 #include "process/command.h"
 #include "support/paths.h"
 #include "support/recipe_fixture.h"

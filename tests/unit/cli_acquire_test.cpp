@@ -2,8 +2,7 @@
 #include "cli/verbs/acquire.h"
 
 #include "cli/options/parse_words.h"
-#include "cli/options/token_lock.h"
-#include "cli/output/export.h"
+#include "cli/verbs/token_lock.h"
 
 #include <doctest/doctest.h>
 

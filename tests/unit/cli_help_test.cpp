@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/help.h"
 
-#include "cli/help/suggest.h"
-#include "cli/verbs/table.h"
+#include "cli/options/option_table.h"
+#include "cli/verbs/dispatch.h"
 
 #include <doctest/doctest.h>
 

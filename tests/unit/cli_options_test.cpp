@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/options.h"
+#include "cli/options/option_table.h"
 
 #include "cli/verbs/dispatch.h"
-#include "cli/verbs/table.h"
 
 #include <doctest/doctest.h>
 

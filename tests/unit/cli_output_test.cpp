@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/timestamp.h"
 #include "cli/output/json.h"
-#include "cli/output/lock_order.h"
 #include "cli/output/show.h"
 #include "cli/verbs/force_unlock.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/parse_words.h"
 
-#include "cli/options/options.h"
-#include "cli/options/wipe.h"
+#include "cli/options/option_table.h"
+#include "cli/options/server.h"
 
 #include <doctest/doctest.h>
 

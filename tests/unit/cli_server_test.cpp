@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options/server.h"
 
-#include "cli/options/keys.h"
+#include "cli/options/lock.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/toml.h"
+#include "cli/options/config.h"
 
 #include <doctest/doctest.h>
 

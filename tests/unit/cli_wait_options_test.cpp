@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/wait_options.h"
+#include "cli/options/run.h"
 
 #include <doctest/doctest.h>
 

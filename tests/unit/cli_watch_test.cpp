@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output/columns.h"
+#include "cli/output/output.h"
 #include "cli/output/watch.h"
 #include "cli/verbs/watch_action.h"
 

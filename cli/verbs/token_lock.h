@@ -2,9 +2,9 @@
 // A lock that the caller names by its token: the options of renew, release and check, and what these verbs do.
 #pragma once
 
-#include "cli/options/keys.h"
+#include "cli/options/lock.h"
 #include "cli/options/server.h"
-#include "cli/verbs/verb.h"
+#include "cli/options/verb.h"
 #include "lock/store.h"
 
 #include <cstddef>

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/token_lock.h"
+// rlock check: asks whether a token still holds its lock.
+// rlock renew: renews a lock by its token.
+// rlock release: releases a lock by its token.
+#include "cli/verbs/token_lock.h"
 
+#include "base/duration.h"
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "cli/options/lock.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
+#include "cli/verbs/dispatch.h"
 #include "lock/held_locks.h"
 #include "run/environment.h"
 #include "run/release_socket.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <system_error>
 
@@ -188,5 +195,145 @@ Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const R
   }
   return raw.json ? print_lease(token_lock, *opened, raw) : ended(ExitCode::ok);
 }
+
+namespace {
+
+constexpr std::array<std::string_view, 2> check_examples{
+    "rlock check || exit 1",
+    "rlock check -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
+};
+
+constexpr std::array check_exits{
+    ExitLine{"0", "the token held the lock a moment ago"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+};
+
+Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
+{
+  const Result<TokenLock> token_lock = resolve_token_lock(raw, call.operands, call.environment);
+  if (!token_lock) {
+    return token_lock.error();
+  }
+  return renew_token_lock(*token_lock, Millis{0}, raw, call);
+}
+
+void add_check_options(Options& options, RawTokenLock& raw)
+{
+  add_token_lock_options(options, raw);
+  options.flag("--json", raw.json, "print one JSON object when the token holds the lock");
+}
+
+}  // namespace
+
+const Verb check_verb{
+    .name = "check",
+    .summary = "ask whether a token, or the job around, still holds its lock",
+    .synopsis = "[[-k] KEY] [OPTION...]",
+    .examples = check_examples,
+    .own_exits = check_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawTokenLock, add_check_options, execute_check>,
+};
+
+namespace {
+
+struct RawRenew {
+  RawTokenLock lock;
+  Text lease;
+};
+
+constexpr std::array<std::string_view, 2> renew_examples{
+    "rlock renew --lease 5m",
+    "rlock renew -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
+};
+
+constexpr std::array renew_exits{
+    ExitLine{"0", "renewed; rlock never makes a lease shorter"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+};
+
+Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
+{
+  if (raw.lease) {
+    return resolve_duration(*raw.lease, fixed_lease_rule);
+  }
+  const std::string_view inherited = environment.value(lease_variable);
+  if (inherited.empty()) {
+    return default_ttl;
+  }
+  Result<Millis> lease = resolve_duration(std::string(inherited) + "ms", fixed_lease_rule);
+  return lease ? std::move(lease)
+               : Error{ErrorCode::config, std::string(lease_variable) + ": '" + printable(inherited) +
+                                              "' is no lease in milliseconds (try --lease 5m)"};
+}
+
+Result<RunEnd> execute_renew(const RawRenew& raw, const Call& call)
+{
+  const Result<TokenLock> token_lock = resolve_token_lock(raw.lock, call.operands, call.environment);
+  if (!token_lock) {
+    return token_lock.error();
+  }
+  const Result<Millis> lease = resolve_lease(raw, call.environment);
+  if (!lease) {
+    return lease.error();
+  }
+  return renew_token_lock(*token_lock, *lease, raw.lock, call);
+}
+
+void add_renew_options(Options& options, RawRenew& raw)
+{
+  add_token_lock_options(options, raw.lock);
+  options.text("--lease", raw.lease, "DUR",
+               [] { return "new length of the lease, from now (else RLOCK_LEASE_MS, " + show(default_ttl) + ")"; });
+  options.flag("--json", raw.lock.json, "print one JSON object when the token holds the lock");
+}
+
+}  // namespace
+
+const Verb renew_verb{
+    .name = "renew",
+    .summary = "renew a lock by its token",
+    .synopsis = "[[-k] KEY] [OPTION...]",
+    .examples = renew_examples,
+    .own_exits = renew_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawRenew, add_renew_options, execute_renew>,
+};
+
+namespace {
+
+constexpr std::array<std::string_view, 2> release_examples{
+    "rlock release",
+    "rlock release -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
+};
+
+constexpr std::array release_exits{
+    ExitLine{"0", "released, now or before; its keeper ends silently"},
+    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+};
+
+Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)
+{
+  const Result<TokenLock> token_lock = resolve_token_lock(raw, call.operands, call.environment);
+  if (!token_lock) {
+    return token_lock.error();
+  }
+  return release_token_lock(*token_lock, raw, call);
+}
+
+}  // namespace
+
+const Verb release_verb{
+    .name = "release",
+    .summary = "release a lock by its token",
+    .synopsis = "[[-k] KEY] [OPTION...]",
+    .examples = release_examples,
+    .own_exits = release_exits,
+    .common_exits = asking_codes,
+    .operands = Operands::anywhere,
+    .add_options = bound<RawTokenLock, add_token_lock_options, execute_release>,
+};
 
 }  // namespace rlock::cli

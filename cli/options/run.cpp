@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/wait_options.h"
+#include "cli/options/run.h"
 
+#include "base/defaults.h"
 #include "base/duration.h"
+
+#include <algorithm>
 
 namespace rlock::cli {
 namespace {
@@ -46,6 +49,41 @@ Result<WaitTimes> resolve_wait_options(const RawWaitOptions& raw)
   wait = raw.no_wait ? std::optional{Millis{0}} : wait;
   const Result<Done> given = assign(resolve_wait_server(raw.wait_server), times.server);
   return given ? Result(times) : given.error();
+}
+
+namespace {
+
+constexpr DurationRule history_rule{"--history", Millis{0}, longest_duration, "30d"};
+
+}  // namespace
+
+void add_history_option(Options& options, Text& raw)
+{
+  options.text("--history", raw, "DUR",
+               {"how long, at least, the server keeps what happened to the lock, for rlock history, status and events: "
+                "its last 128 events",
+                default_history});
+}
+
+Result<std::optional<Millis>> resolve_history(const Text& raw)
+{
+  if (!raw) {
+    return std::optional<Millis>{};
+  }
+  const Result<Millis> history = resolve_duration(*raw, history_rule);
+  // A repeated release looks for the first one in the log.
+  return history ? Result(std::optional(std::max(*history, default_history)))
+                 : Result<std::optional<Millis>>(history.error());
+}
+
+void add_notify_option(Options& options, Text& raw, const char* help) { options.text("--notify", raw, "CMD", help); }
+
+Result<std::string> resolve_notify(const Text& raw)
+{
+  if (raw && raw->empty()) {
+    return usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')");
+  }
+  return raw.value_or("");
 }
 
 }  // namespace rlock::cli

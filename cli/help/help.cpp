@@ -4,11 +4,14 @@
 #include "cli/help/manual.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
-#include "cli/verbs/dispatch.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+
+#ifndef RLOCK_VERSION
+#define RLOCK_VERSION "dev"
+#endif
 
 namespace rlock::cli {
 namespace {
@@ -18,6 +21,11 @@ constexpr std::array topics{
     Topic{"json", "the JSON objects that rlock prints", help_of_json, mdoc_of_json},
 };
 
+// The forms of a server's URL.
+struct UrlForm {
+  std::string_view url;
+  std::string_view meaning;
+};
 constexpr std::array forms{
     UrlForm{"redis://[user[:password]@]host[:port][/db]",
             "one server; host and host:port mean the same without redis://"},
@@ -40,7 +48,7 @@ const Topic* find_topic(std::string_view name)
   return found == topics.end() ? nullptr : found;
 }
 
-std::span<const UrlForm> url_forms() { return forms; }
+std::string_view version() { return RLOCK_VERSION; }
 
 namespace {
 
@@ -56,7 +64,7 @@ std::string joined_names(const Option& option)
       joined += (joined.empty() ? "" : ", ") + std::string(name);
     }
   }
-  return option.takes_value() ? joined + " " + std::string(option.value_name) : joined;
+  return option.takes_value() ? joined + " " + std::string(option.value) : joined;
 }
 
 // Wraps `text` in the columns from `column` to the end of the line. `used`: the column at which the first line begins.
@@ -96,10 +104,8 @@ std::string entry(std::string_view term, std::string_view text, std::size_t colu
 std::string names_text(const OptionTable& table, std::string_view group)
 {
   std::string names;
-  for (const Option& option : table.all()) {
-    if (option.group == group) {
-      names += (names.empty() ? "" : "; ") + joined_names(option);
-    }
+  for (const Option* const option : table.in(group)) {
+    names += (names.empty() ? "" : "; ") + joined_names(*option);
   }
   return "  " + wrapped(names, 2, 2, "; ");
 }
@@ -108,10 +114,8 @@ std::string described_text(const OptionTable& table, std::string_view group)
 {
   constexpr std::size_t column = 28;
   std::string text;
-  for (const Option& option : table.all()) {
-    if (option.group == group) {
-      text += entry(joined_names(option), option.help.str(), column);
-    }
+  for (const Option* const option : table.in(group)) {
+    text += entry(joined_names(*option), option->help.str(), column);
   }
   return text;
 }
@@ -169,18 +173,18 @@ std::string keys_text(const Verb& verb)
 
 }  // namespace
 
-std::string overview()
+std::string overview(Verbs verbs)
 {
   constexpr std::size_t column = 16;
   std::string text =
       "rlock: run a command under a distributed lock, kept on Redis\n\n"
       "Usage: rlock VERB [OPTION...]\n\n"
       "Verbs:\n";
-  for (const Verb* verb : all_verbs()) {
+  for (const Verb* verb : verbs) {
     text += entry(verb->name, verb->summary, column);
   }
   text += "\nExamples:\n";
-  for (const Verb* verb : all_verbs()) {
+  for (const Verb* verb : verbs) {
     text += "  " + std::string(verb->examples.front()) + "\n";
   }
   text += "\nrlock help VERB describes a verb. Other topics:\n";
@@ -194,8 +198,7 @@ std::string help_of(const Verb& verb)
 {
   constexpr std::size_t column = 16;
   OptionTable table(verb.name);
-  HelpWanted wants_help;
-  add_verb_options(verb, table, wants_help);
+  add_verb_options(verb, table);
 
   const std::string options = options_text(table, Detail::descriptions);
   std::string text = heading(verb) + options;
@@ -212,8 +215,7 @@ std::string help_of(const Verb& verb)
 std::string brief_help_of(const Verb& verb)
 {
   OptionTable table(verb.name);
-  HelpWanted wants_help;
-  add_verb_options(verb, table, wants_help);
+  add_verb_options(verb, table);
   return heading(verb) + options_text(table, Detail::names) + examples_text(verb) + "\nrlock help " +
          std::string(verb.name) + " describes the options.\n";
 }
@@ -223,10 +225,9 @@ std::string help_of_servers()
   constexpr std::size_t column = 28;
   OptionTable table;
   RawServer raw;
-  Options options(table);
-  add_server_options(options, raw);
+  add_server_options(table, raw);
   std::string text = "rlock help servers: the server URLs and their options\n\nURLs:\n";
-  for (const UrlForm& form : url_forms()) {
+  for (const UrlForm& form : forms) {
     text += entry(form.url, form.meaning, column);
   }
   return text + "\nOptions of every verb that asks a server:\n" + described_text(table, server_group);

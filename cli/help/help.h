@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of help, made from the table of verbs and their options.
-// The topics of `rlock help` that are no verbs.
+// The text of help, made from the verbs and the rows of their options, and the topics of `rlock help` that are no verbs.
 #pragma once
 
 #include "cli/options/verb.h"
@@ -12,7 +11,7 @@
 
 namespace rlock::cli {
 
-std::string overview();
+std::string overview(Verbs verbs);
 std::string help_of(const Verb& verb);        // --help
 std::string brief_help_of(const Verb& verb);  // -h: options by name
 
@@ -37,13 +36,6 @@ struct Topic {
 std::span<const Topic> all_topics();
 const Topic* find_topic(std::string_view name);  // nullptr: there is none
 
-// The forms of a server's URL.
-struct UrlForm {
-  std::string_view url;
-  std::string_view meaning;
-};
-std::span<const UrlForm> url_forms();
-
-void print_version();  // "rlock 0.1.0"
+std::string_view version();  // "0.1.0"
 
 }  // namespace rlock::cli

@@ -4,7 +4,6 @@
 #include "cli/help/help.h"
 #include "cli/options/server.h"
 #include "cli/output/json.h"
-#include "cli/verbs/dispatch.h"
 
 #include <cctype>
 
@@ -43,16 +42,14 @@ std::string item(const Option& option)
       comma = " , ";
     }
   }
-  return line + (option.takes_value() ? " Ar " + word(option.value_name) : "") + "\n";
+  return line + (option.takes_value() ? " Ar " + word(option.value) : "") + "\n";
 }
 
 std::string list(const OptionTable& table, std::string_view group)
 {
   std::string text = ".Bl -tag -width Ds\n";
-  for (const Option& option : table.all()) {
-    if (option.group == group) {
-      text += ".It " + item(option) + plain(option.help.str()) + "\n";
-    }
+  for (const Option* const option : table.in(group)) {
+    text += ".It " + item(*option) + plain(option->help.str()) + "\n";
   }
   return text + ".El\n";
 }
@@ -61,11 +58,9 @@ std::string list(const OptionTable& table, std::string_view group)
 std::string names(const OptionTable& table, std::string_view group)
 {
   std::string text;
-  for (const Option& option : table.all()) {
-    if (option.group == group) {
-      text += (text.empty() ? "." : " ;\n.") + item(option);
-      text.pop_back();
-    }
+  for (const Option* const option : table.in(group)) {
+    text += (text.empty() ? "." : " ;\n.") + item(*option);
+    text.pop_back();
   }
   return text + " .\n";
 }
@@ -117,8 +112,7 @@ std::string described(std::string_view title, const Elements& elements, const Pa
 std::string mdoc_of(const Verb& verb)
 {
   OptionTable table(verb.name);
-  HelpWanted wants_help;
-  add_verb_options(verb, table, wants_help);
+  add_verb_options(verb, table);
   const std::string name = "rlock " + std::string(verb.name);
 
   std::string text = ".Ss " + name + "\n.Bd -ragged -offset indent -compact\n.Nm " + name + "\n" +
@@ -141,8 +135,7 @@ std::string mdoc_of_servers()
 {
   OptionTable table;
   RawServer raw;
-  Options options(table);
-  add_server_options(options, raw);
+  add_server_options(table, raw);
   return list(table, server_group);
 }
 
@@ -164,10 +157,10 @@ std::string mdoc_of_json()
   return text;
 }
 
-std::string mdoc_of_verbs()
+std::string mdoc_of_verbs(Verbs verbs)
 {
   std::string text = ".Bl -tag -width force-unlock -compact\n";
-  for (const Verb* verb : all_verbs()) {
+  for (const Verb* verb : verbs) {
     text += ".It Cm " + std::string(verb->name) + "\n" + plain(verb->summary) + "\n";
   }
   return text + ".El\n";

@@ -11,7 +11,7 @@ namespace rlock::cli {
 // A subsection: the synopsis of the verb, its options, exit codes and examples.
 std::string mdoc_of(const Verb& verb);
 
-std::string mdoc_of_verbs();  // a list of all verbs
+std::string mdoc_of_verbs(Verbs verbs);  // a list of all verbs
 
 // The topics.
 std::string mdoc_of_servers();  // a list of the options that add_server_options adds

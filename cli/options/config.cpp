@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
-#include "cli/verbs/dispatch.h"
 #include "store/open.h"
 
 #include <algorithm>
@@ -228,29 +227,6 @@ Result<std::vector<TomlEntry>> parse_toml(std::string_view text)
 
 namespace {
 
-// Options with a variable, which comes before the file: resolve_server asks Environment::setting for them.
-constexpr std::array<std::string_view, 6> options_with_variable{"--server", "--password-file", "--cacert",
-                                                                "--cert",   "--tls-key",       "--quorum"};
-
-// Options that exclude each other: when the command line has one of a group, the settings of the others are ignored.
-constexpr std::array<std::array<std::string_view, 4>, 10> exclusive_groups{
-    {{"--no-wait", "--wait", "", ""},
-     {"--no-wait", "--latest", "", ""},
-     {"--no-wait", "--cancel-in-progress", "", ""},
-     {"--shards", "--latest", "", ""},
-     {"--shards", "--cancel-in-progress", "", ""},
-     {"--permits", "--cancel-in-progress", "", ""},
-     {"--shared", "--exclusive", "--permits", "--format"},
-     {"--lease", "--ttl", "--pid", ""},
-     {"--quiet", "--verbose", "", ""},
-     {"--export", "--json", "", ""}}};
-
-template <typename Range>
-bool contains(const Range& range, std::string_view word)
-{
-  return std::find(std::begin(range), std::end(range), word) != std::end(range);
-}
-
 // The config file cannot ask for help.
 const Option* option_of(const OptionTable& known, const std::string& option)
 {
@@ -265,12 +241,11 @@ void append_names(const OptionTable& known, std::vector<std::string>& names)
   }
 }
 
-bool is_option_of_any_verb(const std::string& option, std::vector<std::string>& names)
+bool is_option_of_any(Verbs verbs, const std::string& option, std::vector<std::string>& names)
 {
-  for (const Verb* verb : all_verbs()) {
+  for (const Verb* verb : verbs) {
     OptionTable known(verb->name);
-    HelpWanted wants_help;
-    const VerbAction action = add_verb_options(*verb, known, wants_help);
+    const VerbAction action = add_verb_options(*verb, known);
     if (option_of(known, option) != nullptr) {
       return true;
     }
@@ -293,7 +268,10 @@ bool is_about(const TomlEntry& entry, const OptionTable& known)
 // The settings of one file for one verb.
 class SettingsReader {
  public:
-  SettingsReader(const ConfigFile& file, const OptionTable& known) : m_file(file), m_known(known) {}
+  SettingsReader(const ConfigFile& file, const OptionTable& known, Verbs verbs)
+      : m_file(file), m_known(known), m_verbs(verbs)
+  {
+  }
 
   Result<std::vector<Setting>> read(const std::vector<TomlEntry>& entries)
   {
@@ -321,7 +299,7 @@ class SettingsReader {
   {
     const std::string where = m_file.path + ":" + std::to_string(entry.line);
     const std::string option = "--" + entry.key;
-    if (!entry.table.empty() && !find_verb(entry.table)) {
+    if (!entry.table.empty() && std::ranges::find(m_verbs, entry.table, &Verb::name) == m_verbs.end()) {
       return wrong(m_file.path + ":" + std::to_string(entry.table_line),
                    "[" + shown_name(entry.table) + "] is no verb (try [run], or no table at all)");
     }
@@ -352,7 +330,7 @@ class SettingsReader {
       append_names(m_known, names);
       return unknown(where, entry.key, names);
     }
-    return is_option_of_any_verb("--" + entry.key, names) ? Result<Done>(Done{}) : unknown(where, entry.key, names);
+    return is_option_of_any(m_verbs, "--" + entry.key, names) ? Result<Done>(Done{}) : unknown(where, entry.key, names);
   }
 
   Result<Done> check(const TomlEntry& entry, const Option& option, const std::string& where) const
@@ -360,14 +338,12 @@ class SettingsReader {
     const bool is_flag = !option.takes_value();
     const bool is_boolean = entry.value.kind == TomlValue::Kind::boolean;
     if (is_flag != is_boolean) {
-      return wrong(where,
-                   entry.key + (is_flag ? " is true or false" : " takes a value, " + std::string(option.value_name)));
+      return wrong(where, entry.key + (is_flag ? " is true or false" : " takes a value, " + std::string(option.value)));
     }
     if (entry.value.texts.empty()) {
       return wrong(where, entry.key + ": the array is empty");
     }
-    const bool may_be_several = entry.key == "server" || entry.key == "key";
-    if (entry.value.kind == TomlValue::Kind::array && !may_be_several) {
+    if (entry.value.kind == TomlValue::Kind::array && !option.repeats) {
       return wrong(where, entry.key + " takes one value, not several");
     }
     if (entry.key == "server" && m_file.is_public && has_password(entry.value.texts)) {
@@ -387,102 +363,54 @@ class SettingsReader {
 
   const ConfigFile& m_file;
   const OptionTable& m_known;
+  const Verbs m_verbs;
   std::vector<Found> m_found;
-};
-
-// The options that were given, by any of their names.
-class GivenOptions {
- public:
-  GivenOptions(const OptionTable& known, const ParsedWords& split) : m_known(known)
-  {
-    for (const std::string& word : split.options) {
-      add(word);
-    }
-  }
-
-  void add(const std::string& name)
-  {
-    if (const Option* option = m_known.find(name)) {
-      m_options.push_back(option);
-    }
-  }
-
-  // Whether the option was given, or one that it excludes.
-  [[nodiscard]] bool settles(const std::string& name) const
-  {
-    const Option* option = m_known.find(name);
-    if (has(option)) {
-      return true;
-    }
-    return std::any_of(exclusive_groups.begin(), exclusive_groups.end(), [&](const auto& group) {
-      const auto is_in_group = [&](std::string_view other) { return same(option, other); };
-      return std::any_of(group.begin(), group.end(), is_in_group) &&
-             std::any_of(group.begin(), group.end(), [&](std::string_view other) { return has(find(other)); });
-    });
-  }
-
- private:
-  [[nodiscard]] const Option* find(std::string_view name) const { return name.empty() ? nullptr : m_known.find(name); }
-  [[nodiscard]] bool same(const Option* option, std::string_view name) const
-  {
-    return option != nullptr && option == find(name);
-  }
-  [[nodiscard]] bool has(const Option* option) const { return option != nullptr && contains(m_options, option); }
-  static bool contains(const std::vector<const Option*>& options, const Option* option)
-  {
-    return std::find(options.begin(), options.end(), option) != options.end();
-  }
-
-  const OptionTable& m_known;
-  std::vector<const Option*> m_options;
 };
 
 }  // namespace
 
-Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known)
+Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known, Verbs verbs)
 {
   const auto entries = parse_toml(file.text);
   if (!entries) {
     return Error{ErrorCode::config, file.path + ":" + entries.error().text};
   }
-  return SettingsReader(file, known).read(*entries);
+  return SettingsReader(file, known, verbs).read(*entries);
 }
 
-ParsedWords argv_of(const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split)
+std::vector<Given> settings_beside(std::span<const Given> words, const std::vector<Setting>& settings,
+                                   const OptionTable& known)
 {
-  ParsedWords words;
-  GivenOptions given(known, split);
+  std::vector<Given> beside;
   for (const Setting& setting : settings) {
-    if (contains(options_with_variable, setting.option) || given.settles(setting.option)) {
+    const Option* const option = known.find(setting.option);
+    const std::vector<std::string> values = setting.values.empty() ? std::vector<std::string>{""} : setting.values;
+    const auto settles = [&](const Given& other) {
+      return other.option == option || are_exclusive(other, {.option = option, .value = values.front()});
+    };
+    if (option->has_variable || std::ranges::any_of(words, settles) || std::ranges::any_of(beside, settles)) {
       continue;
     }
-    for (const std::string& value : setting.values) {
-      words.options.push_back(setting.option);
-      words.options.push_back(value);
+    for (const std::string& value : values) {
+      beside.push_back({.option = option, .value = value, .where = setting.where});
     }
-    if (setting.values.empty()) {
-      words.options.push_back(setting.option);
-    }
-    given.add(setting.option);
   }
-  return words;
+  return beside;
 }
 
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split)
+Error with_source(Error error, std::span<const Given> settings)
 {
-  if (error.code != ErrorCode::usage) {
+  const auto is_named = [&](const Given& given) {
+    const std::string_view text = error.text;
+    const std::string name = given.option->name();
+    return text.starts_with(name) &&
+           (text.size() == name.size() || text[name.size()] == ':' || text[name.size()] == ' ');
+  };
+  const auto named = std::ranges::find_if(settings, is_named);
+  if (error.code != ErrorCode::usage || named == settings.end()) {
     return error;
   }
-  const ParsedWords used = argv_of(settings, known, split);
-  for (const Setting& setting : settings) {
-    const bool is_named = error.text.starts_with(setting.option) &&
-                          (error.text.size() == setting.option.size() ||
-                           std::string_view(": ").find(error.text[setting.option.size()]) != std::string_view::npos);
-    if (is_named && contains(used.options, setting.option)) {
-      return {ErrorCode::config, setting.where + ": " + error.text};
-    }
-  }
-  return error;
+  return {ErrorCode::config, named->where + ": " + error.text};
 }
 
 }  // namespace rlock::cli

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds and reads the config file.
-// Reads the settings of a TOML file, with toml++: `key = value`, above all tables or in a [table]. A value is a string, a number, true
-// or false, or an array of these.
 // The config file: a default for every long option. Arguments and variables come before the file.
 #pragma once
 
 #include "base/result.h"
 #include "cli/options/environment.h"
+#include "cli/options/option_table.h"
+#include "cli/options/verb.h"
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +27,8 @@ struct ConfigFile {
 Result<std::optional<ConfigFile>> find_config(const Environment& environment,
                                               const std::string& system_wide = "/etc/rlock.toml");
 
+// TOML, read by toml++: `key = value`, above all tables or in a [table]. A value is a string, a number, true or false, or an array
+// of these.
 struct TomlValue {
   enum class Kind { boolean, text, array };  // a number is text
   Kind kind;
@@ -48,21 +50,18 @@ std::string shown_name(std::string_view name);
 // In the order of the file. ErrorCode::config, "LINE: what is wrong". The text quotes no value, which may be a secret.
 Result<std::vector<TomlEntry>> parse_toml(std::string_view text);
 
-class OptionTable;
-struct ParsedWords;
-
 // The settings for the verb whose options are `known`: those of the table [VERB] before those above all
 // tables.
-// ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that no verb has, or has a password that
+// ErrorCode::config, "FILE:LINE: why": the file is no valid TOML, names an option that none of `verbs` has, or has a password that
 // every user may read.
-Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known);
+Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionTable& known, Verbs verbs);
 
-// The settings as if they were on the command line, without those that `split` gives or excludes, and without those of options
-// with a variable: Environment::setting has those.
-ParsedWords argv_of(const std::vector<Setting>& settings, const OptionTable& known, const ParsedWords& split);
+// The settings as if they were on the command line, without those that `words` give or exclude, and without those of options with a
+// variable: Environment::setting has those.
+std::vector<Given> settings_beside(std::span<const Given> words, const std::vector<Setting>& settings,
+                                   const OptionTable& known);
 
-// The error; when it is about a setting, with the place in the file.
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known,
-                  const ParsedWords& split);
+// The error; when it is about one of the settings, with the place in the file.
+Error with_source(Error error, std::span<const Given> settings);
 
 }  // namespace rlock::cli

@@ -8,183 +8,38 @@
 #include <charconv>
 #include <cstddef>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 namespace rlock::cli {
 namespace {
 
-constexpr std::size_t usual_count = 48;  // options of a verb: room for them is made once
+constexpr std::size_t usual_count = 48;      // options of a verb: room for them is made once
+constexpr std::size_t longest_quoted = 200;  // bytes of a word that an error quotes
 
-// Calls `use` for each name of "-w,--wait" until it returns true.
+// Calls `use` for each part of "-w,--wait" until it returns true.
 template <typename Use>
-bool any_name(std::string_view names, Use use)
+bool any_part(std::string_view text, char separator, Use use)
 {
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(','));
-    if (use(name)) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(separator));
+    if (use(part)) {
       return true;
     }
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
   }
   return false;
 }
 
-enum class Form { short_form, long_form };
-
-std::vector<std::string_view> names_of(std::string_view names, Form form)
+std::vector<std::string_view> names_of(std::string_view names, bool is_long)
 {
   std::vector<std::string_view> found;
-  any_name(names, [&](std::string_view name) {
-    if (name.starts_with("--") == (form == Form::long_form)) {
+  any_part(names, ',', [&](std::string_view name) {
+    if (name.starts_with("--") == is_long) {
       found.push_back(name);
     }
     return false;
   });
   return found;
 }
-
-}  // namespace
-
-std::string HelpText::str() const
-{
-  struct More {
-    const char* text;
-    std::string operator()(std::monostate) const { return text; }
-    std::string operator()(Millis value) const { return std::string(text) + " (" + show(value) + ")"; }
-    std::string operator()(ExitCode code) const
-    {
-      return std::string(text) + " (" + std::to_string(static_cast<int>(code)) + ")";
-    }
-    std::string operator()(const char* more) const { return std::string(text) + "; " + more; }
-    std::string operator()(std::string (*make)()) const { return make(); }
-  };
-  return std::visit(More{m_text}, m_more);
-}
-
-bool Option::has_name(std::string_view name) const
-{
-  return any_name(names, [name](std::string_view each) { return each == name; });
-}
-
-std::vector<std::string_view> Option::short_names() const { return names_of(names, Form::short_form); }
-
-std::vector<std::string_view> Option::long_names() const { return names_of(names, Form::long_form); }
-
-void OptionTable::add(Option option)
-{
-  m_options.reserve(usual_count);
-  m_options.push_back(std::move(option));
-}
-
-const Option* OptionTable::find(std::string_view name) const
-{
-  const auto found = std::ranges::find_if(m_options, [name](const Option& option) { return option.has_name(name); });
-  return found == m_options.end() ? nullptr : &*found;
-}
-
-std::vector<std::string_view> OptionTable::groups() const
-{
-  std::vector<std::string_view> groups;
-  for (const Option& option : m_options) {
-    if (std::ranges::find(groups, option.group) == groups.end()) {
-      groups.push_back(option.group);
-    }
-  }
-  return groups;
-}
-
-std::vector<std::string> OptionTable::long_names() const
-{
-  std::vector<std::string> names;
-  for (const Option& option : m_options) {
-    for (const std::string_view name : option.long_names()) {
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
-
-namespace {
-
-constexpr std::size_t longest_quoted = 200;  // bytes of a word that an error quotes
-
-}  // namespace
-
-Options Options::in(std::string_view group) const
-{
-  Options same = *this;
-  same.m_group = group;
-  return same;
-}
-
-void Options::text(const char* names, Text& target, const char* value_name, const HelpText& help)
-{
-  m_table.add({.names = names, .value_name = value_name, .group = m_group, .help = help, .target = &target});
-}
-
-void Options::texts(const char* names, std::vector<std::string>& target, const char* value_name, const HelpText& help)
-{
-  m_table.add({.names = names, .value_name = value_name, .group = m_group, .help = help, .target = &target});
-}
-
-void Options::flag(const char* names, bool& target, const HelpText& help)
-{
-  m_table.add({.names = names, .value_name = {}, .group = m_group, .help = help, .target = &target});
-}
-
-void Options::each(const char* names, std::string_view value_name, const std::function<void()>& seen,
-                   const HelpText& help)
-{
-  m_table.add({.names = names, .value_name = value_name, .group = m_group, .help = help, .target = seen});
-}
-
-std::string shown_word(std::string_view word) { return shortened(printable(without_secrets(word)), longest_quoted); }
-
-Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
-
-Result<Done> first_error(std::initializer_list<Result<Done>> results)
-{
-  const auto* const failed =
-      std::find_if_not(results.begin(), results.end(), [](const auto& each) { return bool(each); });
-  return failed == results.end() ? Result(Done{}) : *failed;
-}
-
-Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule)
-{
-  const std::string option(rule.option);
-  const std::string quoted = option + ": '" + shown_word(raw) + "' is ";
-  const std::string advice = "try " + option + " " + std::string(rule.good);
-
-  const std::string too_long = quoted + "too long, at most " + show(rule.most) + " (" + advice + ")";
-  const auto read = read_duration(raw);
-  if (const auto* flaw = std::get_if<DurationFlaw>(&read)) {
-    return usage(*flaw == DurationFlaw::too_long ? too_long : quoted + "not a duration (" + advice + ")");
-  }
-  const Millis duration = std::get<Millis>(read);
-  if (duration < rule.least) {
-    return usage(quoted + "too short, at least " + show(rule.least) + " (" + advice + ")");
-  }
-  if (duration > rule.most) {
-    return usage(too_long);
-  }
-  return duration;
-}
-
-Result<int> resolve_number(std::string_view raw, const NumberRule& rule)
-{
-  int number = 0;
-  const char* const end = raw.data() + raw.size();
-  const auto [stopped, error] = std::from_chars(raw.data(), end, number);
-  if (error != std::errc{} || stopped != end || number < rule.least || number > rule.most) {
-    const std::string option(rule.option);
-    return usage(option + ": '" + shown_word(raw) + "' is not a number from " + std::to_string(rule.least) + " to " +
-                 std::to_string(rule.most) + " (try " + option + " " + std::string(rule.good) + ")");
-  }
-  return number;
-}
-
-namespace {
 
 // The Levenshtein distance, one row at a time; two neighbours that are swapped count as one error.
 std::size_t distance(std::string_view from, std::string_view to)
@@ -245,6 +100,192 @@ std::string_view completed(std::string_view typed, std::span<const std::string> 
 }
 
 }  // namespace
+
+std::string HelpText::str() const
+{
+  struct More {
+    const char* text;
+    std::string operator()(std::monostate) const { return text; }
+    std::string operator()(Millis value) const { return std::string(text) + " (" + show(value) + ")"; }
+    std::string operator()(ExitCode code) const
+    {
+      return std::string(text) + " (" + std::to_string(static_cast<int>(code)) + ")";
+    }
+    std::string operator()(const char* more) const { return std::string(text) + "; " + more; }
+    std::string operator()(std::string (*make)()) const { return make(); }
+  };
+  return std::visit(More{m_text}, m_more);
+}
+
+bool Option::has_name(std::string_view name) const
+{
+  return any_part(names, ',', [name](std::string_view each) { return each == name; });
+}
+
+bool have_common_name(std::string_view names, std::string_view other_names)
+{
+  return any_part(names, ',', [&](std::string_view name) { return Option{.names = other_names}.has_name(name); });
+}
+
+std::string Option::name() const
+{
+  const auto all_long = long_names();
+  return std::string(all_long.empty() ? short_names().front() : all_long.front());
+}
+
+std::vector<std::string_view> Option::short_names() const { return names_of(names, false); }
+
+std::vector<std::string_view> Option::long_names() const { return names_of(names, true); }
+
+void OptionTable::add(const Entry& entry)
+{
+  m_entries.reserve(usual_count);
+  m_entries.push_back(entry);
+}
+
+const Option* OptionTable::find(std::string_view name) const
+{
+  const auto found = std::ranges::find_if(m_entries, [&](const Entry& entry) { return entry.option->has_name(name); });
+  return found == m_entries.end() ? nullptr : found->option;
+}
+
+std::vector<std::string_view> OptionTable::groups() const
+{
+  std::vector<std::string_view> groups;
+  for (const Entry& entry : m_entries) {
+    if (std::ranges::find(groups, entry.group) == groups.end()) {
+      groups.push_back(entry.group);
+    }
+  }
+  return groups;
+}
+
+std::vector<const Option*> OptionTable::in(std::string_view group) const
+{
+  std::vector<const Option*> options;
+  for (const Entry& entry : m_entries) {
+    if (entry.group == group) {
+      options.push_back(entry.option);
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> OptionTable::long_names() const
+{
+  std::vector<std::string> names;
+  for (const Entry& entry : m_entries) {
+    for (const std::string_view name : entry.option->long_names()) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+Result<Done> OptionTable::apply(std::span<const Given> options) const
+{
+  Result<Done> all = Done{};
+  for (auto given = options.begin(); given != options.end(); ++given) {
+    const auto is_same = [&](const Given& other) { return other.option == given->option; };
+    const auto entry = std::ranges::find(m_entries, given->option, &Entry::option);
+    if (entry == m_entries.end() || (!given->option->repeats && std::any_of(given + 1, options.end(), is_same))) {
+      continue;
+    }
+    const Result<Done> done = entry->apply(*entry, *given);
+    all = all ? done : all;
+  }
+  return all;
+}
+
+Result<Done> read_value(const Given&, bool& target)
+{
+  target = true;
+  return Done{};
+}
+
+Result<Done> read_value(const Given& given, std::string& target)
+{
+  target = given.value;
+  return Done{};
+}
+
+Result<Done> read_value(const Given& given, std::vector<std::string>& target)
+{
+  target.push_back(given.value);
+  return Done{};
+}
+
+Result<Done> read_value(const Given& given, Millis& target)
+{
+  return assign(duration_in(std::get<Durations>(given.option->range), given.value, given.option->name()), target);
+}
+
+Result<Done> read_value(const Given& given, int& target)
+{
+  const auto& range = std::get<Numbers>(given.option->range);
+  const char* const end = given.value.data() + given.value.size();
+  const auto [stopped, error] = std::from_chars(given.value.data(), end, target);
+  if (error != std::errc{} || stopped != end || target < range.least || target > range.most) {
+    const std::string option = given.option->name();
+    return usage(option + ": '" + shown_word(given.value) + "' is not a number from " + std::to_string(range.least) +
+                 " to " + std::to_string(range.most) + " (try " + option + " " + std::string(range.good) + ")");
+  }
+  return Done{};
+}
+
+Result<Done> read_value(const Given& given, unsigned& target)
+{
+  int number = 0;
+  Result<Done> done = read_value(given, number);
+  target = static_cast<unsigned>(number);
+  return done;
+}
+
+Result<std::size_t> index_of(std::string_view word, std::string_view words, std::string_view option)
+{
+  std::string listed;
+  std::size_t index = 0;
+  const bool found = any_part(words, '|', [&](std::string_view each) {
+    if (each == word) {
+      return true;
+    }
+    ++index;
+    listed += (listed.empty() ? "" : ", ") + std::string(each);
+    return false;
+  });
+  return found ? Result(index)
+               : Result<std::size_t>(usage(std::string(option) + ": '" + shown_word(word) + "' is none of " + listed));
+}
+
+std::string shown_word(std::string_view word) { return shortened(printable(without_secrets(word)), longest_quoted); }
+
+Error usage(std::string text) { return {ErrorCode::usage, std::move(text)}; }
+
+Result<Done> first_error(std::initializer_list<Result<Done>> results)
+{
+  const auto* const failed =
+      std::find_if_not(results.begin(), results.end(), [](const auto& each) { return bool(each); });
+  return failed == results.end() ? Result(Done{}) : *failed;
+}
+
+Result<Millis> duration_in(const Durations& range, std::string_view text, const std::string& option)
+{
+  const auto wrong = [&](const std::string& what) {
+    return usage(option + ": '" + shown_word(text) + "' is " + what + " (try " + option + " " +
+                 std::string(range.good) + ")");
+  };
+  const auto read = read_duration(text);
+  const auto* const duration = std::get_if<Millis>(&read);
+  if (duration == nullptr && std::get<DurationFlaw>(read) == DurationFlaw::malformed) {
+    return wrong("not a duration");
+  }
+  if (duration == nullptr || *duration > range.most) {
+    return wrong("too long, at most " + show(range.most));
+  }
+  return *duration < range.least ? wrong("too short, at least " + show(range.least)) : Result(*duration);
+}
+
+bool is_no_time(std::string_view value) { return parse_duration(value) == Millis{0}; }
 
 std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise)
 {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of one verb as values: how they are typed, what help says of them, and where their values go. Parsing, help,
-// the manual pages, the completions and the config file all read this table.
-// Options are read in two steps. Step one, Options: a verb names its options, and fill_targets() (parse_words.h) fills Raw*
-// structures with the text that the caller typed. Step two, resolve_*: the text becomes values, or an Error that names the option and shows a good
-// value.
-// Suggests a known word for one that the user mistyped.
+// The options of one verb as rows. A row is all there is to know of an option: its names, what help says, the kind of its value,
+// which options it excludes and needs, and its effect. Parsing, help, the manual pages, the completions and the config file read
+// the rows.
 #pragma once
 
 #include "base/clock.h"
@@ -14,18 +11,30 @@
 
 #include <array>
 #include <concepts>
-#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace rlock::cli {
 
-using Text = std::optional<std::string>;  // missing: the option was not given; "": it was given an empty value
+using OptionText = std::optional<std::string>;  // nullopt: the option was not given; "": it was given an empty value
+
+// Assigns a value to `target`, or hands the error on.
+template <typename T, typename Target>
+Result<Done> assign(Result<T> value, Target& target)
+{
+  if (!value) {
+    return value.error();
+  }
+  target = *std::move(value);
+  return Done{};
+}
 
 // What help says of one option. The string is made only when help is shown, because parsing does not need it.
 class HelpText {
@@ -49,117 +58,170 @@ class HelpText {
 
 inline constexpr std::string_view default_group = "Options";
 
+// Which durations and numbers an option takes. `good`: a value that an error suggests.
+struct Durations {
+  Millis least;
+  Millis most;
+  std::string_view good;
+};
+struct Numbers {
+  int least;
+  int most;
+  std::string_view good;
+};
+
+// Other options of the verb, and what an error says after the names of both.
+struct Others {
+  std::string_view names;  // "--wait,--latest"
+  std::string_view advice = {};
+};
+
 struct Option {
-  // Where the value goes: the last one counts, all count, a flag was given, or the function is called for each occurrence.
-  using Target = std::variant<Text*, std::vector<std::string>*, bool*, std::function<void()>>;
-
   std::string_view names;       // "-w,--wait"
-  std::string_view value_name;  // "DUR"; empty: a flag
-  std::string_view group;       // its heading in help; empty: help does not show the option
-  HelpText help;
-  Target target;
+  std::string_view value = {};  // what completion offers and help shows: "DUR", "stop|warn"; empty: a flag
+  HelpText help = "";
+  std::variant<std::monostate, Durations, Numbers> range = {};
+  bool repeats = false;  // each occurrence counts; false: the last one, as with getopt
+  // The command line may not have both this option and one of these. One that it has silences the config file's others. It is
+  // enough that one of the two names the other.
+  Others excludes = {};
+  bool (*is_neutral)(std::string_view value) = nullptr;  // with such a value the option excludes nothing
+  Others needs = {};                                     // at least one of these must be given, too
+  bool has_variable = false;                             // see Environment::setting
 
-  [[nodiscard]] bool takes_value() const { return !value_name.empty(); }
+  [[nodiscard]] bool takes_value() const { return !value.empty(); }
   [[nodiscard]] bool has_name(std::string_view name) const;         // "-w", "--wait"
+  [[nodiscard]] std::string name() const;                           // by which messages call it: the first long one
   [[nodiscard]] std::vector<std::string_view> short_names() const;  // "-w"
   [[nodiscard]] std::vector<std::string_view> long_names() const;   // "--wait"
 };
 
+bool have_common_name(std::string_view names, std::string_view other_names);
+
+// One occurrence of an option.
+struct Given {
+  const Option* option;
+  std::string value;       // empty for a flag
+  std::string where = {};  // the place in the config file, "/etc/rlock.toml:3"; empty: the command line
+};
+
+// An option, and what it does to a T. ErrorCode::usage: the value makes no sense.
+template <typename T>
+struct OptionRow {
+  Option option;
+  Result<Done> (*effect)(const Given& given, T& target);
+};
+
+// Effects. A flag sets true; a string takes any text; a vector gets one element more; a duration and a number must be in the
+// range of the row.
+Result<Done> read_value(const Given& given, bool& target);
+Result<Done> read_value(const Given& given, std::string& target);
+Result<Done> read_value(const Given& given, std::vector<std::string>& target);
+Result<Done> read_value(const Given& given, Millis& target);
+Result<Done> read_value(const Given& given, int& target);
+Result<Done> read_value(const Given& given, unsigned& target);
+template <typename T>
+Result<Done> read_value(const Given& given, std::optional<T>& target)
+{
+  return read_value(given, target.emplace());
+}
+
+// Sets a field by read_value().
+template <auto field, typename T>
+Result<Done> set(const Given& given, T& target)
+{
+  return read_value(given, target.*field);
+}
+
+// The index of `word` in `words`, "stop|warn". ErrorCode::usage names the option.
+Result<std::size_t> index_of(std::string_view word, std::string_view words, std::string_view option);
+
+// Of an option whose value is "stop|warn": `values` are what these words mean, in their order.
+template <auto first, decltype(first)... others>
+Result<decltype(first)> chosen(const Given& given)
+{
+  constexpr std::array values{first, others...};
+  const Result<std::size_t> index = index_of(given.value, given.option->value, given.option->name());
+  return index ? Result(values.at(*index)) : Result<decltype(first)>(index.error());
+}
+template <auto... values, typename T>
+Result<Done> choose(const Given& given, T& target)
+{
+  return assign(chosen<values...>(given), target);
+}
+template <auto field, auto... values, typename T>
+Result<Done> choose_field(const Given& given, T& target)
+{
+  return assign(chosen<values...>(given), target.*field);
+}
+
 // Not copied, because tables are large.
 class OptionTable {
  public:
-  OptionTable() = default;
-  explicit OptionTable(std::string_view verb) : m_verb(verb) {}
+  struct Entry {
+    const Option* option;
+    std::string_view group;  // its heading in help; empty: help does not show the option
+    const void* row;
+    void* target;
+    Result<Done> (*apply)(const Entry& entry, const Given& given);
+  };
+
+  explicit OptionTable(std::string_view verb = {}) : m_verb(verb) {}
   OptionTable(const OptionTable&) = delete;
   OptionTable& operator=(const OptionTable&) = delete;
 
-  void add(Option option);
+  // `row` and `target` must outlive the table.
+  template <typename T>
+  void add(const OptionRow<T>& row, std::type_identity_t<T>& target, std::string_view group = default_group)
+  {
+    add({.option = &row.option, .group = group, .row = &row, .target = &target, .apply = apply<T>});
+  }
+  template <typename T, std::size_t N>
+  void add(const std::array<OptionRow<T>, N>& rows, std::type_identity_t<T>& target,
+           std::string_view group = default_group)
+  {
+    for (const OptionRow<T>& row : rows) {
+      add(row, target, group);
+    }
+  }
+
   [[nodiscard]] const Option* find(std::string_view name) const;  // by "--wait" or "-w"; nullptr: there is none
-  [[nodiscard]] const std::vector<Option>& all() const { return m_options; }
+  [[nodiscard]] const std::vector<Entry>& all() const { return m_entries; }
   [[nodiscard]] std::vector<std::string_view> groups() const;  // in the order of their first options
+  [[nodiscard]] std::vector<const Option*> in(std::string_view group) const;
+  [[nodiscard]] std::vector<std::string> long_names() const;  // "--wait" of each option
+  [[nodiscard]] std::string_view verb() const { return m_verb; }
 
-  // "--wait" of each option.
-  [[nodiscard]] std::vector<std::string> long_names() const;
-  [[nodiscard]] std::string_view verb() const { return m_verb; }  // its name
+  // The effects of those of the options that are in this table. After an error the others have their effects all the same. The
+  // first error is returned.
+  Result<Done> apply(std::span<const Given> options) const;
 
  private:
+  template <typename T>
+  static Result<Done> apply(const Entry& entry, const Given& given)
+  {
+    return static_cast<const OptionRow<T>*>(entry.row)->effect(given, *static_cast<T*>(entry.target));
+  }
+  void add(const Entry& entry);
+
   std::string_view m_verb;
-  std::vector<Option> m_options;
+  std::vector<Entry> m_entries;
 };
 
-// Step one. `names`: "-w,--wait". `target` must outlive the parsing. When an option is given twice the last value counts, as
-// with getopt.
-class Options {
- public:
-  explicit Options(OptionTable& table) : m_table(table) {}  // `table` must outlive this object
-  [[nodiscard]] Options in(std::string_view group) const;   // the same under a heading of help; "": hidden from help
-
-  void text(const char* names, Text& target, const char* value_name, const HelpText& help);
-  void texts(const char* names, std::vector<std::string>& target, const char* value_name, const HelpText& help);
-  void flag(const char* names, bool& target, const HelpText& help);
-  // Calls `seen` for each occurrence, in order, without the value. An empty `value_name`: a flag.
-  void each(const char* names, std::string_view value_name, const std::function<void()>& seen, const HelpText& help);
-
- private:
-  OptionTable& m_table;
-  std::string_view m_group = default_group;
-};
-
-// Step two.
 Error usage(std::string text);
 
 // A word as errors quote it: escaped, without secrets, and shortened when it is long.
 std::string shown_word(std::string_view word);
 
-struct DurationRule {
-  std::string_view option;
-  Millis least;
-  Millis most;
-  std::string_view good;  // a good value
-};
-Result<Millis> resolve_duration(std::string_view raw, const DurationRule& rule);
+// `option` is for the error.
+Result<Millis> duration_in(const Durations& range, std::string_view text, const std::string& option);
 
-struct NumberRule {
-  std::string_view option;
-  int least;
-  int most;
-  std::string_view good;
-};
-Result<int> resolve_number(std::string_view raw, const NumberRule& rule);
-
-template <typename T>
-struct Choice {
-  std::string_view word;
-  T value;
-};
-template <typename T, std::size_t N>
-Result<T> resolve_choice(std::string_view raw, std::string_view option, const std::array<Choice<T>, N>& choices)
-{
-  std::string words;
-  for (const auto& choice : choices) {
-    if (choice.word == raw) {
-      return choice.value;
-    }
-    words += (words.empty() ? "" : ", ") + std::string(choice.word);
-  }
-  return usage(std::string(option) + ": '" + shown_word(raw) + "' is none of " + words);
-}
+bool is_no_time(std::string_view value);  // "0" and "0s", for Option::is_neutral
 
 // The first error of several, in their order.
 Result<Done> first_error(std::initializer_list<Result<Done>> results);
 
-// Assigns a value to `target`, or hands the error on.
-template <typename T, typename Target>
-Result<Done> assign(Result<T> value, Target& target)
-{
-  if (!value) {
-    return value.error();
-  }
-  target = *std::move(value);
-  return Done{};
-}
-
-// " (did you mean 'status'?)", or `otherwise` when no known word is similar.
+// " (did you mean 'status'?)", or `otherwise` when no known word is similar to a word that the user mistyped.
 std::string did_you_mean(std::string_view typed, std::span<const std::string> known, std::string_view otherwise);
 
 }  // namespace rlock::cli

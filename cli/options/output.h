@@ -1,52 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format in which a verb prints.
-// --sort.
-// --color, and the variables that turn colours off.
-// --log-format.
+// How a verb prints what it has found.
 #pragma once
 
 #include "cli/options/environment.h"
 #include "cli/options/option_table.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
-#include "lock/names.h"
-#include "lock/store.h"
 
-#include <span>
-#include <string>
+#include <optional>
 
 namespace rlock::cli {
 
 enum class OutputFormat { text, json, prometheus };
 
 struct RawOutputFormat {
-  Text output;
-  Text format;  // --format, the former name of --output
-  bool json = false;
-};
+  std::optional<OutputFormat> output;
+  std::optional<OutputFormat> former;  // of --format, the former name of --output
 
-void add_output_format_options(Options& options,
-                               RawOutputFormat& raw);  // --output, --json, and --format
-Result<OutputFormat> resolve_output_format(const RawOutputFormat& raw);
+  [[nodiscard]] OutputFormat format() const { return output.value_or(former.value_or(OutputFormat::text)); }
+};
+void add_output_format_options(OptionTable& options, RawOutputFormat& raw);  // --output, --json, and --format
 
 // --json, for verbs that print text or JSON.
-void add_json_option(Options& options, bool& json);
+constexpr OptionRow<bool> json_row(const char* help) { return {{.names = "--json", .help = help}, read_value}; }
+inline constexpr OptionRow<bool> json_lines_row = json_row("one JSON object a line, described by rlock help json");
 
-void add_sort_option(Options& options, Text& raw);
+inline constexpr OptionRow<SortBy> sort_row{
+    {.names = "--sort",
+     .value = "age|ttl|key|waiting",
+     .help = "first the oldest, the next to expire, by name, or the longest queue (key)"},
+    choose<SortBy::age, SortBy::ttl, SortBy::key, SortBy::waiting>};
 
-// By key when the option was not given. ErrorCode::usage: there is no such order.
-Result<SortBy> resolve_sort(const Text& raw);
+enum class ColorWhen { automatic, always, never };
+inline constexpr OptionRow<ColorWhen> color_row{
+    {.names = "--color",
+     .value = "auto|always|never",
+     .help = "colors in text; auto: on a terminal, unless the variable NO_COLOR is not empty (auto)"},
+    choose<ColorWhen::automatic, ColorWhen::always, ColorWhen::never>};
 
-void add_color_option(Options& options, Text& raw);
-
-// auto: colours where standard output is a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb.
-// ErrorCode::usage: neither auto, always nor never.
-Result<Colours> resolve_colours(const Text& raw, const Environment& environment);
-
-void add_log_format_option(Options& options, Text& raw);
-
-// Sets the format of all lines of this process on stderr. `lock`: the lock that the lines are about, unless a line names another;
-// nullptr: none. ErrorCode::usage: there is no such format.
-Result<Done> use_log_format(const Text& raw, const LockName* lock);
+// automatic: colors where standard output is a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb.
+Colors resolve_colors(ColorWhen when, const Environment& environment);
 
 }  // namespace rlock::cli

@@ -32,13 +32,13 @@ std::string without_empty_value(std::string word)
 const Option* abbreviated(const OptionTable& known, std::string_view prefix)
 {
   const Option* match = nullptr;
-  for (const Option& option : known.all()) {
-    const auto names = option.long_names();
+  for (const OptionTable::Entry& entry : known.all()) {
+    const auto names = entry.option->long_names();
     if (std::ranges::any_of(names, [&](std::string_view name) { return name.starts_with(prefix); })) {
       if (match != nullptr) {
         return nullptr;
       }
-      match = &option;
+      match = entry.option;
     }
   }
   return match;
@@ -146,15 +146,14 @@ class Parser {
   }
 
   // In the order of the words, because the last one of several counts.
-  std::vector<std::string> found_options()
+  std::vector<Given> found_options()
   {
-    std::vector<std::string> found;
+    std::vector<Given> found;
     for (const CLI::Option* const parsed : m_app.parse_order()) {
       Added& added = *std::ranges::find(m_added, parsed, &Added::parsed);
-      found.emplace_back(added.option->names.substr(0, added.option->names.find(',')));
-      if (added.option->takes_value()) {
-        found.push_back(without_empty_value(parsed->results().at(added.taken++)));
-      }
+      const bool takes_value = added.option->takes_value();
+      found.push_back({.option = added.option,
+                       .value = takes_value ? without_empty_value(parsed->results().at(added.taken++)) : ""});
     }
     return found;
   }
@@ -175,7 +174,7 @@ class Parser {
       return usage("the options cannot be read (rlock help " + std::string(m_known.verb()) + " shows the usage)");
     }
     const std::string whole = whole_name(*option, name);
-    return usage(whole + " needs a value: " + whole + " " + std::string(option->value_name));
+    return usage(whole + " needs a value: " + whole + " " + std::string(option->value));
   }
 
   [[nodiscard]] Error unknown(std::string_view word) const
@@ -193,28 +192,71 @@ class Parser {
   std::vector<Added> m_added;
 };
 
-// One occurrence of an option.
-struct Fill {
-  const std::string& value;
-  void operator()(Text* target) const { *target = value; }
-  void operator()(std::vector<std::string>* target) const { target->push_back(value); }
-  void operator()(bool* target) const { *target = true; }
-  void operator()(const std::function<void()>& seen) const { seen(); }
-};
+Error exclusive(const Given& one, const Given& other)
+{
+  const Others& named =
+      have_common_name(one.option->excludes.names, other.option->names) ? one.option->excludes : other.option->excludes;
+  return usage(one.option->name() + " and " + other.option->name() + " exclude each other" +
+               std::string(named.advice.empty() ? " (leave one of them out)" : named.advice));
+}
+
+Result<Done> check_needs(const Given& given, std::span<const Given> all)
+{
+  const Others& needs = given.option->needs;
+  if (needs.names.empty() || std::ranges::any_of(all, [&](const Given& other) {
+        return have_common_name(needs.names, other.option->names);
+      })) {
+    return Done{};
+  }
+  std::string names(needs.names);
+  if (const auto comma = names.find(','); comma != std::string::npos) {
+    names.replace(comma, 1, " or ");
+  }
+  return usage(given.option->name() + " needs " + names + std::string(needs.advice));
+}
+
+Result<Done> check_others(std::span<const Given> options)
+{
+  for (auto one = options.begin(); one != options.end(); ++one) {
+    const auto other =
+        std::find_if(one + 1, options.end(), [&](const Given& each) { return are_exclusive(*one, each); });
+    if (other != options.end()) {
+      return exclusive(*one, *other);
+    }
+    if (const Result<Done> needed = check_needs(*one, options); !needed) {
+      return needed;
+    }
+  }
+  return Done{};
+}
 
 }  // namespace
+
+bool ParsedWords::has(std::string_view name) const
+{
+  return std::ranges::any_of(options, [&](const Given& given) { return given.option->has_name(name); });
+}
 
 Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands)
 {
   return Parser(known, args, operands).parse();
 }
 
-void fill_targets(const OptionTable& known, const ParsedWords& words)
+bool are_exclusive(const Given& one, const Given& other)
 {
-  for (auto word = words.options.begin(); word != words.options.end(); ++word) {
-    const Option& option = *known.find(*word);
-    std::visit(Fill{option.takes_value() ? *++word : std::string()}, option.target);
-  }
+  const auto is_neutral = [](const Given& given) {
+    return given.option->is_neutral != nullptr && given.option->is_neutral(given.value);
+  };
+  return (have_common_name(one.option->excludes.names, other.option->names) ||
+          have_common_name(other.option->excludes.names, one.option->names)) &&
+         !is_neutral(one) && !is_neutral(other);
+}
+
+Result<Done> apply_options(const OptionTable& known, std::span<const Given> options, Operands operands)
+{
+  const Result<Done> fit = operands == Operands::getopt ? Result(Done{}) : check_others(options);
+  const Result<Done> applied = known.apply(options);
+  return fit ? applied : fit;
 }
 
 }  // namespace rlock::cli

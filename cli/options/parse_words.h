@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the words after the verb into options and operands, with CLI11.
+// Parses the words after the verb into options and operands, with CLI11, and lets the options have their effects.
 #pragma once
 
+#include "cli/options/option_table.h"
 #include "cli/options/verb.h"
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rlock::cli {
 
-class OptionTable;
-
 struct ParsedWords {
-  std::vector<std::string>
-      options;  // a name or a value in each element, in the order of the words: "--wait" "10s", "-n"
+  std::vector<Given> options;         // in the order of the words
   std::vector<std::string> operands;  // unchanged, byte for byte
+
+  [[nodiscard]] bool has(std::string_view name) const;  // "--help"
 };
 
 // `args`: the words after the verb. ErrorCode::usage: an option that `known` does not have, an option without its value, or a
 // flag with a value.
 Result<ParsedWords> parse_words(const OptionTable& known, std::span<const std::string> args, Operands operands);
 
-// Gives the targets of the options what `words`, which was made with these options, has for them.
-void fill_targets(const OptionTable& known, const ParsedWords& words);
+// Whether one of the two excludes the other, see Option::excludes.
+bool are_exclusive(const Given& one, const Given& other);
+
+// OptionTable::apply for the options of a command line. ErrorCode::usage: two of them exclude each other, one needs another, or a
+// value makes no sense. The options have their effects all the same.
+Result<Done> apply_options(const OptionTable& known, std::span<const Given> options, Operands operands);
 
 }  // namespace rlock::cli

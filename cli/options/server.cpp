@@ -220,7 +220,7 @@ Result<Done> apply_password(const std::optional<PasswordFile>& file, const Envir
 }
 
 // The option, else the variable, else the config file.
-std::string value_of(const Text& raw, const Environment& environment, std::string_view variable,
+std::string value_of(const OptionText& raw, const Environment& environment, std::string_view variable,
                      std::string_view option)
 {
   if (raw) {
@@ -275,9 +275,6 @@ Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& envir
 
 Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  if (raw.tls_key && !raw.cert) {
-    return usage("--tls-key: the certificate is missing (try --cert FILE --tls-key FILE)");
-  }
   // The config file's key belongs to the config file's certificate.
   const std::string_view key_option = environment.value("RLOCK_CERT").empty() ? "--tls-key" : "";
   const TlsFiles files{
@@ -300,28 +297,102 @@ Result<Done> apply_tls(const RawServer& raw, const Environment& environment, Ser
 
 namespace {
 
-constexpr DurationRule timeout_rule{"--server-timeout", Millis{1}, std::chrono::hours{24}, "5s"};
-constexpr DurationRule guard_rule{"--restart-guard", Millis{0}, std::chrono::hours{30 * 24}, "5m"};
-constexpr std::array quorum_choices{Choice<QuorumRule>{"majority", QuorumRule::majority},
-                                    Choice<QuorumRule>{"all", QuorumRule::all}};
+std::string url_help()
+{
+  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, the config file, REDIS_URL, " +
+         std::string(default_url) + ")";
+}
+
+constexpr OptionRow<RawServer> server_row(const HelpText& help)
+{
+  return {{.names = "-S,--server", .value = "URL", .help = help, .repeats = true, .has_variable = true},
+          set<&RawServer::urls>};
+}
+
+constexpr OptionRow<RawServer> timeout_row(const HelpText& help)
+{
+  return {{.names = "--server-timeout",
+           .value = "DUR",
+           .help = help,
+           .range = Durations{Millis{1}, std::chrono::hours{24}, "5s"}},
+          set<&RawServer::timeout>};
+}
+
+constexpr std::array single_rows{
+    server_row(url_help),
+    timeout_row({"time limit for connecting and for each answer", default_server_timeout}),
+};
+
+constexpr std::array several_rows{
+    server_row([] {
+      return url_help() + "; given several times: independent servers, of which a quorum must grant the lock";
+    }),
+    timeout_row([] {
+      return "time limit for connecting and for each answer (" + show(default_server_timeout) +
+             "; with several servers " + show(default_quorum_timeout) + " for each)";
+    }),
+};
+
+constexpr OptionRow<RawServer> quorum_row{
+    {.names = "--quorum",
+     .value = "majority|all",
+     .help = "with several servers: how many must grant the lock; permits may need more than a majority (majority)",
+     .has_variable = true},
+    choose_field<&RawServer::quorum, QuorumRule::majority, QuorumRule::all>};
+
+constexpr std::array guard_rows{
+    OptionRow<RawServer>{
+        {.names = "--restart-guard",
+         .value = "DUR",
+         .help = "with several servers: a server that is new or lost its data counts after DUR (the longest "
+                 "ttl in use)",
+         .range = Durations{Millis{0}, std::chrono::hours{30 * 24}, "5m"}},
+        set<&RawServer::restart_guard>},
+    OptionRow<RawServer>{{.names = "--no-restart-guard",
+                          .help = "count such a server at once, because every server keeps its data when it restarts"},
+                         set<&RawServer::no_restart_guard>},
+};
+
+constexpr std::array access_rows{
+    OptionRow<RawServer>{{.names = "--password-file",
+                          .value = "FILE",
+                          .help = "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, "
+                                  "REDISCLI_AUTH)",
+                          .has_variable = true},
+                         set<&RawServer::password_file>},
+    OptionRow<RawServer>{
+        {.names = "--cacert",
+         .value = "FILE",
+         .help = "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the "
+                 "system's)",
+         .has_variable = true},
+        set<&RawServer::cacert>},
+    OptionRow<RawServer>{{.names = "--cert",
+                          .value = "FILE",
+                          .help = "certificate that rlock shows to the server (else RLOCK_CERT, none)",
+                          .has_variable = true},
+                         set<&RawServer::cert>},
+    OptionRow<RawServer>{{.names = "--tls-key",
+                          .value = "FILE",
+                          .help = "private key of that certificate (else RLOCK_TLS_KEY, in the same file)",
+                          .needs = {"--cert", " (try --cert FILE --tls-key FILE)"},
+                          .has_variable = true},
+                         set<&RawServer::tls_key>},
+};
 
 Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
-  if (raw.restart_guard) {
-    const Result<Done> given = assign(resolve_duration(*raw.restart_guard, guard_rule), server.restart_guard_for);
-    if (!given) {
-      return given;
-    }
-  }
+  server.restart_guard_for = raw.restart_guard;
   server.restart_guard = !raw.no_restart_guard && server.restart_guard_for != Millis{0};
   const Setting* configured = server.endpoints.size() > 1 ? environment.setting("--quorum") : nullptr;
   if (!raw.quorum && configured == nullptr) {
     return Done{};
   }
-  const std::string& word = raw.quorum ? *raw.quorum : configured->values.front();
-  const Result<QuorumRule> rule = resolve_choice(word, "--quorum", quorum_choices);
+  const auto rule = raw.quorum ? Result(*raw.quorum)
+                               : chosen<QuorumRule::majority, QuorumRule::all>(
+                                     {.option = &quorum_row.option, .value = configured->values.front()});
   if (!rule) {
-    return raw.quorum ? rule.error() : Error{ErrorCode::config, configured->where + ": " + rule.error().text};
+    return Error{ErrorCode::config, configured->where + ": " + rule.error().text};
   }
   if (server.endpoints.size() == 1) {
     return usage("--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
@@ -330,58 +401,22 @@ Result<Done> apply_quorum(const RawServer& raw, const Environment& environment, 
   return Done{};
 }
 
-std::string url_help()
-{
-  return "where the locks are kept, such as redis://host:6379 (else RLOCK_SERVER, the config file, REDIS_URL, " +
-         std::string(default_url) + ")";
-}
-
-void add_quorum_options(Options options, RawServer& raw)
-{
-  options.text("--quorum", raw.quorum, "majority|all",
-               "with several servers: how many must grant the lock; permits may need more than a majority "
-               "(majority)");
-  options.text("--restart-guard", raw.restart_guard, "DUR",
-               "with several servers: a server that is new or lost its data counts after DUR (the longest ttl in use)");
-  options.flag("--no-restart-guard", raw.no_restart_guard,
-               "count such a server at once, because every server keeps its data when it restarts");
-}
-
-void add_access_options(Options& options, RawServer& raw)
-{
-  options.text("--password-file", raw.password_file, "FILE",
-               "file whose first line is the password (else RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH)");
-  options.text("--cacert", raw.cacert, "FILE",
-               "CA certificates that the server's certificate must be signed by (else RLOCK_CACERT, the system's)");
-  options.text("--cert", raw.cert, "FILE", "certificate that rlock shows to the server (else RLOCK_CERT, none)");
-  options.text("--tls-key", raw.tls_key, "FILE",
-               "private key of that certificate (else RLOCK_TLS_KEY, in the same file)");
-}
-
 }  // namespace
 
-void add_server_options(Options& options, RawServer& raw)
+void add_server_options(OptionTable& options, RawServer& raw)
 {
-  Options group = options.in(server_group);
-  group.texts("-S,--server", raw.urls, "URL", [] {
-    return url_help() + "; given several times: independent servers, of which a quorum must grant the lock";
-  });
-  group.text("--server-timeout", raw.timeout, "DUR", [] {
-    return "time limit for connecting and for each answer (" + show(default_server_timeout) +
-           "; with several servers " + show(default_quorum_timeout) + " for each)";
-  });
-  add_quorum_options(group, raw);
-  add_access_options(group, raw);
+  options.add(several_rows, raw, server_group);
+  options.add(quorum_row, raw, server_group);
+  options.add(guard_rows, raw, server_group);
+  options.add(access_rows, raw, server_group);
 }
 
-void add_single_server_options(Options& options, RawServer& raw)
+void add_single_server_options(OptionTable& options, RawServer& raw)
 {
-  Options group = options.in(server_group);
-  group.texts("-S,--server", raw.urls, "URL", url_help);
-  group.text("--server-timeout", raw.timeout, "DUR",
-             {"time limit for connecting and for each answer", default_server_timeout});
-  add_quorum_options(options.in(""), raw);
-  add_access_options(group, raw);
+  options.add(single_rows, raw, server_group);
+  options.add(quorum_row, raw, "");
+  options.add(guard_rows, raw, "");
+  options.add(access_rows, raw, server_group);
 }
 
 Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& environment)
@@ -393,13 +428,7 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
   ServerSpec server;
   server.endpoints = std::move(named->endpoints);
   server.named_by = std::move(named->named_by);
-  server.timeout = server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout;
-  if (raw.timeout) {
-    const Result<Done> given = assign(resolve_duration(*raw.timeout, timeout_rule), server.timeout);
-    if (!given) {
-      return given.error();
-    }
-  }
+  server.timeout = raw.timeout.value_or(server.endpoints.size() > 1 ? default_quorum_timeout : server.timeout);
   for (const auto apply : {apply_quorum, apply_tls, apply_passwords, apply_sentinel_passwords}) {
     const Result<Done> applied = apply(raw, environment, server);
     if (!applied) {
@@ -410,20 +439,6 @@ Result<ServerSpec> resolve_server(const RawServer& raw, const Environment& envir
   server.local_name = environment.value("RLOCK_LOCAL_NAME");
   server.local_idle = environment.value("RLOCK_LOCAL_IDLE");
   return server;
-}
-
-Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment)
-{
-  const Result<ServerSpec> server = resolve_server(raw, environment);
-  if (!server) {
-    return server.error();
-  }
-  auto clock = std::make_unique<BootClock>();
-  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, StopToken::never());
-  if (!store) {
-    return store.error();
-  }
-  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown()};
 }
 
 void wipe_passwords(std::span<char* const> argv)

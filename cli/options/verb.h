@@ -22,14 +22,14 @@ class Signals;
 
 namespace rlock::cli {
 
-class Options;
+class OptionTable;
 
 // The words that are not options.
 enum class Operands {
   none,
   anywhere,  // options may follow them: rlock status stock --json
   command,   // the first one ends the options: the rest is the job's
-  getopt,    // the same, and a long option may be shortened while it stays unambiguous
+  getopt,    // the same; a long option may be shortened while it stays unambiguous, and no option forbids another
 };
 
 // When a verb ends with an exit code, in the words of that verb.
@@ -64,17 +64,23 @@ struct Verb {
   Operands operands;
   std::span<const KeyLine> keys = {};  // empty: no live screen
   // Adds the verb's options; the action owns the structure that they are parsed into.
-  VerbAction (*add_options)(Options& options);
+  VerbAction (*add_options)(OptionTable& options);
 };
 
 // Verb::add_options of a verb whose options are parsed into a Raw.
-template <typename Raw, void (*add)(Options&, Raw&), Result<RunEnd> (*execute)(const Raw&, const Call&)>
-VerbAction bound(Options& options)
+template <typename Raw, void (*add)(OptionTable&, Raw&), Result<RunEnd> (*execute)(const Raw&, const Call&)>
+VerbAction bound(OptionTable& options)
 {
   auto raw = std::make_shared<Raw>();
   add(options, *raw);
   return [raw](const Call& call) { return execute(*raw, call); };
 }
+
+// The verbs in the order in which help shows them.
+using Verbs = std::span<const Verb* const>;
+
+// Adds all options of the verb, -h and --help too. These two have no effect: the caller looks for them in the words.
+VerbAction add_verb_options(const Verb& verb, OptionTable& table);
 
 // Verbs that ask no server.
 inline constexpr std::array printing_codes{ExitCode::usage, ExitCode::os};

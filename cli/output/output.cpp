@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output/output.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -43,7 +45,7 @@ constexpr std::string_view normal = "\x1b[0m";
 
 }  // namespace
 
-std::string Colours::paint(Style style, std::string_view text) const
+std::string Colors::paint(Style style, std::string_view text) const
 {
   if (!m_on || text.empty()) {
     return std::string(text);
@@ -85,6 +87,29 @@ std::string fitted(std::string_view text, std::size_t columns)
 {
   const std::string shown = clipped(text, columns);
   return shown + std::string(columns - width(shown), ' ');
+}
+
+std::string shell_quoted(std::string_view text)
+{
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+std::string copied_word(std::string_view text)
+{
+  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (without_controls(text) == text) {
+    const bool is_plain = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
+    return is_plain ? std::string(text) : shell_quoted(text);
+  }
+  std::string word = "$'";
+  for (const char c : printable(text)) {
+    word += c == '\'' ? "\\'" : std::string(1, c);
+  }
+  return word + "'";
 }
 
 }  // namespace rlock::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard output, for the verbs that print.
-// Colours of text for people: SGR sequences of ECMA-48, which every terminal that has colours understands.
+// Colors of text for people: SGR sequences of ECMA-48, which every terminal that has colors understands.
 // Text in columns. Every character counts as one column wide, also East Asian characters.
 #pragma once
 
@@ -23,11 +23,11 @@ bool drop_unread_output();
 
 enum class Style { bold, red, green, yellow, inverse };
 
-class Colours {
+class Colors {
  public:
-  explicit Colours(bool on = false) : m_on(on) {}
+  explicit Colors(bool on = false) : m_on(on) {}
 
-  // `text` in that style, and the terminal's own style after it. Without colours: the text.
+  // `text` in that style, and the terminal's own style after it. Without colors: the text.
   [[nodiscard]] std::string paint(Style style, std::string_view text) const;
 
  private:
@@ -42,5 +42,12 @@ std::string fitted(std::string_view text, std::size_t columns);
 
 // At most `columns` wide.
 std::string clipped(std::string_view text, std::size_t columns);
+
+// The text as one word of a POSIX shell: "'it'\''s'".
+std::string shell_quoted(std::string_view text);
+
+// The same for people who copy the word, on one line and without control characters: quoted only where a shell needs that. A text
+// with control characters or invalid UTF-8 is written as $'two\nlines', which bash, ksh and zsh read.
+std::string copied_word(std::string_view text);
 
 }  // namespace rlock::cli

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "cli/output/output.h"
-#include "cli/verbs/acquire.h"
 
 #include <algorithm>
 #include <array>
@@ -203,7 +202,7 @@ Row row_of(const LockState& state, std::int64_t now_ms)
 
 // The first row has the names of the columns.
 template <std::size_t N>
-std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
+std::string aligned(const std::vector<Cells<N>>& rows, const Colors& colors)
 {
   std::array<std::size_t, N> widest{};
   for (const auto& row : rows) {
@@ -218,7 +217,7 @@ std::string aligned(const std::vector<Cells<N>>& rows, const Colours& colours)
       line += row[i] + std::string(widest[i] - width(row[i]) + 2, ' ');
     }
     line += row.back();
-    text += (&row == &rows.front() ? colours.paint(Style::bold, line) : line) + "\n";
+    text += (&row == &rows.front() ? colors.paint(Style::bold, line) : line) + "\n";
   }
   return text;
 }
@@ -259,15 +258,15 @@ std::string show_outcome(const PastRun& run)
   return outcome_of(run) + (run.exit_code ? " (exit " + std::to_string(*run.exit_code) + ")" : "");
 }
 
-std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours)
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors)
 {
-  const std::string key = colours.paint(Style::bold, printable(state.name.text())) + ": ";
+  const std::string key = colors.paint(Style::bold, printable(state.name.text())) + ": ";
   if (!state.held()) {
-    return key + colours.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
+    return key + colors.paint(Style::green, "free") + "\n" + show_last_runs(state, now_ms) + show_once(state) +
            show_partial(state) + show_queue(state.waiting, now_ms);
   }
   std::string text = key +
-                     (state.proven ? colours.paint(Style::yellow, "held") + label_of(state)
+                     (state.proven ? colors.paint(Style::yellow, "held") + label_of(state)
                                    : std::string("data of another program, or its lock")) +
                      "\n";
   for (const Holder& holder : state.holders) {
@@ -280,7 +279,7 @@ std::string show_status(const LockState& state, std::int64_t now_ms, const Colou
          show_queue(state.waiting, now_ms);
 }
 
-std::string show_history(const std::vector<PastRun>& runs, const Colours& colours)
+std::string show_history(const std::vector<PastRun>& runs, const Colors& colors)
 {
   std::vector<Cells<7>> rows{{"START", "DURATION", "OUTCOME", "EXIT", "WHO", "FENCE", "COMMAND"}};
   for (const PastRun& run : runs) {
@@ -291,10 +290,10 @@ std::string show_history(const std::vector<PastRun>& runs, const Colours& colour
                     describe_who(run.owner, run.info), run.fence > 0 ? std::to_string(run.fence) : "-",
                     job.empty() && label.empty() ? "-" : job + label});
   }
-  return runs.empty() ? "" : aligned(rows, colours);
+  return runs.empty() ? "" : aligned(rows, colors);
 }
 
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colours& colours)
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors)
 {
   std::vector<Row> rows;
   for (const LockState& state : states) {
@@ -306,7 +305,7 @@ std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms,
     return "";
   }
   rows.insert(rows.begin(), {"KEY", "HOLDER", "TTL", "AGE", "WAITING", "COMMAND"});
-  return aligned(rows, colours);
+  return aligned(rows, colors);
 }
 
 std::string show_event(const ShownEvent& shown)

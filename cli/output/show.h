@@ -30,16 +30,16 @@ void sort_locks(std::vector<LockState>& states, SortBy sort, std::int64_t wall_m
 std::string since_and_age(std::int64_t since_ms, std::int64_t now_ms);
 
 // A paragraph: "stock: held" with its holders, or "stock: free"; and the first ten waiters.
-std::string show_status(const LockState& state, std::int64_t now_ms, const Colours& colours = Colours());
+std::string show_status(const LockState& state, std::int64_t now_ms, const Colors& colors = Colors());
 
 // "failed (exit 3)"; "released" where nothing is known of a job.
 std::string show_outcome(const PastRun& run);
 
 // A table of runs; empty when there is none.
-std::string show_history(const std::vector<PastRun>& runs, const Colours& colours = Colours());
+std::string show_history(const std::vector<PastRun>& runs, const Colors& colors = Colors());
 
 // A table of held locks; empty when no lock is held.
-std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colours& colours = Colours());
+std::string show_list(const std::vector<LockState>& states, std::int64_t now_ms, const Colors& colors = Colors());
 
 // An event, and the lock that it is about.
 struct ShownEvent {

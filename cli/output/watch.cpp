@@ -100,7 +100,7 @@ void press(View& view, std::string_view keys)
 
 namespace {
 
-const Colours attributes(true);  // inverse and bold are no colours
+const Colors attributes(true);  // inverse and bold are no colors
 constexpr std::size_t rows_for_details =
     20;  // a screen with fewer rows has no room for the details of the selected lock
 constexpr std::size_t bar_width = 8;
@@ -245,7 +245,7 @@ std::string shown(const Question& question)
   return "y/N: thaw " + key + ", so that jobs run again?";
 }
 
-std::string footing(const Picture& picture, const View& view, std::size_t columns)
+std::string footer(const Picture& picture, const View& view, std::size_t columns)
 {
   if (view.question) {
     return attributes.paint(Style::bold, fitted(shown(*view.question), columns));
@@ -254,7 +254,7 @@ std::string footing(const Picture& picture, const View& view, std::size_t column
     return fitted("filter: " + printable(view.filter) + "_   (Enter keeps it, Esc clears it)", columns);
   }
   if (!picture.error.empty()) {
-    return picture.colours.paint(Style::red, fitted(printable(picture.error), columns));
+    return picture.colors.paint(Style::red, fitted(printable(picture.error), columns));
   }
   if (!picture.message.empty()) {
     return fitted(printable(picture.message), columns);
@@ -363,7 +363,7 @@ std::vector<std::string> frame(const Picture& picture, View& view, Size size)
     append(lines, table_and_details(rows, picture, view, size));
   }
   lines.resize(size.rows - std::min<std::size_t>(size.rows, 1));
-  lines.push_back(footing(picture, view, size.columns));
+  lines.push_back(footer(picture, view, size.columns));
   return lines;
 }
 

@@ -77,10 +77,10 @@ struct Picture {
   Instant now;
   std::string_view message = {};       // of the last action
   const LockState* details = nullptr;  // the lock that has the whole screen
-  Colours colours = Colours();
+  Colors colors = Colors();
 };
 
-// Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colours and highlights are
+// Exactly `size.rows` lines, none wider than `size.columns`; limits `view.selected` to the rows. Colors and highlights are
 // control sequences (SGR), which take no column.
 std::vector<std::string> frame(const Picture& picture, View& view, Size size);
 

@@ -16,7 +16,7 @@ namespace {
 
 struct RawAcl {
   RawKeys keys;
-  Text user;
+  std::string user = "rlock";
   bool cluster = false;
   bool json = false;
 };
@@ -61,13 +61,14 @@ std::string line_for(const std::string& user, const AclRules& rights)
          rules('&', rights.channels) + rules('+', rights.commands);
 }
 
-Result<std::string> resolve_user(const RawAcl& raw)
+Result<Done> read_user(const Given& given, RawAcl& raw)
 {
-  const std::string user = raw.user.value_or("rlock");
-  const bool blank = std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' ' || c == 0x7f; });
-  return user.empty() || blank
-             ? Result<std::string>(usage("--user: '" + printable(user) + "' is no user name (try --user rlock)"))
-             : user;
+  const bool blank = std::ranges::any_of(given.value, [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+  if (given.value.empty() || blank) {
+    return usage("--user: '" + printable(given.value) + "' is no user name (try --user rlock)");
+  }
+  raw.user = given.value;
+  return Done{};
 }
 
 Result<RunEnd> execute(const RawAcl& raw, const Call& call)
@@ -81,10 +82,6 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   if (globs.empty()) {
     return usage("no key: say which locks the user may take (try -k 'app:*')");
   }
-  const Result<std::string> user = resolve_user(raw);
-  if (!user) {
-    return user.error();
-  }
   Result<AclRules> rights = acl_rules_for(globs);
   if (!rights) {
     return rights.error();
@@ -92,19 +89,25 @@ Result<RunEnd> execute(const RawAcl& raw, const Call& call)
   if (raw.cluster) {
     add_cluster(*rights);
   }
-  const std::string line = line_for(*user, *rights);
-  print(raw.json ? acl_json(*user, *rights, line) : line + "\n");
+  const std::string line = line_for(raw.user, *rights);
+  print(raw.json ? acl_json(raw.user, *rights, line) : line + "\n");
   return ended(ExitCode::ok);
 }
 
-void add_acl_options(Options& options, RawAcl& raw)
+constexpr OptionRow<RawKeys> globs_row = key_row("locks that the user may take", "GLOB");
+constexpr std::array user_rows{
+    OptionRow<RawAcl>{{.names = "--user", .value = "NAME", .help = "name of the user (rlock)"}, read_user},
+    OptionRow<RawAcl>{{.names = "--cluster",
+                       .help = "add the rules for a cluster of Redis 7 or later; each node has users of its own"},
+                      set<&RawAcl::cluster>},
+};
+
+void add_acl_options(OptionTable& options, RawAcl& raw)
 {
-  options.texts("-k,--key", raw.keys.keys, "GLOB", "locks that the user may take");
+  options.add(globs_row, raw.keys);
   add_prefix_option(options, raw.keys);
-  options.text("--user", raw.user, "NAME", "name of the user (rlock)");
-  options.flag("--cluster", raw.cluster,
-               "add the rules for a cluster of Redis 7 or later; each node has users of its own");
-  add_json_option(options, raw.json);
+  options.add(user_rows, raw);
+  options.add(json_lines_row, raw.json);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/run.h"
 #include "cli/options/server.h"
+#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
@@ -73,29 +73,6 @@ std::string password_file_lines(const JobServer& server, const Environment& envi
 
 }  // namespace
 
-std::string shell_quoted(std::string_view text)
-{
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
-std::string copied_word(std::string_view text)
-{
-  constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (without_controls(text) == text) {
-    const bool is_plain = !text.empty() && text.find_first_not_of(plain) == std::string_view::npos;
-    return is_plain ? std::string(text) : shell_quoted(text);
-  }
-  std::string word = "$'";
-  for (const char c : printable(text)) {
-    word += c == '\'' ? "\\'" : std::string(1, c);
-  }
-  return word + "'";
-}
-
 std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Environment& environment)
 {
   const HeldLock& taken = lock.held.front();
@@ -120,8 +97,6 @@ std::string export_lines(const JobLocks& lock, std::uint64_t fence, const Enviro
 
 namespace {
 
-constexpr NumberRule pid_rule{"--pid", 1, INT_MAX, "$$"};
-
 constexpr std::array<std::string_view, 3> examples{
     "rlock acquire -k stock --pid $$",
     "lock=$(rlock acquire -k stock --pid $$ --export) || exit; eval \"$lock\"",
@@ -137,101 +112,71 @@ constexpr std::array exits{
 constexpr std::array codes{ExitCode::unavailable, ExitCode::internal, ExitCode::busy, ExitCode::refused,
                            ExitCode::config};
 
-void add_keeper_options(Options& options, RawAcquire& raw)
+constexpr OptionRow<TakeRequest> busy_row = busy_code_row(ExitCode::busy);
+constexpr OptionRow<RawTake> shard_row =
+    shards_row("--export and --json print its number",
+               {"--export,--json", ": only they print which lock was taken (try --export)"});
+
+constexpr std::array print_rows{
+    OptionRow<RawAcquire>{{.names = "--export",
+                           .help = "print export lines for eval: the variables that a job finds in its environment",
+                           .excludes = {"--json", " (try --export alone)"}},
+                          set<&RawAcquire::exports>},
+    OptionRow<RawAcquire>{{.names = "--json", .help = "print one JSON object"}, set<&RawAcquire::json>},
+};
+
+constexpr OptionRow<RawTake> quiet_row{{.names = "-q,--quiet", .help = "print on stderr only why rlock fails"},
+                                       set<&RawTake::quiet>};
+
+Result<Done> read_fixed_lease(const Given& given, RawAcquire& raw)
 {
-  Options group = options.in("Duration of the lock (one of --pid and --lease is needed)");
-  group.text("--pid", raw.pid, "PID",
-             "start a keeper, a process that renews the lock until PID ends, and then releases it; rlock release ends "
-             "the keeper "
-             "earlier. In a shell script, PID is $$");
-  group.text("--ttl", raw.ttl, "DUR", {"with --pid: how long the lock outlives a dead keeper", default_ttl});
-  group.text(
-      "--signal", raw.signal, "SIG",
-      "with --pid: signal for the process PID alone, when the lock is lost or about to expire; no KILL follows (TERM)");
-  group.text("--on-lost", raw.on_lost, "stop|warn",
-             "with --pid: warn sends no signal; rlock check tells of the loss (stop)");
-  add_notify_option(
-      group, raw.notify,
-      "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is succeeded, lost or "
-      "forced");
-  group.text("--lease", raw.lease, "DUR",
-             "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that holds the same "
-             "lock, no earlier than the job's hold");
+  raw.is_lease = true;
+  return read_value(given, raw.request.ttl);
 }
 
-Result<Millis> resolve_lease(const RawAcquire& raw)
-{
-  if (raw.pid.has_value() == raw.lease.has_value()) {
-    return usage(raw.pid
-                     ? "--pid and --lease exclude each other: a lease has no keeper (try --pid $$ alone)"
-                     : "--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
-  }
-  if (raw.lease) {
-    return resolve_duration(*raw.lease, fixed_lease_rule);
-  }
-  return resolve_ttl(raw.ttl);
-}
-
-Error keeper_only(std::string_view option, const char* why)
-{
-  return usage(std::string(option) + " is for --pid: " + why + " (try --pid $$, or leave it out)");
-}
-
-Result<std::optional<WatchedProcess>> resolve_watched(const RawAcquire& raw)
-{
-  if (!raw.pid) {
-    if (raw.ttl) {
-      return keeper_only("--ttl", "a lease is its own ttl");
-    }
-    if (raw.notify) {
-      return keeper_only("--notify", "a lease has no process that could tell");
-    }
-    if (raw.signal || raw.on_lost) {
-      return keeper_only(raw.signal ? "--signal" : "--on-lost", "only a keeper tells of a loss");
-    }
-    return std::optional<WatchedProcess>{};
-  }
-  const Result<int> pid = resolve_number(*raw.pid, pid_rule);
-  if (!pid) {
-    return pid.error();
-  }
-  WatchedProcess watched{.pid = *pid};
-  if (raw.signal) {
-    const Result<Done> given = assign(resolve_signal(*raw.signal), watched.lost_signal);
-    if (!given) {
-      return given.error();
-    }
-  }
-  if (raw.on_lost) {
-    const Result<Done> given = assign(resolve_choice(*raw.on_lost, "--on-lost", on_lost_choices), watched.on_lost);
-    if (!given) {
-      return given.error();
-    }
-  }
-  return std::optional(watched);
-}
-
-Result<Done> apply_wait(const RawAcquire& raw, AcquireRequest& request)
-{
-  const Result<WaitTimes> times = resolve_wait_options(raw.wait_options);
-  if (!times) {
-    return times.error();
-  }
-  request.wait = times->lock;
-  request.wait_server = times->server;
-  return Done{};
-}
-
-Result<Done> check_output(const RawAcquire& raw)
-{
-  if (raw.exports && raw.json) {
-    return usage("--export and --json exclude each other (try --export alone)");
-  }
-  if (raw.shards && !raw.exports && !raw.json) {
-    return usage("--shards: only --export and --json print which lock was taken (try --export)");
-  }
-  return Done{};
-}
+constexpr Others keeper_tells{"--pid", ": only a keeper tells of a loss (try --pid $$, or leave it out)"};
+constexpr std::array keeper_rows{
+    OptionRow<RawAcquire>{
+        {.names = "--pid",
+         .value = "PID",
+         .help = "start a keeper, a process that renews the lock until PID ends, and then releases it; "
+                 "rlock release ends the keeper earlier. In a shell script, PID is $$",
+         .range = Numbers{1, INT_MAX, "$$"},
+         .excludes = {"--lease", ": a lease has no keeper (try --pid $$ alone)"}},
+        set<&RawAcquire::pid>},
+    OptionRow<RawAcquire>{{.names = "--ttl",
+                           .value = "DUR",
+                           .help = {"with --pid: how long the lock outlives a dead keeper", default_ttl},
+                           .range = ttl_range,
+                           .excludes = {"--lease", ": a lease is its own ttl (leave out --ttl)"},
+                           .needs = {"--pid", " (try --pid $$, or leave it out)"}},
+                          [](const Given& given, RawAcquire& raw) { return read_value(given, raw.request.ttl); }},
+    OptionRow<RawAcquire>{
+        {.names = "--signal",
+         .value = "SIG",
+         .help = "with --pid: signal for the process PID alone, when the lock is lost or about to expire; no "
+                 "KILL follows (TERM)",
+         .needs = keeper_tells},
+        [](const Given& given, RawAcquire& raw) { return read_signal(given, raw.lost_signal); }},
+    OptionRow<RawAcquire>{{.names = "--on-lost",
+                           .value = "stop|warn",
+                           .help = "with --pid: warn sends no signal; rlock check tells of the loss (stop)",
+                           .needs = keeper_tells},
+                          choose_field<&RawAcquire::on_lost, OnLost::stop, OnLost::warn>},
+    OptionRow<RawAcquire>{{.names = "--notify",
+                           .value = "CMD",
+                           .help = "with --pid: run CMD by /bin/sh when the lock is no longer held; RLOCK_OUTCOME is "
+                                   "succeeded, lost or forced",
+                           .needs = keeper_tells},
+                          [](const Given& given, RawAcquire& raw) { return read_notify(given, raw.request); }},
+    OptionRow<RawAcquire>{
+        {.names = "--lease",
+         .value = "DUR",
+         .help = "start no keeper: the lock ends after DUR unless rlock renew renews it; inside a job that "
+                 "holds the same lock, no earlier than the job's hold",
+         .range = fixed_lease_range},
+        read_fixed_lease},
+};
 
 std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
                   const Environment& environment)
@@ -261,16 +206,13 @@ void print_failure(const Result<RunEnd>& end)
 Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
 {
   const Result<AcquireRequest> request = resolve_acquire(raw, call.operands, call.environment);
-  const Result<Done> logging = use_log_format(raw.log_format, request ? &request->name : nullptr);
-  if (!logging) {
-    return logging.error();
-  }
   if (!request) {
     return request.error();
   }
+  name_in_log(raw.take, request->name);
   const BootClock clock;
   SystemRng rng;
-  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
+  const Log log(raw.take.verbosity());
   return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, std::uint64_t fence) {
     print(shown(raw, *request, lock, fence, call.environment));
     return finish_output();
@@ -288,54 +230,39 @@ Result<RunEnd> execute(const RawAcquire& raw, const Call& call)
 
 }  // namespace
 
-void add_acquire_options(Options& options, RawAcquire& raw)
+void add_acquire_options(OptionTable& options, RawAcquire& raw)
 {
-  add_key_options(options, raw.keys);
-  add_shards_option(options, raw.shards, "--export and --json print its number");
-  add_mode_options(options, raw.mode);
-  add_wait_options(options, raw.wait_options);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {busy_code_help, ExitCode::busy});
-  add_sync_option(options, raw.sync);
-  add_label_option(options, raw.label);
-  add_history_option(options, raw.history);
-  options.flag("--export", raw.exports,
-               "print export lines for eval: the variables that a job finds in its environment");
-  options.flag("--json", raw.json, "print one JSON object");
-  options.flag("-q,--quiet", raw.quiet, "print on stderr only why rlock fails");
-  add_log_format_option(options, raw.log_format);
-  add_keeper_options(options, raw);
-  add_server_options(options, raw.server);
+  add_key_options(options, raw.take.keys);
+  options.add(shard_row, raw.take);
+  add_kind_options(options, raw.request);
+  add_wait_options(options, raw.request);
+  options.add(busy_row, raw.request);
+  add_sync_option(options, raw.request);
+  add_record_options(options, raw.request);
+  options.add(print_rows, raw);
+  options.add(quiet_row, raw.take);
+  add_log_format_option(options, raw.take);
+  options.add(keeper_rows, raw, "Duration of the lock (one of --pid and --lease is needed)");
+  add_server_options(options, raw.take.server);
 }
 
 Result<AcquireRequest> resolve_acquire(const RawAcquire& raw, std::span<const std::string> operands,
                                        const Environment& environment)
 {
-  Result<LockName> name = resolve_key_to_take(raw.keys, operands);
+  const Result<LockName> name = resolve_key_to_take(raw.take.keys, operands);
   if (!name) {
     return name.error();
   }
-  AcquireRequest request{.server = {},
-                         .name = *std::move(name),
-                         .wait = {},
-                         .label = {},
-                         .history = {},
-                         .watched = {},
-                         .environment = environment.all()};
-  const Result<Done> resolved = first_error({
-      assign(resolve_mode(raw.mode), request.mode),
-      assign(resolve_lease(raw), request.ttl),
-      assign(resolve_watched(raw), request.watched),
-      apply_wait(raw, request),
-      assign(resolve_busy_code(raw.busy_code, ExitCode::busy), request.busy_code),
-      assign(resolve_shards(raw.shards, request.name), request.shards),
-      check_output(raw),
-      assign(resolve_label(raw.label), request.label),
-      assign(resolve_history(raw.history), request.history),
-      assign(resolve_notify(raw.notify), request.notify),
-      assign(resolve_server(raw.server, environment), request.server),
-      assign(resolve_sync(raw.sync, request.server), request.sync),
-  });
-  return resolved ? Result(std::move(request)) : Result<AcquireRequest>(resolved.error());
+  if (!raw.pid && !raw.is_lease) {
+    return usage("--pid or --lease is needed: they say how long the lock lasts (try --pid $$, or --lease 5m)");
+  }
+  AcquireRequest request{raw.request, *name, std::nullopt};
+  if (raw.pid) {
+    request.watched = {.pid = *raw.pid, .lost_signal = raw.lost_signal, .on_lost = raw.on_lost};
+  }
+  Result<Done> done = finish_request(raw.take, environment, request);
+  done = done ? assign(resolve_shards(raw.take.shards, *name), request.shards) : done;
+  return done ? Result(std::move(request)) : Result<AcquireRequest>(done.error());
 }
 
 const Verb acquire_verb{

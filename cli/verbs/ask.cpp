@@ -4,19 +4,6 @@
 #include <span>
 
 namespace rlock::cli {
-Result<OneLock> open_lock(const RawOneLock& raw, const Call& call)
-{
-  Result<LockName> name = resolve_key(raw.keys, call.operands);
-  if (!name) {
-    return name.error();
-  }
-  Result<OpenedStore> opened = open_server(raw.server, call.environment);
-  if (!opened) {
-    return opened.error();
-  }
-  return OneLock{.name = *std::move(name), .opened = *std::move(opened)};
-}
-
 namespace {
 
 Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> states)
@@ -40,6 +27,33 @@ Result<Done> fill(const OpenedStore& opened, LogPart part, std::span<LockState> 
 }
 
 }  // namespace
+
+Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment)
+{
+  const Result<ServerSpec> server = resolve_server(raw, environment);
+  if (!server) {
+    return server.error();
+  }
+  auto clock = std::make_unique<BootClock>();
+  Result<std::unique_ptr<LockStore>> store = open_store(*server, *clock, StopToken::never());
+  if (!store) {
+    return store.error();
+  }
+  return OpenedStore{std::move(clock), *std::move(store), server->timeout, server->shown()};
+}
+
+Result<OneLock> open_lock(const RawOneLock& raw, const Call& call)
+{
+  Result<LockName> name = resolve_key(raw.keys, call.operands);
+  if (!name) {
+    return name.error();
+  }
+  Result<OpenedStore> opened = open_server(raw.server, call.environment);
+  if (!opened) {
+    return opened.error();
+  }
+  return OneLock{.name = *std::move(name), .opened = *std::move(opened)};
+}
 
 Result<Done> add_runs(const OpenedStore& opened, LogPart part, std::vector<LockState>& states)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key and its server: what ttl, wait, history and forget begin with.
-// The past runs of locks that a verb shows.
+// What the verbs that ask a server begin with: its store, the one lock that they are about, and the past runs of locks.
 #pragma once
 
 #include "cli/options/lock.h"
@@ -8,9 +7,26 @@
 #include "cli/options/verb.h"
 #include "lock/abilities.h"
 
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace rlock::cli {
+
+// A store with the clock that it needs, for verbs that ask a server and print the answer.
+struct OpenedStore {
+  std::unique_ptr<BootClock> clock;
+  std::unique_ptr<LockStore> store;
+  Millis timeout;
+  std::string server;  // its URL, without passwords
+  [[nodiscard]] CallLimits limit() const { return {clock->now() + timeout, StopToken::never()}; }
+  // For a question of many requests: each answer has the time limit, and all together have none.
+  [[nodiscard]] PerAnswer per_answer(StopToken stop = StopToken::never()) const
+  {
+    return {*clock, timeout, {far_future, stop}};
+  }
+};
+Result<OpenedStore> open_server(const RawServer& raw, const Environment& environment);
 
 struct RawOneLock {
   RawKeys keys;

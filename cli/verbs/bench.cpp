@@ -19,13 +19,10 @@ namespace {
 struct RawBench {
   RawKeys keys;
   RawServer server;
-  Text time;
-  Text connections;
+  Millis time = default_bench_time;
+  unsigned connections = 4;
   bool json = false;
 };
-
-constexpr DurationRule time_rule{"--for", Millis{10}, std::chrono::hours{1}, "5s"};
-constexpr NumberRule connections_rule{"--connections", 1, 1000, "4"};
 
 constexpr std::array<std::string_view, 2> examples{
     "rlock bench -S redis://db1",
@@ -84,53 +81,46 @@ void print_result(const BenchResult& result, const BenchPlan& plan, bool json)
   print(line.data());
 }
 
-Result<BenchPlan> resolve_plan(const RawBench& raw, const Environment& environment)
-{
-  const Result<Millis> time = raw.time ? resolve_duration(*raw.time, time_rule) : default_bench_time;
-  if (!time) {
-    return time.error();
-  }
-  const Result<int> connections = raw.connections ? resolve_number(*raw.connections, connections_rule) : 4;
-  if (!connections) {
-    return connections.error();
-  }
-  Result<ServerSpec> server = resolve_server(raw.server, environment);
-  if (!server) {
-    return server.error();
-  }
-  return BenchPlan{.server = *std::move(server),
-                   .prefix = raw.keys.prefix.value_or(""),
-                   .connections = static_cast<unsigned>(*connections),
-                   .time = *time};
-}
-
 // After a signal, bench deletes its locks before it ends.
 Result<RunEnd> execute(const RawBench& raw, const Call& call)
 {
-  const Result<BenchPlan> plan = resolve_plan(raw, call.environment);
-  if (!plan) {
-    return plan.error();
+  Result<ServerSpec> server = resolve_server(raw.server, call.environment);
+  if (!server) {
+    return server.error();
   }
+  const BenchPlan plan{
+      .server = *std::move(server), .prefix = raw.keys.prefix, .connections = raw.connections, .time = raw.time};
   call.signals.block();
   const BootClock clock;
-  const Result<BenchResult> result = bench(*plan, clock, call.signals.stop());
+  const Result<BenchResult> result = bench(plan, clock, call.signals.stop());
   if (const auto arrived = call.signals.take()) {
     return RunEnd{DieOf{arrived->number}};
   }
   if (!result) {
     return result.error();
   }
-  print_result(*result, *plan, raw.json);
+  print_result(*result, plan, raw.json);
   return ended(ExitCode::ok);
 }
 
-void add_bench_options(Options& options, RawBench& raw)
+constexpr std::array rows{
+    OptionRow<RawBench>{{.names = "--for",
+                         .value = "DUR",
+                         .help = {"how long each of the three measurements takes", default_bench_time},
+                         .range = Durations{Millis{10}, std::chrono::hours{1}, "5s"}},
+                        set<&RawBench::time>},
+    OptionRow<RawBench>{{.names = "--connections",
+                         .value = "N",
+                         .help = "number of connections that take and release at the same time, each its own lock (4)",
+                         .range = Numbers{1, 1000, "4"}},
+                        set<&RawBench::connections>},
+};
+
+void add_bench_options(OptionTable& options, RawBench& raw)
 {
-  options.text("--for", raw.time, "DUR", {"how long each of the three measurements takes", default_bench_time});
-  options.text("--connections", raw.connections, "N",
-               "number of connections that take and release at the same time, each its own lock (4)");
+  options.add(rows, raw);
   add_prefix_option(options, raw.keys);
-  add_json_option(options, raw.json);
+  options.add(json_lines_row, raw.json);
   add_server_options(options, raw.server);
 }
 

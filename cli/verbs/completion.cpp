@@ -4,11 +4,10 @@
 
 #include "base/text.h"
 #include "cli/help/help.h"
-#include "cli/options/lock.h"
 #include "cli/options/option_table.h"
 #include "cli/options/parse_words.h"
-#include "cli/options/server.h"
 #include "cli/output/output.h"
+#include "cli/verbs/ask.h"
 #include "cli/verbs/dispatch.h"
 #include "completions/scripts.h"
 #include "lock/abilities.h"
@@ -24,7 +23,8 @@ namespace {
 
 constexpr Millis server_timeout{500};  // the user waits for the candidates
 
-constexpr std::array<std::string_view, 3> shells{"bash", "zsh", "fish"};
+constexpr std::string_view shells = "bash|zsh|fish";
+constexpr std::array scripts{completions::bash, completions::zsh, completions::fish};
 constexpr std::array<std::string_view, 6> signals{"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
 constexpr std::array<std::string_view, 6> urls{"local:",    "redis://",          "redis+cluster://",
                                                "rediss://", "rediss+cluster://", "unix://"};
@@ -50,13 +50,13 @@ std::vector<Candidate> verbs()
 std::vector<Candidate> options_of(const OptionTable& table)
 {
   std::vector<Candidate> candidates;
-  for (const Option& option : table.all()) {
-    if (option.group.empty()) {
+  for (const OptionTable::Entry& entry : table.all()) {
+    if (entry.group.empty()) {
       continue;  // hidden from help
     }
-    for (const auto& names : {option.long_names(), option.short_names()}) {
+    for (const auto& names : {entry.option->long_names(), entry.option->short_names()}) {
       for (const std::string_view name : names) {
-        candidates.push_back({std::string(name), option.help.str()});
+        candidates.push_back({std::string(name), entry.option->help.str()});
       }
     }
   }
@@ -64,24 +64,23 @@ std::vector<Candidate> options_of(const OptionTable& table)
 }
 
 // The names, after the prefix, of the locks on the server that `options` name.
-std::vector<Candidate> locks(const std::vector<std::string>& options, const Environment& environment)
+std::vector<Candidate> locks(std::span<const Given> options, const Environment& environment)
 {
-  OptionTable table;
+  OptionTable known;
   RawServer server;
   RawKeys keys;
-  Options known(table);
   add_server_options(known, server);
   add_prefix_option(known, keys);
-  ParsedWords relevant;
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    const Option* option = table.find(options[i]);
-    for (int words = option == nullptr ? 0 : option->takes_value() ? 2 : 1; words > 0 && i < options.size(); --words) {
-      relevant.options.push_back(options[i]);
-      i += words > 1 ? 1 : 0;
+  std::vector<Given> relevant;
+  for (const Given& given : options) {
+    if (const Option* const option = known.find(given.option->name())) {
+      relevant.push_back({.option = option, .value = given.value});
     }
   }
-  fill_targets(table, relevant);
-  server.timeout = std::to_string(server_timeout.count()) + "ms";
+  if (!known.apply(relevant)) {
+    return {};
+  }
+  server.timeout = server_timeout;
   const auto opened = open_server(server, environment);
   LockListing* const listing = opened ? opened->store->listing() : nullptr;
   const auto states =
@@ -89,7 +88,7 @@ std::vector<Candidate> locks(const std::vector<std::string>& options, const Envi
                          : Result(std::vector<LockState>{});
   std::vector<Candidate> candidates;
   for (const LockState& state : states ? *states : std::vector<LockState>{}) {
-    candidates.push_back({state.name.text().substr(keys.prefix.value_or("").size()), {}});
+    candidates.push_back({state.name.text().substr(keys.prefix.size()), {}});
   }
   return candidates;
 }
@@ -101,7 +100,7 @@ class CommandLine {
               const Environment& environment)
       : m_verb(verb), m_before(before), m_typed(typed), m_environment(environment), m_options(verb.name)
   {
-    add_verb_options(verb, m_options, m_wants_help);
+    add_verb_options(verb, m_options);
   }
 
   Completion next()
@@ -147,11 +146,8 @@ class CommandLine {
   Completion value_of_unfinished()
   {
     const auto whole = split_with("value");
-    if (!whole || whole->options.size() < 2) {
-      return {};
-    }
-    const Option* option = m_options.find(whole->options[whole->options.size() - 2]);
-    return option == nullptr ? Completion{} : values(option->value_name, whole->options);
+    return whole && !whole->options.empty() ? values(whole->options.back().option->value, whole->options)
+                                            : Completion{};
   }
 
   // The name of an option, or the value in `--on-lost=w`.
@@ -162,7 +158,7 @@ class CommandLine {
     if (known == nullptr) {
       return {.candidates = options_of(m_options)};
     }
-    Completion completion = values(known->value_name, {});
+    Completion completion = values(known->value, {});
     for (Candidate& candidate : completion.candidates) {
       candidate.word.insert(0, m_typed.substr(0, equals + 1));
     }
@@ -174,14 +170,14 @@ class CommandLine {
   {
     for (const std::string_view name : {"KEY", "PATTERN", "GLOB", "VERB", "SHELL"}) {
       if (m_verb.synopsis.find(name) != std::string_view::npos) {
-        return std::string(name);
+        return std::string(name == "SHELL" ? shells : name);
       }
     }
     return {};
   }
 
   // The candidates for a value such as auto|DUR: capitals name a kind of value, other words are values.
-  Completion values(std::string_view type, const std::vector<std::string>& options)
+  Completion values(std::string_view type, std::span<const Given> options)
   {
     Completion completion;
     for (std::size_t begin = 0; begin <= type.size();) {
@@ -197,8 +193,7 @@ class CommandLine {
     return completion;
   }
 
-  [[nodiscard]] std::vector<Candidate> candidates_for(const std::string& word,
-                                                      const std::vector<std::string>& options) const
+  [[nodiscard]] std::vector<Candidate> candidates_for(const std::string& word, std::span<const Given> options) const
   {
     if (word == "KEY" || word == "PATTERN" || word == "GLOB") {
       return locks(options, m_environment);
@@ -209,9 +204,6 @@ class CommandLine {
         topics.push_back({std::string(topic.name), std::string(topic.summary)});
       }
       return topics;
-    }
-    if (word == "SHELL") {
-      return plain(shells);
     }
     if (word == "SIG") {
       return plain(signals);
@@ -228,7 +220,6 @@ class CommandLine {
   std::string_view m_typed;
   const Environment& m_environment;
   OptionTable m_options;
-  HelpWanted m_wants_help;
 };
 
 Completion all(std::span<const std::string> words, const Environment& environment)
@@ -265,12 +256,6 @@ struct RawCompletion {
   bool next = false;
 };
 
-constexpr std::array scripts{
-    Choice<std::string_view>{"bash", completions::bash},
-    Choice<std::string_view>{"zsh", completions::zsh},
-    Choice<std::string_view>{"fish", completions::fish},
-};
-
 // Prints the kind, then a line for each candidate, in the format of fish. Leaves out names that are not safe to print, because
 // they come from a server.
 void print_completion(const Completion& completion)
@@ -297,19 +282,20 @@ Result<RunEnd> execute(const RawCompletion& raw, const Call& call)
   if (call.operands.size() != 1) {
     return usage("say for which shell: rlock completion bash, zsh or fish");
   }
-  const auto script = resolve_choice(call.operands.front(), "completion", scripts);
-  if (!script) {
-    return script.error();
+  const Result<std::size_t> shell = index_of(call.operands.front(), shells, "completion");
+  if (!shell) {
+    return shell.error();
   }
-  print(*script);
+  print(scripts.at(*shell));
   return ended(ExitCode::ok);
 }
 
-void add_completion_options(Options& options, RawCompletion& raw)
-{
-  options.flag("--next", raw.next,
-               "print what may follow these WORDs, of which the last is unfinished; the scripts call rlock with it");
-}
+constexpr OptionRow<RawCompletion> next_row{
+    {.names = "--next",
+     .help = "print what may follow these WORDs, of which the last is unfinished; the scripts call rlock with it"},
+    set<&RawCompletion::next>};
+
+void add_completion_options(OptionTable& options, RawCompletion& raw) { options.add(next_row, raw); }
 
 }  // namespace
 

@@ -38,7 +38,7 @@ constexpr std::array other_names{
 
 }  // namespace
 
-std::span<const Verb* const> all_verbs() { return table; }
+Verbs all_verbs() { return table; }
 
 Result<const Verb*> find_verb(std::string_view name)
 {
@@ -69,51 +69,36 @@ namespace {
 
 constexpr std::string_view flock_program = "rflock";
 
-// The command line of one verb. Must not be moved, because the targets of `options` are in it.
-struct ParsedVerb {
-  OptionTable options;
-  HelpWanted wants_help;
-  VerbAction action;
-  ParsedWords split;
-};
-
-Result<Done> parse_verb(ParsedVerb& parsed, const Verb& verb, std::span<const std::string> args)
+// `settings`: of the config file, for options that were not given.
+Result<RunEnd> act(const Verb& verb, const VerbAction& action, const OptionTable& known, const ParsedWords& words,
+                   const std::vector<Given>& settings, const Environment& environment, Signals& signals)
 {
-  parsed.action = add_verb_options(verb, parsed.options, parsed.wants_help);
-  Result<ParsedWords> split = parse_words(parsed.options, args, verb.operands);
-  if (!split) {
-    return split.error();
+  std::vector<Given> given = words.options;
+  given.insert(given.end(), settings.begin(), settings.end());
+  if (const Result<Done> applied = apply_options(known, given, verb.operands); !applied) {
+    return applied.error();
   }
-  parsed.split = *std::move(split);
-  fill_targets(parsed.options, parsed.split);
-  return Done{};
-}
-
-Result<RunEnd> execute(const ParsedVerb& parsed, const Verb& verb, const Environment& environment, Signals& signals)
-{
-  const auto& operands = parsed.split.operands;
-  if (verb.operands == Operands::none && !operands.empty()) {
-    return usage("unexpected '" + shown_word(operands.front()) + "' (rlock help " + std::string(verb.name) +
+  if (verb.operands == Operands::none && !words.operands.empty()) {
+    return usage("unexpected '" + shown_word(words.operands.front()) + "' (rlock help " + std::string(verb.name) +
                  " shows the usage)");
   }
-  return parsed.action({operands, environment, signals});
+  return action({words.operands, environment, signals});
 }
 
-// With the settings of the file for options that were not given.
-Result<RunEnd> act_with(const ConfigFile& config, ParsedVerb& parsed, const Verb& verb, Environment environment,
-                        Signals& signals)
+Result<RunEnd> act_with(const ConfigFile& config, const Verb& verb, const VerbAction& action, const OptionTable& known,
+                        const ParsedWords& words, Environment environment, Signals& signals)
 {
-  const Result<std::vector<Setting>> settings = read_settings(config, parsed.options);
+  const Result<std::vector<Setting>> settings = read_settings(config, known, all_verbs());
   if (!settings) {
     return settings.error();
   }
-  fill_targets(parsed.options, argv_of(*settings, parsed.options, parsed.split));
   environment.configure(*settings);
-  Result<RunEnd> end = execute(parsed, verb, environment, signals);
-  return end ? std::move(end) : with_source(end.error(), *settings, parsed.options, parsed.split);
+  const std::vector<Given> beside = settings_beside(words.options, *settings, known);
+  Result<RunEnd> end = act(verb, action, known, words, beside, environment, signals);
+  return end ? std::move(end) : with_source(end.error(), beside);
 }
 
-// Before the options are parsed: so that a usage error is printed as JSON too.
+// For an error of words that cannot be parsed.
 void apply_log_format_early(std::span<const std::string> args)
 {
   for (std::size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
@@ -124,36 +109,28 @@ void apply_log_format_early(std::span<const std::string> args)
   }
 }
 
-std::optional<RunEnd> help_on(const Verb& verb, const HelpWanted& wanted)
-{
-  if (!wanted.brief && !wanted.whole) {
-    return std::nullopt;
-  }
-  print(wanted.whole ? help_of(verb) : brief_help_of(verb));
-  return ended(ExitCode::ok);
-}
-
 // Only verbs that ask a server read the config file.
 Result<RunEnd> call(const Verb& verb, std::span<const std::string> args, const Environment& environment,
                     Signals& signals)
 {
-  ParsedVerb parsed{.options = OptionTable(verb.name), .wants_help = {}, .action = {}, .split = {}};
-  const Result<Done> done = parse_verb(parsed, verb, args);
-  if (!done) {
+  OptionTable known(verb.name);
+  const VerbAction action = add_verb_options(verb, known);
+  const Result<ParsedWords> words = parse_words(known, args, verb.operands);
+  if (!words) {
     apply_log_format_early(args);
-    return done.error();
+    return words.error();
   }
-  if (const auto helped = help_on(verb, parsed.wants_help)) {
-    return *helped;
+  if (words->has("--help") || words->has("-h")) {
+    print(words->has("--help") ? help_of(verb) : brief_help_of(verb));
+    return ended(ExitCode::ok);
   }
-  if (parsed.options.find("--server") == nullptr) {
-    return execute(parsed, verb, environment, signals);
-  }
-  const auto config = find_config(environment);
+  const auto config =
+      known.find("--server") == nullptr ? Result(std::optional<ConfigFile>()) : find_config(environment);
   if (!config) {
     return config.error();
   }
-  return *config ? act_with(**config, parsed, verb, environment, signals) : execute(parsed, verb, environment, signals);
+  return *config ? act_with(**config, verb, action, known, *words, environment, signals)
+                 : act(verb, action, known, *words, {}, environment, signals);
 }
 
 // `rlock --help` and `rlock --version` mean the verbs.
@@ -186,15 +163,6 @@ std::vector<std::string> args_of(std::span<const std::string> words)
     args.insert(args.begin(), std::string(flock_verb.name));
   }
   return args;
-}
-
-VerbAction add_verb_options(const Verb& verb, OptionTable& table, HelpWanted& wants_help)
-{
-  Options options(table);
-  VerbAction action = verb.add_options(options);
-  options.flag("-h", wants_help.brief, "show the options by name and exit");
-  options.flag("--help", wants_help.whole, "show this and exit");
-  return action;
 }
 
 Result<RunEnd> dispatch(std::span<const std::string> args, const Environment& environment, Signals& signals)

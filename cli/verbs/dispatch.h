@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of verbs. A new verb is declared here, defined in a file of its own, and has a place in table.cpp.
-// From argv to a verb and its end.
+// The table of verbs, and the way from argv to a verb and its end. A new verb is declared here, defined in a file of its own or in
+// that of a related verb, and has a place in the table of dispatch.cpp.
 #pragma once
 
 #include "cli/options/verb.h"
@@ -34,20 +34,10 @@ extern const Verb completion_verb;
 extern const Verb version_verb;
 extern const Verb help_verb;
 
-std::span<const Verb* const> all_verbs();  // in the order in which help shows them
+Verbs all_verbs();  // in the order in which help shows them
 
 // Finds a verb by its name. ErrorCode::usage if there is none; the error names a similar verb.
 Result<const Verb*> find_verb(std::string_view name);
-
-class OptionTable;
-
-struct HelpWanted {
-  bool brief = false;  // -h: options by name
-  bool whole = false;  // --help: all
-};
-
-// Adds all options of the verb, -h and --help too; `wants_help` must outlive the parsing.
-VerbAction add_verb_options(const Verb& verb, OptionTable& table, HelpWanted& wants_help);
 
 // The name of the program in argv[0]: "rlock" or "rflock".
 std::string_view program_of(std::span<const std::string> words);

@@ -2,9 +2,8 @@
 // rlock doctor: checks whether a server is fit to hold locks.
 #include "base/host.h"
 #include "base/text.h"
-#include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/server.h"
+#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
@@ -23,8 +22,8 @@ namespace {
 struct RawDoctor {
   RawKeys keys;
   RawServer server;
-  Text ttl;
-  Text color;
+  Millis ttl = default_ttl;
+  ColorWhen color = ColorWhen::automatic;
   bool json = false;
 };
 
@@ -51,18 +50,18 @@ constexpr Style style_of(CheckStatus status)
   return styles[static_cast<std::size_t>(status)];
 }
 
-std::string shown(const Finding& finding, const Colours& colours)
+std::string shown(const Finding& finding, const Colors& colors)
 {
   const std::string status = fitted(word_of(finding.status), 9);
   const std::string check = fitted(finding.check, 12) + "  ";
   const std::string margin(status.size() + check.size(), ' ');
-  return colours.paint(style_of(finding.status), status) + check + finding.found + "\n" +
+  return colors.paint(style_of(finding.status), status) + check + finding.found + "\n" +
          (finding.advice.empty() ? "" : margin + "→ " + finding.advice + "\n");
 }
 
 struct PrintOptions {
   bool json;
-  Colours colours = Colours();
+  Colors colors = Colors();
 };
 
 // Several servers get a heading each. An empty `server` means this host.
@@ -73,7 +72,7 @@ void print_findings(const std::vector<Finding>& findings, const std::string& ser
     print((server.empty() ? "this host" : server) + "\n");
   }
   for (const Finding& finding : findings) {
-    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown(finding, options.colours));
+    print(options.json ? finding_json(finding, word_of(finding.status), server) : shown(finding, options.colors));
   }
 }
 
@@ -83,11 +82,11 @@ bool any_failed(const std::vector<Finding>& findings)
                      [](const Finding& each) { return each.status == CheckStatus::fail; });
 }
 
-Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw, Millis ttl)
+Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const RawDoctor& raw)
 {
   const BootClock clock;
   SystemRng rng;
-  auto name = random_lock_name(raw.keys.prefix.value_or(""), "doctor", rng);
+  auto name = random_lock_name(raw.keys.prefix, "doctor", rng);
   if (!name) {
     return name.error();
   }
@@ -103,7 +102,7 @@ Result<Facts> facts_of(const ServerSpec& server, const Endpoint& endpoint, const
     return anonymous.error();
   }
   return collect_facts(**transport, **anonymous, endpoint,
-                       {.name = *std::move(name), .ttl = ttl, .timeout = server.timeout}, clock, rng);
+                       {.name = *std::move(name), .ttl = raw.ttl, .timeout = server.timeout}, clock, rng);
 }
 
 // A server that could not be asked weighs more than one that failed a check.
@@ -115,15 +114,7 @@ ExitCode worse(ExitCode one, ExitCode other)
 
 Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
 {
-  const Result<Millis> ttl = resolve_ttl(raw.ttl);
-  if (!ttl) {
-    return ttl.error();
-  }
-  PrintOptions options{.json = raw.json};
-  const Result<Done> given = assign(resolve_colours(raw.color, call.environment), options.colours);
-  if (!given) {
-    return given.error();
-  }
+  const PrintOptions options{.json = raw.json, .colors = resolve_colors(raw.color, call.environment)};
   const Result<ServerSpec> server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
@@ -137,11 +128,11 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   ExitCode end = ExitCode::ok;
   std::vector<Facts> all;
   for (const Endpoint& endpoint : server->endpoints) {
-    const Result<Facts> facts = facts_of(*server, endpoint, raw, *ttl);
+    const Result<Facts> facts = facts_of(*server, endpoint, raw);
     if (!facts) {
       return facts.error();
     }
-    const auto findings = check_server(*facts, *ttl);
+    const auto findings = check_server(*facts, raw.ttl);
     print_findings(findings, facts->server, options, several);
     end = worse(end, facts->failure         ? exit_code_of(facts->failure->code)
                      : any_failed(findings) ? ExitCode::no
@@ -157,12 +148,19 @@ Result<RunEnd> execute(const RawDoctor& raw, const Call& call)
   return ended(end);
 }
 
-void add_doctor_options(Options& options, RawDoctor& raw)
+constexpr OptionRow<RawDoctor> ttl_row{
+    {.names = "--ttl",
+     .value = "DUR",
+     .help = {"ttl that the locks will have; doctor compares times with it", default_ttl},
+     .range = ttl_range},
+    set<&RawDoctor::ttl>};
+
+void add_doctor_options(OptionTable& options, RawDoctor& raw)
 {
-  options.text("--ttl", raw.ttl, "DUR", {"ttl that the locks will have; doctor compares times with it", default_ttl});
+  options.add(ttl_row, raw);
   add_prefix_option(options, raw.keys);
-  add_json_option(options, raw.json);
-  add_color_option(options, raw.color);
+  options.add(json_lines_row, raw.json);
+  options.add(color_row, raw.color);
   add_server_options(options, raw.server);
 }
 

@@ -234,12 +234,16 @@ Result<RunEnd> execute_for_reader(const RawEvents& raw, const Call& call)
   return !end && drop_unread_output() ? Result<RunEnd>(ended(ExitCode::ok)) : std::move(end);
 }
 
-void add_events_options(Options& options, RawEvents& raw)
+constexpr OptionRow<RawKeys> keys_row = key_row("name of a lock; may be given several times (all locks)");
+constexpr OptionRow<RawEvents> follow_row{{.names = "-f,--follow", .help = "keep running, and print new events"},
+                                          set<&RawEvents::follow>};
+
+void add_events_options(OptionTable& options, RawEvents& raw)
 {
-  options.texts("-k,--key", raw.keys.keys, "KEY", "name of a lock; may be given several times (all locks)");
+  options.add(keys_row, raw.keys);
   add_prefix_option(options, raw.keys);
-  options.flag("-f,--follow", raw.follow, "keep running, and print new events");
-  add_json_option(options, raw.json);
+  options.add(follow_row, raw);
+  options.add(json_lines_row, raw.json);
   add_single_server_options(options, raw.server);
 }
 
@@ -261,7 +265,7 @@ namespace {
 struct RawHistory {
   RawOneLock lock;
   bool json = false;
-  Text color;
+  ColorWhen color = ColorWhen::automatic;
 };
 
 constexpr std::array<std::string_view, 2> history_examples{
@@ -276,10 +280,6 @@ constexpr std::array history_exits{
 
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)
 {
-  const Result<Colours> colours = resolve_colours(raw.color, call.environment);
-  if (!colours) {
-    return colours.error();
-  }
   const Result<OneLock> lock = open_lock(raw.lock, call);
   if (!lock) {
     return lock.error();
@@ -299,7 +299,7 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
                 " is known; the server keeps runs for an hour, or as long as --history of the run says");
   }
   if (!raw.json) {
-    print(show_history(runs, *colours));
+    print(show_history(runs, resolve_colors(raw.color, call.environment)));
   }
   for (const PastRun& run : raw.json ? runs : std::vector<PastRun>{}) {
     print(run_json(lock->name, run));
@@ -307,11 +307,11 @@ Result<RunEnd> execute(const RawHistory& raw, const Call& call)
   return ended(runs.empty() ? ExitCode::no : ExitCode::ok);
 }
 
-void add_history_options(Options& options, RawHistory& raw)
+void add_history_options(OptionTable& options, RawHistory& raw)
 {
   add_key_options(options, raw.lock.keys);
-  add_json_option(options, raw.json);
-  add_color_option(options, raw.color);
+  options.add(json_lines_row, raw.json);
+  options.add(color_row, raw.color);
   add_server_options(options, raw.lock.server);
 }
 

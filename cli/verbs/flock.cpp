@@ -6,7 +6,7 @@
 #include "cli/help/help.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/run.h"
+#include "cli/options/take.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "cli/verbs/token_lock.h"
@@ -20,8 +20,6 @@ namespace rlock::cli {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr DurationRule wait_rule{"--timeout", 0ms, longest_duration, "10"};
 
 constexpr std::array<std::string_view, 4> examples{
     "rlock flock -n -E 0 nightly /usr/local/bin/nightly",
@@ -39,41 +37,84 @@ constexpr std::array exits{
 };
 constexpr std::array codes{ExitCode::internal, ExitCode::os, ExitCode::refused, ExitCode::config, ExitCode::lost};
 
-// An option of flock(1) that makes no sense for a key, with what to do instead.
-struct UnsupportedOption {
-  const char* names;
-  std::string_view value;  // empty: a flag
-  const char* why;
-};
-constexpr const char* no_bytes = "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)";
-constexpr std::array unsupported{
-    UnsupportedOption{"-F,--no-fork", "", "rlock must stay to renew the lock while the command runs (leave it out)"},
-    UnsupportedOption{"--fcntl", "", "a key has one kind of lock, which -s and -x share (leave it out)"},
-    UnsupportedOption{"--start", "N", no_bytes},
-    UnsupportedOption{"--length", "N", no_bytes},
-    UnsupportedOption{"--fd", "N", "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)"},
-};
-
-void add_unsupported_options(Options& options, RawFlock& raw)
-{
-  Options hidden = options.in("");
-  for (const UnsupportedOption& option : unsupported) {
-    hidden.each(
-        option.names, option.value,
-        [&raw, &option] {
-          const std::string_view names = option.names;
-          raw.unsupported = std::string(names.substr(names.rfind(',') + 1)) + ": " + option.why;
-        },
-        "");
-  }
-}
-
 // Of -s, -x and -u the last one counts.
-void add_kind(Options& options, const char* names, RawFlock& raw, FlockKind kind, const char* help)
+template <FlockKind kind>
+Result<Done> be(const Given&, RawFlock& raw)
 {
-  options.each(
-      names, "", [&raw, kind] { raw.kind = kind; }, help);
+  raw.kind = kind;
+  return Done{};
 }
+
+constexpr std::array rows{
+    OptionRow<RawFlock>{
+        {.names = "-s,--shared", .help = "share the lock with other -s holders", .excludes = {"--exclusive,--unlock"}},
+        be<FlockKind::shared>},
+    OptionRow<RawFlock>{
+        {.names = "-x,-e,--exclusive", .help = "hold the lock alone (the default)", .excludes = {"--unlock"}},
+        be<FlockKind::exclusive>},
+    OptionRow<RawFlock>{
+        {.names = "-u,--unlock",
+         .help = "inside the command: release the lock that the command runs under; then run CMD, if there is "
+                 "one"},
+        be<FlockKind::none>},
+    OptionRow<RawFlock>{{.names = "-n,--nb,--nonblock,--nonblocking",
+                         .help = "give up at once when the lock is busy",
+                         .excludes = {"--wait"}},
+                        set<&RawFlock::no_wait>},
+    OptionRow<RawFlock>{{.names = "-w,--wait,--timeout",
+                         .value = "SECS",
+                         .help = "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)",
+                         .range = Durations{0ms, longest_duration, "10"}},
+                        [](const Given& given, RawFlock& raw) { return read_value(given, raw.request.wait); }},
+};
+
+constexpr OptionRow<TakeRequest> busy_row = busy_code_row(ExitCode::no);
+
+constexpr std::array end_rows{
+    OptionRow<RawFlock>{
+        {.names = "-o,--close",
+         .help = "release the lock when the command ends; without -o, processes that the command leaves behind "
+                 "keep the lock until they end"},
+        set<&RawFlock::close>},
+    OptionRow<RawFlock>{{.names = "--verbose", .help = "print each step on stderr, and why rlock fails"},
+                        [](const Given& given, RawFlock& raw) { return read_value(given, raw.take.verbose); }},
+    OptionRow<RawFlock>{{.names = "-V,--version", .help = "print the version and exit"}, set<&RawFlock::wants_version>},
+};
+
+constexpr std::array lease_rows{
+    OptionRow<TakeRequest>{{.names = "--ttl",
+                            .value = "DUR",
+                            .help = {"how long the lock outlives a dead rlock", default_ttl},
+                            .range = ttl_range},
+                           set<&TakeRequest::ttl>},
+};
+constexpr OptionRow<TakeRequest> notify_row{{.names = "--notify", .value = "CMD", .help = notify_help}, read_notify};
+
+// An option of flock(1) that makes no sense for a key: it is refused with what to do instead.
+struct Unsupported {};
+Error refused(const Given& given, const char* why) { return usage(given.option->name() + ": " + why); }
+Result<Done> refuse_part(const Given& given, Unsupported&)
+{
+  return refused(given, "a key has no bytes (lock a key for each part: rlock flock stock:1 CMD)");
+}
+constexpr std::array unsupported_rows{
+    OptionRow<Unsupported>{{.names = "-F,--no-fork"},
+                           [](const Given& given, Unsupported&) -> Result<Done> {
+                             return refused(given,
+                                            "rlock must stay to renew the lock while the command runs (leave it out)");
+                           }},
+    OptionRow<Unsupported>{{.names = "--fcntl"},
+                           [](const Given& given, Unsupported&) -> Result<Done> {
+                             return refused(given, "a key has one kind of lock, which -s and -x share (leave it out)");
+                           }},
+    OptionRow<Unsupported>{{.names = "--start", .value = "N"}, refuse_part},
+    OptionRow<Unsupported>{{.names = "--length", .value = "N"}, refuse_part},
+    OptionRow<Unsupported>{{.names = "--fd", .value = "N"},
+                           [](const Given& given, Unsupported&) -> Result<Done> {
+                             return refused(given,
+                                            "a key is not held by a descriptor (try rlock acquire -k KEY --pid $$)");
+                           }},
+};
 
 Error no_command(const std::string& key)
 {
@@ -101,26 +142,14 @@ Result<std::vector<std::string>> resolve_command(const std::vector<std::string>&
   return std::vector<std::string>{std::string(shell.empty() ? "/bin/sh" : shell), "-c", operands[2]};
 }
 
-Result<std::optional<Millis>> resolve_wait(const RawFlock& raw)
-{
-  if (raw.wait) {
-    const Result<Millis> wait = resolve_duration(*raw.wait, wait_rule);
-    if (!wait) {
-      return wait.error();
-    }
-    return std::optional{raw.no_wait ? 0ms : *wait};
-  }
-  return raw.no_wait ? std::optional{0ms} : std::nullopt;
-}
-
 // -u: a job releases the lock of its own rflock before the job is over.
 Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
 {
-  const RawTokenLock raw_lock{.keys = {.keys = {call.operands.front()}, .prefix = raw.keys.prefix},
-                              .server = raw.server,
+  const RawTokenLock raw_lock{.keys = {.keys = {call.operands.front()}, .prefix = raw.take.keys.prefix},
+                              .server = raw.take.server,
                               .token = std::nullopt,
                               .json = false,
-                              .quiet = !raw.verbose};
+                              .quiet = !raw.take.verbose};
   const Result<TokenLock> token_lock = resolve_token_lock(raw_lock, {}, call.environment);
   const Result<RunEnd> end = token_lock ? release_token_lock(*token_lock, raw_lock, call) : token_lock.error();
   if (call.operands.size() == 1) {
@@ -139,11 +168,8 @@ Result<RunEnd> unlock(const RawFlock& raw, const Call& call)
 Result<RunEnd> execute(const RawFlock& raw, const Call& call)
 {
   if (raw.wants_version) {
-    print_version();
+    print("rlock " + std::string(version()) + "\n");
     return ended(ExitCode::ok);
-  }
-  if (!raw.unsupported.empty()) {
-    return usage(raw.unsupported);
   }
   if (call.operands.empty()) {
     return usage("no key and no command (try rlock flock stock ./job.sh)");
@@ -152,46 +178,33 @@ Result<RunEnd> execute(const RawFlock& raw, const Call& call)
     return unlock(raw, call);
   }
   const Result<RunRequest> request = resolve_flock(raw, call.operands, call.environment);
-  const Result<Done> logging = use_log_format(raw.log_format, request ? &*request->names.begin() : nullptr);
-  if (!logging) {
-    return logging.error();
-  }
   if (!request) {
     return request.error();
   }
+  name_in_log(raw.take, *request->names.begin());
   const BootClock clock;
   SystemRng rng;
-  const Log log(raw.verbose ? Verbosity::verbose : Verbosity::quiet);
+  const Log log(raw.take.verbose ? Verbosity::verbose : Verbosity::quiet);
   return run(*request, {clock, rng, call.signals, log});
 }
 
 }  // namespace
 
-void add_flock_options(Options& options, RawFlock& raw)
+void add_flock_options(OptionTable& options, RawFlock& raw)
 {
-  add_kind(options, "-s,--shared", raw, FlockKind::shared, "share the lock with other -s holders");
-  add_kind(options, "-x,-e,--exclusive", raw, FlockKind::exclusive, "hold the lock alone (the default)");
-  add_kind(options, "-u,--unlock", raw, FlockKind::none,
-           "inside the command: release the lock that the command runs under; then run CMD, if there is one");
-  options.flag("-n,--nb,--nonblock,--nonblocking", raw.no_wait, no_wait_help);
-  options.text("-w,--wait,--timeout", raw.wait, "SECS",
-               "give up after SECS, such as 0.5 or 5m; 0: the same as -n (wait for ever)");
-  add_wait_server_option(options, raw.wait_server);
-  options.text("-E,--conflict-exit-code", raw.busy_code, "N", {busy_code_help, ExitCode::no});
-  options.flag("-o,--close", raw.close,
-               "release the lock when the command ends; without -o, processes that the command leaves behind keep the "
-               "lock until "
-               "they end");
-  options.flag("--verbose", raw.verbose, "print each step on stderr, and why rlock fails");
-  options.flag("-V,--version", raw.wants_version, "print the version and exit");
-  add_prefix_option(options, raw.keys);
-  options.text("--ttl", raw.ttl, "DUR", {"how long the lock outlives a dead rlock", default_ttl});
-  add_label_option(options, raw.label);
-  add_history_option(options, raw.history);
-  add_notify_option(options, raw.notify, notify_help);
-  add_log_format_option(options, raw.log_format);
-  add_server_options(options, raw.server);
-  add_unsupported_options(options, raw);
+  static Unsupported unsupported;
+  raw.request.busy_code = static_cast<int>(ExitCode::no);
+  options.add(rows, raw);
+  add_wait_server_option(options, raw.request);
+  options.add(busy_row, raw.request);
+  options.add(end_rows, raw);
+  add_prefix_option(options, raw.take.keys);
+  options.add(lease_rows, raw.request);
+  add_record_options(options, raw.request);
+  options.add(notify_row, raw.request);
+  add_log_format_option(options, raw.take);
+  add_server_options(options, raw.take.server);
+  options.add(unsupported_rows, unsupported, "");
 }
 
 Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::string>& operands,
@@ -200,32 +213,19 @@ Result<RunRequest> resolve_flock(const RawFlock& raw, const std::vector<std::str
   if (operands.size() == 1) {
     return no_command(operands.front());
   }
-  RawKeys keys = raw.keys;
-  keys.keys = {operands.front()};
-  Result<LockName> name = resolve_key_to_take(keys);
+  const Result<LockName> name = resolve_key_to_take({.keys = {operands.front()}, .prefix = raw.take.keys.prefix});
   if (!name) {
     return name.error();
   }
-  RunRequest request{.server = {},
-                     .names = {*std::move(name)},
-                     .shards = {},
-                     .mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}},
-                     .label = {},
-                     .history = std::nullopt,
-                     .compatibility = Compatibility::flock,
-                     .environment = environment.all(),
-                     .leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes,
-                     .max_runtime = std::nullopt};
+  RunRequest request = raw.request;
+  request.names = {*name};
+  request.mode = raw.kind == FlockKind::shared ? Mode{Reader{}} : Mode{Writer{}};
+  request.compatibility = Compatibility::flock;
+  request.leftovers = raw.close ? Leftovers::leave : Leftovers::until_pipe_closes;
+  request.wait = raw.no_wait ? std::optional{0ms} : request.wait;
   const Result<Done> resolved = first_error({
       assign(resolve_command(operands, environment), request.argv),
-      assign(resolve_wait(raw), request.wait),
-      assign(resolve_wait_server(raw.wait_server), request.wait_server),
-      assign(resolve_busy_code(raw.busy_code, ExitCode::no), request.busy_code),
-      assign(resolve_ttl(raw.ttl), request.ttl),
-      assign(resolve_label(raw.label), request.label),
-      assign(resolve_history(raw.history), request.history),
-      assign(resolve_notify(raw.notify), request.notify),
-      assign(resolve_server(raw.server, environment), request.server),
+      finish_request(raw.take, environment, request),
   });
   return resolved ? Result(std::move(request)) : Result<RunRequest>(resolved.error());
 }

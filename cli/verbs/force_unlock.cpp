@@ -7,7 +7,6 @@
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/show.h"
-#include "cli/verbs/acquire.h"
 #include "cli/verbs/dispatch.h"
 #include "lock/abilities.h"
 
@@ -16,10 +15,6 @@
 
 namespace rlock::cli {
 namespace {
-
-constexpr DurationRule grace_rule{"--grace", Millis{0}, std::chrono::hours{24}, default_force_grace};
-
-constexpr DurationRule older_than_rule{"--older-than", Millis{1}, longest_duration, "1h"};
 
 constexpr std::array<std::string_view, 3> examples{
     "rlock force-unlock -k stock --yes",
@@ -91,18 +86,6 @@ Result<Done> check_confirmed(const LockState& state, const ForceOptions& options
                  " to take the lock from this holder, or --yes to take it from any holder");
   }
   return Done{};
-}
-
-Result<Millis> resolve_grace(const RawForce& raw)
-{
-  Result<Millis> grace = raw.grace ? resolve_duration(*raw.grace, grace_rule) : default_force_grace;
-  if (!grace || !raw.now) {
-    return grace;
-  }
-  if (raw.grace && *grace > Millis{0}) {
-    return usage("--now and --grace exclude each other (try --grace " + show(default_force_grace) + " alone)");
-  }
-  return Millis{0};
 }
 
 void print_revoked(const LockName& name, const ForceHeld& held, bool listens)
@@ -222,21 +205,50 @@ Result<RunEnd> execute(const RawForce& raw, const Call& call)
   return force_unlock(*options, *opened);
 }
 
+Result<Done> read_token(const Given& given, RawForce& raw)
+{
+  raw.token = given.value;
+  return given.value.empty() ? usage("--token: the token is empty (rlock status shows it)") : Result(Done{});
+}
+
+Result<Done> take_now(const Given&, RawForce& raw)
+{
+  raw.grace = Millis{0};
+  return Done{};
+}
+
+constexpr std::array rows{
+    OptionRow<RawForce>{
+        {.names = "--token", .value = "T", .help = "take the lock only from this holder (status shows its token)"},
+        read_token},
+    OptionRow<RawForce>{{.names = "--yes", .help = "take the lock from all its holders, if the key is provably a lock"},
+                        set<&RawForce::yes>},
+    OptionRow<RawForce>{
+        {.names = "--grace",
+         .value = "DUR",
+         .help = {"how long the holder may be silent before its renewals are refused", default_force_grace},
+         .range = Durations{Millis{0}, std::chrono::hours{24}, "10s"},
+         .excludes = {"--now", " (try --grace 10s alone)"},
+         .is_neutral = is_no_time},
+        set<&RawForce::grace>},
+    OptionRow<RawForce>{
+        {.names = "--older-than",
+         .value = "DUR",
+         .help = "take the lock only from a holder that has held it for so long, by the server's clock; a "
+                 "foreign holder, whose age is not known, is spared",
+         .range = Durations{Millis{1}, longest_duration, "1h"}},
+        set<&RawForce::older_than>},
+    OptionRow<RawForce>{
+        {.names = "--now", .help = "delete the lock at once; the job of the holder may still be running"}, take_now},
+    OptionRow<RawForce>{{.names = "--json", .help = "one JSON object a line"}, set<&RawForce::json>},
+};
+
 }  // namespace
 
-void add_force_options(Options& options, RawForce& raw)
+void add_force_options(OptionTable& options, RawForce& raw)
 {
   add_key_options(options, raw.keys);
-  options.text("--token", raw.token, "T", "take the lock only from this holder (status shows its token)");
-  options.flag("--yes", raw.yes, "take the lock from all its holders, if the key is provably a lock");
-  options.text("--grace", raw.grace, "DUR",
-               {"how long the holder may be silent before its renewals are refused", default_force_grace});
-  options.text(
-      "--older-than", raw.older_than, "DUR",
-      "take the lock only from a holder that has held it for so long, by the server's clock; a foreign holder, whose "
-      "age is not known, is spared");
-  options.flag("--now", raw.now, "delete the lock at once; the job of the holder may still be running");
-  options.flag("--json", raw.json, "one JSON object a line");
+  options.add(rows, raw);
   add_server_options(options, raw.server);
 }
 
@@ -246,23 +258,12 @@ Result<ForceOptions> resolve_force(const RawForce& raw, std::span<const std::str
   if (!name) {
     return name.error();
   }
-  const Result<Millis> grace = resolve_grace(raw);
-  if (!grace) {
-    return grace.error();
-  }
-  const auto older_than = raw.older_than ? resolve_duration(*raw.older_than, older_than_rule) : Result(Millis{0});
-  if (!older_than) {
-    return older_than.error();
-  }
-  if (raw.token && raw.token->empty()) {
-    return usage("--token: the token is empty (rlock status shows it)");
-  }
   return ForceOptions{
       .name = *std::move(name),
       .owner = raw.token ? std::optional(Owner::of(*raw.token)) : std::nullopt,
       .confirmed = raw.token || raw.yes,
-      .grace = *grace,
-      .older_than = raw.older_than ? std::optional(*older_than) : std::nullopt,
+      .grace = raw.grace,
+      .older_than = raw.older_than,
       .json = raw.json,
   };
 }

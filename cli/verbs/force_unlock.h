@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/exit_code.h"
-#include "cli/options/lock.h"
-#include "cli/options/server.h"
+#include "cli/verbs/ask.h"
 #include "run/force.h"
 #include "run/identity.h"
 #include "run/run_end.h"
@@ -14,15 +13,14 @@ namespace rlock::cli {
 struct RawForce {
   RawKeys keys;
   RawServer server;
-  Text token;
+  OptionText token;
   bool yes = false;
-  Text grace;
-  Text older_than;
-  bool now = false;
+  Millis grace = default_force_grace;
+  std::optional<Millis> older_than;
   bool json = false;
 };
 
-void add_force_options(Options& options, RawForce& raw);
+void add_force_options(OptionTable& options, RawForce& raw);
 
 struct ForceOptions {
   LockName name;

@@ -11,10 +11,6 @@
 #include <array>
 #include <memory>
 
-#ifndef RLOCK_VERSION
-#define RLOCK_VERSION "dev"
-#endif
-
 namespace rlock::cli {
 namespace {
 
@@ -29,7 +25,7 @@ struct RawHelp {
 Result<RunEnd> execute(const RawHelp& raw, const Call& call)
 {
   if (call.operands.empty()) {
-    print(raw.mdoc ? mdoc_of_verbs() : overview());
+    print(raw.mdoc ? mdoc_of_verbs(all_verbs()) : overview(all_verbs()));
     return ended(ExitCode::ok);
   }
   if (call.operands.size() > 1) {
@@ -47,10 +43,10 @@ Result<RunEnd> execute(const RawHelp& raw, const Call& call)
   return ended(ExitCode::ok);
 }
 
-void add_help_options(Options& options, RawHelp& raw)
-{
-  options.flag("--mdoc", raw.mdoc, "print it as a part of a manual page, in mdoc(7)");
-}
+constexpr OptionRow<bool> mdoc_row{{.names = "--mdoc", .help = "print it as a part of a manual page, in mdoc(7)"},
+                                   read_value};
+
+void add_help_options(OptionTable& options, RawHelp& raw) { options.add(mdoc_row, raw.mdoc); }
 
 }  // namespace
 
@@ -76,15 +72,13 @@ struct RawVersion {
 
 Result<RunEnd> execute(const RawVersion& raw, const Call&)
 {
-  raw.json ? print(version_json(RLOCK_VERSION)) : print_version();
+  print(raw.json ? version_json(version()) : "rlock " + std::string(version()) + "\n");
   return ended(ExitCode::ok);
 }
 
-void add_version_options(Options& options, RawVersion& raw) { add_json_option(options, raw.json); }
+void add_version_options(OptionTable& options, RawVersion& raw) { options.add(json_lines_row, raw.json); }
 
 }  // namespace
-
-void print_version() { print("rlock " RLOCK_VERSION "\n"); }
 
 const Verb version_verb{
     .name = "version",

@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr DurationRule for_rule{"--for", 1ms, longest_duration, "1h"};
-
 constexpr std::array<std::string_view, 4> once_examples{
     "rlock once -k report --for 20h -- ./report.sh",
     "rlock once -k migrate:v42 --for 30d -- ./migrate.sh",
@@ -31,54 +29,46 @@ constexpr std::array once_exits{
     ExitLine{ExitCode::ok, "the job succeeded, now or within DUR, on this host or another"},
 };
 
-struct RawOnce {
-  RawRun run;
-  Text within;
-  bool again = false;
+// The rows of run, and its own.
+constexpr std::array once_rows{
+    OptionRow<RunRequest>{
+        {.names = "--for",
+         .value = "DUR",
+         .help = "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs "
+                 "waits, and shares its success",
+         .range = Durations{1ms, longest_duration, "1h"}},
+        set<&RunRequest::once>},
+    OptionRow<RunRequest>{
+        {.names = "--again", .help = "run CMD even if it succeeded; the server remembers the new success"},
+        set<&RunRequest::again>},
 };
 
-Result<RunRequest> resolve_once(const RawOnce& raw, const Call& call)
+Result<RunRequest> resolve_once(const RawRun& raw, const Call& call)
 {
-  if (!raw.within) {
+  if (!raw.request.once) {
     return usage("--for is missing: it says how long a success counts (try --for 1h)");
   }
-  const Result<Millis> within = resolve_duration(*raw.within, for_rule);
-  if (!within) {
-    return within.error();
-  }
-  auto request = resolve_run(raw.run, call.operands, call.environment);
-  if (!request) {
-    return request;
-  }
-  if (request->names.size() > 1) {
+  auto request = resolve_run(raw, call.operands, call.environment);
+  if (request && request->names.size() > 1) {
     return usage("--key: given for " + std::to_string(request->names.size()) +
                  " locks, but a success is remembered under one (try one -k)");
   }
-  if (!kind_of(request->mode).is_always_exclusive) {
+  if (request && !kind_of(request->mode).is_always_exclusive) {
     return usage(
         "--shared, --exclusive and --permits make no sense with once, which runs one job at a time (try "
         "rlock run)");
   }
-  request->once = *within;
-  request->again = raw.again;
   return request;
 }
 
-Result<RunEnd> execute(const RawOnce& raw, const Call& call)
-{
-  return run_request(raw.run, call, resolve_once(raw, call));
-}
+Result<RunEnd> execute(const RawRun& raw, const Call& call) { return run_request(raw, call, resolve_once(raw, call)); }
 
-void add_once_options(Options& options, RawOnce& raw)
+void add_once_options(OptionTable& options, RawRun& raw)
 {
-  options.text(
-      "--for", raw.within, "DUR",
-      "do not run CMD if it succeeded under KEY within DUR; a caller that arrives while CMD runs waits, and shares its "
-      "success");
-  options.flag("--again", raw.again, "run CMD even if it succeeded; the server remembers the new success");
-  add_key_options(options, raw.run.keys);
-  add_hidden_mode_options(options, raw.run.mode);
-  add_common_run_options(options, raw.run);
+  options.add(once_rows, raw.request);
+  add_key_options(options, raw.take.keys);
+  add_kind_options(options, raw.request, "");
+  add_common_run_options(options, raw);
 }
 
 }  // namespace
@@ -91,7 +81,7 @@ const Verb once_verb{
     .own_exits = once_exits,
     .common_exits = job_codes,
     .operands = Operands::command,
-    .add_options = bound<RawOnce, add_once_options, execute>,
+    .add_options = bound<RawRun, add_once_options, execute>,
 };
 
 namespace {
@@ -128,10 +118,10 @@ Result<RunEnd> execute(const RawForget& raw, const Call& call)
   return ended(*forgotten ? ExitCode::ok : ExitCode::no);
 }
 
-void add_forget_options(Options& options, RawForget& raw)
+void add_forget_options(OptionTable& options, RawForget& raw)
 {
   add_key_options(options, raw.lock.keys);
-  add_json_option(options, raw.json);
+  options.add(json_lines_row, raw.json);
   add_server_options(options, raw.lock.server);
 }
 

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "cli/options/lock.h"
 #include "cli/options/output.h"
-#include "cli/options/run.h"
 #include "cli/options/server.h"
+#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/output/prometheus.h"
@@ -36,7 +36,7 @@ struct ListOptions {
   std::string pattern;
   OutputFormat output_format = OutputFormat::text;
   SortBy sort = SortBy::key;
-  Colours colours = Colours();
+  Colors colors = Colors();
 };
 
 // The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
@@ -54,8 +54,8 @@ struct RawList {
   RawKeys keys;
   RawServer server;
   RawOutputFormat output_format;
-  Text sort;
-  Text color;
+  SortBy sort = SortBy::key;
+  ColorWhen color = ColorWhen::automatic;
 };
 
 constexpr std::array<std::string_view, 3> list_examples{
@@ -74,13 +74,11 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   if (call.operands.size() > 1) {
     return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
   }
-  ListOptions options{.pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front())};
-  const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
-                                          assign(resolve_sort(raw.sort), options.sort),
-                                          assign(resolve_colours(raw.color, call.environment), options.colours)});
-  if (!given) {
-    return given.error();
-  }
+  const ListOptions options{
+      .pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front()),
+      .output_format = raw.output_format.format(),
+      .sort = raw.sort,
+      .colors = resolve_colors(raw.color, call.environment)};
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
@@ -88,12 +86,12 @@ Result<RunEnd> execute(const RawList& raw, const Call& call)
   return print_held_locks(*opened, options, list_verb.name);
 }
 
-void add_list_options(Options& options, RawList& raw)
+void add_list_options(OptionTable& options, RawList& raw)
 {
   add_prefix_option(options, raw.keys);
-  add_sort_option(options, raw.sort);
+  options.add(sort_row, raw.sort);
   add_output_format_options(options, raw.output_format);
-  add_color_option(options, raw.color);
+  options.add(color_row, raw.color);
   add_server_options(options, raw.server);
 }
 
@@ -137,7 +135,7 @@ Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& op
   const std::int64_t now_ms = wall_clock_ms();
   sort_locks(*states, options.sort, now_ms);
   switch (options.output_format) {
-    case OutputFormat::text: print(show_list(*states, now_ms, options.colours)); break;
+    case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
     case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
     case OutputFormat::json:
       std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
@@ -164,7 +162,7 @@ struct RawStatus {
   RawKeys keys;
   RawServer server;
   RawOutputFormat output_format;
-  Text color;
+  ColorWhen color = ColorWhen::automatic;
 };
 
 constexpr std::array<std::string_view, 4> status_examples{
@@ -223,7 +221,7 @@ void print_states(const std::vector<LockState>& states, const ListOptions& optio
 {
   for (const LockState& state : states) {
     print(options.output_format == OutputFormat::json ? status_json(state)
-                                                      : show_status(state, wall_clock_ms(), options.colours));
+                                                      : show_status(state, wall_clock_ms(), options.colors));
   }
 }
 
@@ -263,12 +261,9 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
   if (!subjects) {
     return subjects.error();
   }
-  ListOptions options{.pattern = resolve_pattern(raw.keys, every_lock)};
-  const Result<Done> given = first_error({assign(resolve_output_format(raw.output_format), options.output_format),
-                                          assign(resolve_colours(raw.color, call.environment), options.colours)});
-  if (!given) {
-    return given.error();
-  }
+  const ListOptions options{.pattern = resolve_pattern(raw.keys, every_lock),
+                            .output_format = raw.output_format.format(),
+                            .colors = resolve_colors(raw.color, call.environment)};
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
@@ -277,11 +272,11 @@ Result<RunEnd> execute(const RawStatus& raw, const Call& call)
                            : print_subjects(*subjects, *opened, options);
 }
 
-void add_status_options(Options& options, RawStatus& raw)
+void add_status_options(OptionTable& options, RawStatus& raw)
 {
   add_key_options(options, raw.keys);
   add_output_format_options(options, raw.output_format);
-  add_color_option(options, raw.color);
+  options.add(color_row, raw.color);
   add_server_options(options, raw.server);
 }
 
@@ -335,10 +330,10 @@ Result<RunEnd> execute(const RawTtl& raw, const Call& call)
   return ended(state->held() ? ExitCode::ok : ExitCode::no);
 }
 
-void add_ttl_options(Options& options, RawTtl& raw)
+void add_ttl_options(OptionTable& options, RawTtl& raw)
 {
   add_key_options(options, raw.lock.keys);
-  add_json_option(options, raw.json);
+  options.add(json_lines_row, raw.json);
   add_server_options(options, raw.lock.server);
 }
 
@@ -359,7 +354,7 @@ namespace {
 
 struct RawWait {
   RawOneLock lock;
-  RawWaitOptions wait_options;
+  TakeRequest request;  // only the times to wait
   bool quiet = false;
 };
 
@@ -383,10 +378,6 @@ RunEnd busy(const LockName& name, Millis waited, const Log& log)
 // Blocks no signals: this process has nothing on the server, so a signal may end it as it ends any program.
 Result<RunEnd> execute(const RawWait& raw, const Call& call)
 {
-  const Result<WaitTimes> wait = resolve_wait_options(raw.wait_options);
-  if (!wait) {
-    return wait.error();
-  }
   const Result<OneLock> lock = open_lock(raw.lock, call);
   if (!lock) {
     return lock.error();
@@ -396,7 +387,7 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   SystemRng rng;
   const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
   ServerLine line(clock, log);
-  const WaitPolicy policy = wait_policy(wait->lock, opened.timeout, clock, wait->server);
+  const WaitPolicy policy = wait_policy(raw.request.wait, opened.timeout, clock, raw.request.wait_server);
   const Result<WaitResult> result =
       wait_until_free(*opened.store, lock->name, policy, clock, rng, StopToken::never(), line);
   if (!result) {
@@ -405,14 +396,17 @@ Result<RunEnd> execute(const RawWait& raw, const Call& call)
   if (*result == WaitResult::free) {
     return ended(ExitCode::ok);
   }
-  return busy(lock->name, wait->lock.value_or(Millis{0}), log);
+  return busy(lock->name, raw.request.wait.value_or(Millis{0}), log);
 }
 
-void add_wait_verb_options(Options& options, RawWait& raw)
+constexpr OptionRow<RawWait> quiet_row{{.names = "-q,--quiet", .help = "do not print that the lock is busy"},
+                                       set<&RawWait::quiet>};
+
+void add_wait_verb_options(OptionTable& options, RawWait& raw)
 {
   add_key_options(options, raw.lock.keys);
-  add_wait_options(options, raw.wait_options);
-  options.flag("-q,--quiet", raw.quiet, "do not print that the lock is busy");
+  add_wait_options(options, raw.request);
+  options.add(quiet_row, raw);
   add_server_options(options, raw.lock.server);
 }
 

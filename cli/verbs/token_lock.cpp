@@ -7,7 +7,8 @@
 #include "base/duration.h"
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "cli/options/lock.h"
+#include "cli/options/output.h"
+#include "cli/options/take.h"
 #include "cli/output/json.h"
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
@@ -123,13 +124,22 @@ Result<RunEnd> print_lease(const TokenLock& token_lock, const OpenedStore& opene
   return ended(ExitCode::ok);
 }
 
+constexpr std::array rows{
+    OptionRow<RawTokenLock>{{.names = "--token",
+                             .value = "T",
+                             .help = "the token that acquire printed (else RLOCK_TOKEN, which a job has)"},
+                            set<&RawTokenLock::token>},
+    OptionRow<RawTokenLock>{{.names = "-q,--quiet", .help = "do not print why the token does not hold the lock"},
+                            set<&RawTokenLock::quiet>},
+};
+constexpr OptionRow<bool> lease_json_row = json_row("print one JSON object when the token holds the lock");
+
 }  // namespace
 
-void add_token_lock_options(Options& options, RawTokenLock& raw)
+void add_token_lock_options(OptionTable& options, RawTokenLock& raw)
 {
   add_key_options(options, raw.keys);
-  options.text("--token", raw.token, "T", "the token that acquire printed (else RLOCK_TOKEN, which a job has)");
-  options.flag("-q,--quiet", raw.quiet, "do not print why the token does not hold the lock");
+  options.add(rows, raw);
   add_server_options(options, raw.server);
 }
 
@@ -217,10 +227,10 @@ Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
   return renew_token_lock(*token_lock, Millis{0}, raw, call);
 }
 
-void add_check_options(Options& options, RawTokenLock& raw)
+void add_check_options(OptionTable& options, RawTokenLock& raw)
 {
   add_token_lock_options(options, raw);
-  options.flag("--json", raw.json, "print one JSON object when the token holds the lock");
+  options.add(lease_json_row, raw.json);
 }
 
 }  // namespace
@@ -240,7 +250,7 @@ namespace {
 
 struct RawRenew {
   RawTokenLock lock;
-  Text lease;
+  std::optional<Millis> lease;
 };
 
 constexpr std::array<std::string_view, 2> renew_examples{
@@ -256,13 +266,13 @@ constexpr std::array renew_exits{
 Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
 {
   if (raw.lease) {
-    return resolve_duration(*raw.lease, fixed_lease_rule);
+    return *raw.lease;
   }
   const std::string_view inherited = environment.value(lease_variable);
   if (inherited.empty()) {
     return default_ttl;
   }
-  Result<Millis> lease = resolve_duration(std::string(inherited) + "ms", fixed_lease_rule);
+  Result<Millis> lease = duration_in(fixed_lease_range, std::string(inherited) + "ms", "--lease");
   return lease ? std::move(lease)
                : Error{ErrorCode::config, std::string(lease_variable) + ": '" + printable(inherited) +
                                               "' is no lease in milliseconds (try --lease 5m)"};
@@ -281,12 +291,18 @@ Result<RunEnd> execute_renew(const RawRenew& raw, const Call& call)
   return renew_token_lock(*token_lock, *lease, raw.lock, call);
 }
 
-void add_renew_options(Options& options, RawRenew& raw)
+constexpr OptionRow<RawRenew> lease_row{
+    {.names = "--lease",
+     .value = "DUR",
+     .help = [] { return "new length of the lease, from now (else RLOCK_LEASE_MS, " + show(default_ttl) + ")"; },
+     .range = fixed_lease_range},
+    set<&RawRenew::lease>};
+
+void add_renew_options(OptionTable& options, RawRenew& raw)
 {
   add_token_lock_options(options, raw.lock);
-  options.text("--lease", raw.lease, "DUR",
-               [] { return "new length of the lease, from now (else RLOCK_LEASE_MS, " + show(default_ttl) + ")"; });
-  options.flag("--json", raw.lock.json, "print one JSON object when the token holds the lock");
+  options.add(lease_row, raw);
+  options.add(lease_json_row, raw.lock.json);
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 // A lock that the caller names by its token: the options of renew, release and check, and what these verbs do.
 #pragma once
 
-#include "cli/options/lock.h"
-#include "cli/options/server.h"
-#include "cli/options/verb.h"
+#include "cli/verbs/ask.h"
 #include "lock/store.h"
 
 #include <cstddef>
@@ -17,16 +15,12 @@ namespace rlock::cli {
 struct RawTokenLock {
   RawKeys keys;
   RawServer server;
-  Text token;
+  OptionText token;
   bool json = false;
   bool quiet = false;
 };
 
-// Help of these verbs.
-inline constexpr std::string_view token_not_held = "the token does not hold the lock; stderr says why";
-inline constexpr const char* json_when_held = "print one JSON object when the token holds the lock";
-
-void add_token_lock_options(Options& options, RawTokenLock& raw);
+void add_token_lock_options(OptionTable& options, RawTokenLock& raw);
 
 struct TokenLock {
   LockName name;

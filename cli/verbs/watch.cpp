@@ -153,7 +153,7 @@ std::optional<LockState> WatchedLocks::details(const LockName& name)
 struct WatchOptions {
   std::string server;  // for people
   SortBy sort = SortBy::key;
-  Colours colours = Colours();
+  Colors colors = Colors();
 };
 
 // With the number of the signal that arrived.
@@ -252,7 +252,7 @@ Picture WatchScreen::picture() const
           .now = m_clock.now(),
           .message = m_message,
           .details = m_details ? &*m_details : nullptr,
-          .colours = m_options.colours};
+          .colors = m_options.colors};
 }
 
 WatchScreen::Woken WatchScreen::wait_for_input()
@@ -379,15 +379,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr DurationRule interval_rule{"--interval", 100ms, std::chrono::hours{24}, "1s"};
 constexpr Millis default_interval{1000};
 
 struct RawWatch {
   RawKeys keys;
   RawServer server;
-  Text interval;
-  Text sort;
-  Text color;
+  Millis interval = default_interval;
+  SortBy sort = SortBy::key;
+  ColorWhen color = ColorWhen::automatic;
   bool json = false;
 };
 
@@ -457,15 +456,7 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   if (call.operands.size() > 1) {
     return several_patterns(watch_verb.name);
   }
-  Millis interval = default_interval;
-  WatchOptions options;
-  const Result<Done> given =
-      first_error({assign(raw.interval ? resolve_duration(*raw.interval, interval_rule) : default_interval, interval),
-                   assign(resolve_sort(raw.sort), options.sort),
-                   assign(resolve_colours(raw.color, call.environment), options.colours)});
-  if (!given) {
-    return given.error();
-  }
+  WatchOptions options{.server = {}, .sort = raw.sort, .colors = resolve_colors(raw.color, call.environment)};
   const auto server = resolve_server(raw.server, call.environment);
   if (!server) {
     return server.error();
@@ -479,8 +470,8 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   }
   options.server = server->shown();
   call.signals.block();
-  WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()), interval,
-                     call.signals.stop());
+  WatchedLocks locks(*opened, resolve_pattern(raw.keys, call.operands.empty() ? "*" : call.operands.front()),
+                     raw.interval, call.signals.stop());
   if (const auto begun = locks.begin(); !begun) {
     return call.signals.stop().requested() ? Result(die_of_signal(call.signals)) : Result<RunEnd>(begun.error());
   }
@@ -490,15 +481,22 @@ Result<RunEnd> execute(const RawWatch& raw, const Call& call)
   return WatchScreen(locks, *opened->clock, options, raw.server, call).run();
 }
 
-void add_watch_options(Options& options, RawWatch& raw)
+constexpr OptionRow<RawWatch> interval_row{
+    {.names = "--interval",
+     .value = "DUR",
+     .help = {"time between two requests to the server; new locks may show later where the server has many keys",
+              default_interval},
+     .range = Durations{100ms, std::chrono::hours{24}, "1s"}},
+    set<&RawWatch::interval>};
+constexpr OptionRow<bool> each_time_row = json_row("one JSON object a line, for every lock each time");
+
+void add_watch_options(OptionTable& options, RawWatch& raw)
 {
   add_prefix_option(options, raw.keys);
-  options.text("--interval", raw.interval, "DUR",
-               {"time between two requests to the server; new locks may show later where the server has many keys",
-                default_interval});
-  add_sort_option(options, raw.sort);
-  add_color_option(options, raw.color);
-  options.flag("--json", raw.json, "one JSON object a line, for every lock each time");
+  options.add(interval_row, raw);
+  options.add(sort_row, raw.sort);
+  options.add(color_row, raw.color);
+  options.add(each_time_row, raw.json);
   add_server_options(options, raw.server);
 }
 

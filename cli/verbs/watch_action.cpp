@@ -51,16 +51,11 @@ Result<RunEnd> freeze(const LockState& about, const std::string& user, const Raw
   if (!spec) {
     return spec.error();
   }
-  const AcquireRequest request{
-      .server = *std::move(spec),
-      .name = about.name,
-      .mode = kind_of(about.mode).inspect_as,
-      .ttl = freeze_time,
-      .wait = std::nullopt,
-      .label = std::string(freeze_label) + user,
-      .watched = std::nullopt,
-      .environment = {},
-  };
+  AcquireRequest request{{}, about.name, std::nullopt};
+  request.server = *std::move(spec);
+  request.mode = kind_of(about.mode).inspect_as;
+  request.ttl = freeze_time;
+  request.label = std::string(freeze_label) + user;
   const std::string key = printable(about.name.text());
   print("the freeze of " + key + " waits for its turn, while this screen is open\n");
   if (const auto told = finish_output(); !told) {

@@ -96,12 +96,12 @@ Backlog& backlog()
   return the_backlog;
 }
 
-void write_line(std::string_view level, std::string_view line, const About& about)
+void write_line(std::string_view level, std::string_view line, const LogFields& fields)
 {
   const bool is_json = style().format == LogFormat::json;
   const std::string message = shortened(line, longest_message);
   backlog().add(
-      (is_json ? json_line(level, message, about, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
+      (is_json ? json_line(level, message, fields, wall_clock_ms()) : line_prefix() + without_controls(message)) + "\n");
 }
 
 template <typename Number>
@@ -131,32 +131,32 @@ void finish_log()
   }
 }
 
-void Log::error(std::string_view line, const About& about) const { write_line("error", line, about); }
+void Log::error(std::string_view line, const LogFields& fields) const { write_line("error", line, fields); }
 
-void Log::notice(std::string_view line, const About& about) const
+void Log::notice(std::string_view line, const LogFields& fields) const
 {
   if (m_verbosity != Verbosity::quiet) {
-    write_line("notice", line, about);
+    write_line("notice", line, fields);
   }
 }
 
-void Log::detail(std::string_view line, const About& about) const
+void Log::detail(std::string_view line, const LogFields& fields) const
 {
   if (m_verbosity == Verbosity::verbose) {
-    write_line("detail", line, about);
+    write_line("detail", line, fields);
   }
 }
 
-std::string json_line(std::string_view level, std::string_view message, const About& about, std::int64_t time_ms)
+std::string json_line(std::string_view level, std::string_view message, const LogFields& fields, std::int64_t time_ms)
 {
-  const std::string_view key = about.key.empty() ? std::string_view(style().key) : about.key;
+  const std::string_view key = fields.key.empty() ? std::string_view(style().key) : fields.key;
   const std::string time = iso_utc(time_ms).value_or("");
   return "{\"time\":" + text_or_null(time) + ",\"level\":" + json_text(level) +
-         ",\"event\":" + text_or_null(about.event) + ",\"key\":" + text_or_null(key) +
-         ",\"message\":" + json_text(message) + ",\"holder\":" + text_or_null(about.holder) +
-         ",\"place\":" + number_or_null(about.place) +
-         ",\"fence\":" + number_or_null(about.fence == 0 ? std::nullopt : std::optional(about.fence)) +
-         ",\"exit_code\":" + number_or_null(about.exit_code) + "}";
+         ",\"event\":" + text_or_null(fields.event) + ",\"key\":" + text_or_null(key) +
+         ",\"message\":" + json_text(message) + ",\"holder\":" + text_or_null(fields.holder) +
+         ",\"place\":" + number_or_null(fields.place) +
+         ",\"fence\":" + number_or_null(fields.fence == 0 ? std::nullopt : std::optional(fields.fence)) +
+         ",\"exit_code\":" + number_or_null(fields.exit_code) + "}";
 }
 
 }  // namespace rlock

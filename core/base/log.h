@@ -12,10 +12,10 @@ namespace rlock {
 enum class Verbosity { quiet, normal, verbose };
 enum class LogFormat { text, json };
 
-// What a line is about, for programs that read the log.
-struct About {
-  std::string_view event = {};              // "waiting", "busy", "acquired", "lost": never changes its name
-  std::string_view key = {};                // the lock; empty: LogStyle::key
+// What a line is about, for programs that read it. An empty key: the key of the style.
+struct LogFields {
+  std::string_view event = {};  // "waiting", "busy", "acquired", "lost": never changes its name
+  std::string_view key = {};
   std::string_view holder = {};             // the holder of the lock that the caller does not have
   std::optional<std::uint64_t> place = {};  // in the queue; 1: the next
   std::uint64_t fence = 0;                  // of the caller's hold; 0: unknown
@@ -42,9 +42,9 @@ class Log {
   [[nodiscard]] Verbosity verbosity() const { return m_verbosity; }
 
   void error(std::string_view line,
-             const About& about = {}) const;  // written also with -q: why rlock ends with a code of its own
-  void notice(std::string_view line, const About& about = {}) const;  // written unless -q was given
-  void detail(std::string_view line, const About& about = {}) const;  // written if -v was given
+             const LogFields& fields = {}) const;  // always, also with -q: why rlock ends with a code of its own
+  void notice(std::string_view line, const LogFields& fields = {}) const;  // unless -q
+  void detail(std::string_view line, const LogFields& fields = {}) const;  // with -v
 
  private:
   Verbosity m_verbosity;
@@ -55,6 +55,6 @@ void finish_log();
 
 // One line of LogFormat::json without the newline: time, level, event, key, message, holder, place, fence, exit_code.
 // An unknown value is null.
-std::string json_line(std::string_view level, std::string_view message, const About& about, std::int64_t time_ms);
+std::string json_line(std::string_view level, std::string_view message, const LogFields& fields, std::int64_t time_ms);
 
 }  // namespace rlock

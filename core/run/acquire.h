@@ -26,21 +26,9 @@ struct WatchedProcess {
   OnLost on_lost = OnLost::stop;
 };
 
-struct AcquireRequest {
-  ServerSpec server;
-  LockName name;
-  std::vector<LockName> shards = {};  // not empty: acquires any free one of these instead of `name`
-  Mode mode = Plain{};
-  Millis ttl = default_ttl;
-  std::optional<Millis> wait;  // how long to wait for a busy lock; nullopt: for ever
-  Millis wait_server{0};       // how long to retry a server that cannot be reached
-  int busy_code = static_cast<int>(ExitCode::busy);
-  unsigned sync = 0;  // how many replicas must confirm the grant
-  std::string label;
-  std::optional<Millis> history;          // how long the server keeps events of the lock; nullopt: default_history
-  std::string notify = {};                // a command that the keeper runs when the lock is no longer held; empty: none
-  std::optional<WatchedProcess> watched;  // nullopt: there is no keeper, and the lease is not renewed
-  std::vector<std::string> environment;   // of this process, as NAME=value; a lock in RLOCK_HELD is entered again
+struct AcquireRequest : TakeRequest {
+  LockName name;                          // a lock of it in RLOCK_HELD is entered again
+  std::optional<WatchedProcess> watched;  // nullopt: one lease, which is not renewed
 };
 
 // Called when the lock is held and its keeper, if there is a process to watch, has started. After an Error the lock is

@@ -24,35 +24,42 @@ enum class OnLost { stop, warn };
 // rlock does not enter a lock that an ancestor holds.
 enum class Compatibility { own, flock };
 
-struct RunRequest {
-  ServerSpec server;
-  std::set<LockName> names;      // all callers acquire in this order, so that no cycle of waiters arises
-  std::vector<LockName> shards;  // not empty: acquires any free one of these; `names` has the name that they share
+// What `run` and `acquire` share: the server, the kind of lock, how long a busy one is waited for, and what is written about the
+// holder.
+struct TakeRequest {
+  ServerSpec server = {};
+  std::vector<LockName> shards =
+      {};  // if not empty: acquires any free one of these; the name of the lock is their base
   Mode mode = Plain{};
   Millis ttl = default_ttl;
-  bool automatic = true;  // the lease is renewed; false: the job is stopped when the ttl ends (ExitCode::time_over)
-  std::optional<Millis> wait;  // how long to wait for a busy lock; nullopt: for ever
-  Millis wait_server{0};       // how long to retry a server that cannot be reached at the start
-  std::optional<Millis> once;  // rlock once: skip the job if it succeeded within this time
-  bool again = false;          // rlock once: run the job although it succeeded
-  Millis min_hold{0};          // the lock stays taken at least this long
+  std::optional<Millis> wait = std::nullopt;  // nullopt: wait for ever; 0: do not wait
+  Millis wait_server{0};                      // how long a server that cannot be reached at the start is tried again
   int busy_code = static_cast<int>(ExitCode::busy);
-  bool cancel_in_progress = false;  // ask the holder to stop
-  bool latest = false;              // a newer run with this flag takes the place of this one in the queue
-  std::string label;
-  std::optional<Millis> history;  // how long the server keeps events of the locks; nullopt: default_history
-  unsigned sync = 0;              // how many replicas must confirm the grant
+  unsigned sync = 0;  // how many replicas must have confirmed the grant
+  std::string label = {};
+  std::optional<Millis> history =
+      std::nullopt;                           // how long the server keeps events of the locks; nullopt: default_history
+  std::string notify = {};                    // for /bin/sh, when the lock is no longer held; empty: nothing
+  std::vector<std::string> environment = {};  // NAME=value, of this process; a job's has RLOCK_* as well
+};
+
+struct RunRequest : TakeRequest {
+  std::set<LockName> names;         // acquired in this order by all callers, so that no cycle of waiters arises
+  bool automatic = true;            // renewed; false: the job is stopped when the ttl ends, ExitCode::time_over
+  std::optional<Millis> once;       // rlock once: skip the job if it succeeded within that time
+  bool again = false;               // rlock once: run the job anyway
+  Millis min_hold{0};               // the lock stays taken at least this long
+  bool cancel_in_progress = false;  // the holder is asked to stop
+  bool latest = false;              // of the runs that wait so only the newest stays in line
   OnLost on_lost = OnLost::stop;
   Compatibility compatibility = Compatibility::own;
 
-  std::vector<std::string> argv;         // the job
-  std::vector<std::string> environment;  // of this process, as NAME=value; the job gets RLOCK_* besides
+  std::vector<std::string> argv;  // the job
   int stop_signal = SIGTERM;
   Millis kill_after = default_kill_after;
   bool kills_after_signal = false;  // kill_after also counts from a signal that rlock passes on
   Leftovers leftovers = Leftovers::stop;
   std::optional<Millis> max_runtime;
-  std::string notify = {};  // a command for /bin/sh when the run is over; empty: none
 };
 
 // What a run uses. All must outlive the call.

@@ -43,9 +43,9 @@ std::optional<int> code_of(const RunEnd& end)
   return exit != nullptr ? std::optional(exit->code) : std::nullopt;
 }
 
-RunReport logged(const RunContext& context, RunReport report, const About& about)
+RunReport logged(const RunContext& context, RunReport report, const LogFields& fields)
 {
-  context.log.error(report.message, about);
+  context.log.error(report.message, fields);
   return report;
 }
 

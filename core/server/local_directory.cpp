@@ -19,7 +19,7 @@ namespace rlock {
 namespace {
 
 // Why the directory is not private; empty: it is.
-std::string weakness(const std::string& directory)
+std::string permission_problem(const std::string& directory)
 {
   struct stat found {};
   if (::lstat(directory.c_str(), &found) != 0) {
@@ -73,7 +73,7 @@ std::string local_socket(const std::string& directory) { return directory + "/" 
 
 std::string local_log(const std::string& directory) { return directory + "/redis.log"; }
 
-bool is_private_directory(const std::string& directory) { return weakness(directory).empty(); }
+bool is_private_directory(const std::string& directory) { return permission_problem(directory).empty(); }
 
 Result<bool> prepare_directory(const std::string& directory)
 {
@@ -89,7 +89,7 @@ Result<bool> prepare_directory(const std::string& directory)
     }
     return unusable(directory, os_text(errno));
   }
-  const std::string weak = weakness(directory);
+  const std::string weak = permission_problem(directory);
   if (!weak.empty()) {
     return unusable(directory, weak);
   }

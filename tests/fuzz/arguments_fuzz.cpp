@@ -39,12 +39,11 @@ template <typename Add, typename Resolve>
 void parse_and_resolve(const Verb& verb, const Words& args, const Add& add, const Resolve& resolve)
 {
   OptionTable known(verb.name);
-  Options options(known);
-  add(options);
+  add(known);
   const auto split = parse_words(known, args, verb.operands);
   promise_resolved(split);
   if (split) {
-    fill_targets(known, *split);
+    promise_resolved(apply_options(known, split->options, verb.operands));
     resolve(split->operands);
   }
 }
@@ -53,21 +52,21 @@ void resolve_as_run(const Words& args, const Environment& environment)
 {
   RawRun raw;
   parse_and_resolve(
-      run_verb, args, [&](Options& options) { add_run_options(options, raw); },
+      run_verb, args, [&](OptionTable& options) { add_run_options(options, raw); },
       [&](const Words& operands) { promise_resolved(resolve_run(raw, operands, environment)); });
 }
 void resolve_as_acquire(const Words& args, const Environment& environment)
 {
   RawAcquire raw;
   parse_and_resolve(
-      acquire_verb, args, [&](Options& options) { add_acquire_options(options, raw); },
+      acquire_verb, args, [&](OptionTable& options) { add_acquire_options(options, raw); },
       [&](const Words& operands) { promise_resolved(resolve_acquire(raw, operands, environment)); });
 }
 void resolve_as_flock(const Words& args, const Environment& environment)
 {
   RawFlock raw;
   parse_and_resolve(
-      flock_verb, args, [&](Options& options) { add_flock_options(options, raw); },
+      flock_verb, args, [&](OptionTable& options) { add_flock_options(options, raw); },
       [&](const Words& operands) {
         if (!operands.empty()) {  // the verb refuses that before
           promise_resolved(resolve_flock(raw, operands, environment));
@@ -78,14 +77,14 @@ void resolve_as_force_unlock(const Words& args, const Environment&)
 {
   RawForce raw;
   parse_and_resolve(
-      force_unlock_verb, args, [&](Options& options) { add_force_options(options, raw); },
+      force_unlock_verb, args, [&](OptionTable& options) { add_force_options(options, raw); },
       [&](const Words& operands) { promise_resolved(resolve_force(raw, operands)); });
 }
 void resolve_as_check(const Words& args, const Environment& environment)
 {
   RawTokenLock raw;
   parse_and_resolve(
-      check_verb, args, [&](Options& options) { add_token_lock_options(options, raw); },
+      check_verb, args, [&](OptionTable& options) { add_token_lock_options(options, raw); },
       [&](const Words& operands) { promise_resolved(resolve_token_lock(raw, operands, environment)); });
 }
 void resolve_as_status(const Words& args, const Environment& environment)
@@ -95,7 +94,7 @@ void resolve_as_status(const Words& args, const Environment& environment)
   RawOutputFormat format;
   parse_and_resolve(
       status_verb, args,
-      [&](Options& options) {
+      [&](OptionTable& options) {
         add_key_options(options, keys);
         add_server_options(options, server);
         add_output_format_options(options, format);
@@ -103,7 +102,6 @@ void resolve_as_status(const Words& args, const Environment& environment)
       [&](const Words& operands) {
         promise_resolved(resolve_keys(keys, operands));
         promise_resolved(resolve_server(server, environment));
-        promise_resolved(resolve_output_format(format));
       });
 }
 

@@ -39,16 +39,18 @@ void fuzz_config(std::string_view bytes)
     return;
   }
   OptionTable known((*verb)->name);
-  HelpWanted wants_help;
-  const VerbAction action = add_verb_options(**verb, known, wants_help);
-  const auto settings =
-      read_settings({.path = "/etc/rlock.toml", .text = std::string(input.rest()), .is_public = is_public}, known);
+  const VerbAction action = add_verb_options(**verb, known);
+  const auto settings = read_settings(
+      {.path = "/etc/rlock.toml", .text = std::string(input.rest()), .is_public = is_public}, known, all_verbs());
   if (!settings) {
     promise_error(settings.error());
     promise(settings.error().text.starts_with("/etc/rlock.toml:"), "an error names the place", settings.error().text);
     return;
   }
-  fill_targets(known, argv_of(*settings, known, {}));
+  const std::vector<Given> beside = settings_beside({}, *settings, known);
+  if (const Result<Done> applied = apply_options(known, beside, (*verb)->operands); !applied) {
+    promise_error(with_source(applied.error(), beside));
+  }
 }
 
 }  // namespace rlock::test

@@ -52,15 +52,15 @@ bool is_utf8(std::string_view text)
   }
 }
 
-// The line without control sequences of the form ESC [ digits m, which set colours.
-std::string without_colours(std::string_view line)
+// The line without control sequences of the form ESC [ digits m, which set colors.
+std::string without_colors(std::string_view line)
 {
   std::string bare;
   while (!line.empty()) {
     const auto end = line.starts_with("\x1b[") ? line.find_first_not_of("0123456789", 2) : std::string_view::npos;
-    const bool is_colour = end != std::string_view::npos && line[end] == 'm';
-    bare += is_colour ? "" : std::string(1, line.front());
-    line.remove_prefix(is_colour ? end + 1 : 1);
+    const bool is_color = end != std::string_view::npos && line[end] == 'm';
+    bare += is_color ? "" : std::string(1, line.front());
+    line.remove_prefix(is_color ? end + 1 : 1);
   }
   return bare;
 }
@@ -85,7 +85,7 @@ void promise_frame(const std::vector<LockState>& states)
   const auto lines = frame(picture, view, size);
   promise(lines.size() == size.rows, "watch: the rows fill the screen");
   for (const std::string& line : lines) {
-    const std::string bare = without_colours(line);
+    const std::string bare = without_colors(line);
     promise_clean(bare);
     promise(bare.find('\n') == std::string::npos && cli::width(bare) <= size.columns, "watch: a line fits", bare);
   }

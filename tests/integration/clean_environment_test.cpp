@@ -39,7 +39,7 @@ class Settings {
 
 }  // namespace
 
-TEST_CASE("clean environment: a process of a test has a terminal with colours, and no setting of the user")
+TEST_CASE("clean environment: a process of a test has a terminal with colors, and no setting of the user")
 {
   const Settings settings({{"TERM", "dumb"},
                            {"NO_COLOR", "1"},

@@ -125,12 +125,12 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
   CHECK_FALSE(seen({}, {{"TERM", "dumb"}}));
   CHECK(seen({"--color", "always"}, {{"NO_COLOR", "1"}}));
   CHECK_FALSE(seen({"--color", "never"}, {}));
-  const auto coloured = [&](const std::vector<std::string>& words) {
+  const auto colored = [&](const std::vector<std::string>& words) {
     return rlock_on(server, words).out.find('\x1b') != std::string::npos;
   };
-  CHECK(coloured({"doctor", "--color", "always"}));
-  CHECK_FALSE(coloured({"doctor"}));  // into a pipe
-  CHECK_FALSE(coloured({"status", "--color", "always", "--json", "stock"}));
+  CHECK(colored({"doctor", "--color", "always"}));
+  CHECK_FALSE(colored({"doctor"}));  // into a pipe
+  CHECK_FALSE(colored({"status", "--color", "always", "--json", "stock"}));
   CHECK(rlock_on(server, {"status", "--color", "sometimes", "stock"}).code == 64);
 }
 

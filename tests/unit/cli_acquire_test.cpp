@@ -2,6 +2,7 @@
 #include "cli/verbs/acquire.h"
 
 #include "cli/options/parse_words.h"
+#include "cli/output/output.h"
 #include "cli/verbs/token_lock.h"
 
 #include <doctest/doctest.h>
@@ -15,17 +16,18 @@ Result<AcquireRequest> request_of(const Args& args)
 {
   RawAcquire typed;
   OptionTable known("acquire");
-  Options options(known);
-  add_acquire_options(options, typed);
+  add_acquire_options(known, typed);
   const Result<ParsedWords> words = parse_words(known, args, Operands::anywhere);
   if (!words) {
     return words.error();
   }
-  fill_targets(known, *words);
+  if (const Result<Done> applied = apply_options(known, words->options, Operands::anywhere); !applied) {
+    return applied.error();
+  }
   return resolve_acquire(typed, words->operands, Environment({}));
 }
 
-TokenLock claimed(const Text& key, const Text& token, const Args& environment)
+TokenLock claimed(const OptionText& key, const OptionText& token, const Args& environment)
 {
   RawTokenLock typed;
   if (key) {
@@ -38,7 +40,7 @@ TokenLock claimed(const Text& key, const Text& token, const Args& environment)
   return *claim;
 }
 
-ErrorCode fault_of(const Text& key, const Text& token, const Args& environment)
+ErrorCode fault_of(const OptionText& key, const OptionText& token, const Args& environment)
 {
   RawTokenLock typed;
   if (key) {
@@ -95,14 +97,18 @@ TEST_CASE("acquire: what cannot be meant names the option and shows a good value
       {{"--lease", "auto"}, "--lease: 'auto' is not a duration (try --lease 5m)"},
       {{"--lease", "0"}, "--lease: '0' is too short, at least 100ms (try --lease 5m)"},
       {{"--pid", "1", "--ttl", "1ms"}, "--ttl: '1ms' is too short, at least 100ms (try --ttl 30s)"},
-      {{"--lease", "5m", "--ttl", "5m"}, "--ttl is for --pid: a lease is its own ttl (try --pid $$, or leave it out)"},
+      {{"--lease", "5m", "--ttl", "5m"},
+       "--lease and --ttl exclude each other: a lease is its own ttl (leave out --ttl)"},
       {{"--lease", "5m", "--signal", "TERM"},
-       "--signal is for --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
+       "--signal needs --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
       {{"--lease", "5m", "--on-lost", "warn"},
-       "--on-lost is for --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
+       "--on-lost needs --pid: only a keeper tells of a loss (try --pid $$, or leave it out)"},
       {{"--pid", "1", "--signal", "NONE"}, "--signal: 'NONE' is not a signal (try --signal TERM)"},
       {{"--pid", "1", "--on-lost", "kill"}, "--on-lost: 'kill' is none of stop, warn"},
       {{"--pid", "1", "--export", "--json"}, "--export and --json exclude each other (try --export alone)"},
+      {{"--lease", "5m", "--shards", "2"},
+       "--shards needs --export or --json: only they print which lock was taken (try --export)"},
+      {{"--ttl", "5m"}, "--ttl needs --pid (try --pid $$, or leave it out)"},
   };
   for (Row row : rows) {
     row.options.insert(row.options.begin(), "k");

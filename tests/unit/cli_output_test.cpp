@@ -256,13 +256,13 @@ TEST_CASE("list: sorted by age, ttl, queue or key, and equal ones by key")
   CHECK(order(SortBy::key) == "abcd");
 }
 
-TEST_CASE("colours: only where they are asked for, and they take no column")
+TEST_CASE("colors: only where they are asked for, and they take no column")
 {
-  CHECK(show_status(vacant(), noon, Colours(true)) == "\x1b[1mfree\x1b[0m: \x1b[32mfree\x1b[0m\n");
-  CHECK(show_status(held(), noon, Colours(true)).starts_with("\x1b[1mstock\x1b[0m: \x1b[33mheld\x1b[0m\n"));
+  CHECK(show_status(vacant(), noon, Colors(true)) == "\x1b[1mfree\x1b[0m: \x1b[32mfree\x1b[0m\n");
+  CHECK(show_status(held(), noon, Colors(true)).starts_with("\x1b[1mstock\x1b[0m: \x1b[33mheld\x1b[0m\n"));
   const std::string plain = show_list({held()}, noon);
   const std::size_t line = plain.find('\n');
-  CHECK(show_list({held()}, noon, Colours(true)) == "\x1b[1m" + plain.substr(0, line) + "\x1b[0m" + plain.substr(line));
+  CHECK(show_list({held()}, noon, Colors(true)) == "\x1b[1m" + plain.substr(0, line) + "\x1b[0m" + plain.substr(line));
 }
 
 TEST_CASE("what comes from the server cannot move the cursor")

@@ -15,9 +15,21 @@ using Args = std::vector<std::string>;
 
 // A verb with one option of each sort.
 struct RawOptions {
-  Text wait;
+  OptionText wait;
   Args keys;
   bool quiet = false;
+  bool loud = false;
+};
+constexpr std::array rows{
+    OptionRow<RawOptions>{{.names = "-w,--wait",
+                           .value = "DUR",
+                           .excludes = {"--loud"},
+                           .is_neutral = [](std::string_view value) { return value == "0"; }},
+                          set<&RawOptions::wait>},
+    OptionRow<RawOptions>{{.names = "-k,--key", .value = "KEY", .repeats = true}, set<&RawOptions::keys>},
+    OptionRow<RawOptions>{{.names = "-q,--quiet", .excludes = {"--loud", " (try -q alone)"}}, set<&RawOptions::quiet>},
+    OptionRow<RawOptions>{{.names = "-l,--loud", .needs = {"--key,--wait", ": it tells of them"}},
+                          set<&RawOptions::loud>},
 };
 
 // "wait=1 keys=a,b quiet | operand operand", or the error.
@@ -25,16 +37,15 @@ std::string shown(const Args& args, Operands operands)
 {
   RawOptions raw;
   OptionTable known("run");
-  Options options(known);
-  options.text("-w,--wait", raw.wait, "DUR", "");
-  options.texts("-k,--key", raw.keys, "KEY", "");
-  options.flag("-q,--quiet", raw.quiet, "");
+  known.add(rows, raw);
 
   const Result<ParsedWords> words = parse_words(known, args, operands);
   if (!words) {
     return words.error().text;
   }
-  fill_targets(known, *words);
+  if (const Result<Done> applied = apply_options(known, words->options, operands); !applied) {
+    return applied.error().text;
+  }
   std::string text = raw.wait ? "wait=" + *raw.wait + " " : "";
   for (const std::string& key : raw.keys) {
     text += "key=" + key + " ";
@@ -118,6 +129,17 @@ TEST_CASE("words: one line says what is wrong")
   for (const Row& row : rows) {
     CHECK(shown(row.args, Operands::command) == row.expect);
   }
+}
+
+TEST_CASE("words: options that exclude each other, or need another, whatever their order")
+{
+  const auto command = [](const Args& args) { return shown(args, Operands::command); };
+  CHECK(command({"-q", "-l", "-k", "k"}) == "--quiet and --loud exclude each other (try -q alone)");
+  CHECK(command({"-l", "-q", "-k", "k"}) == "--loud and --quiet exclude each other (try -q alone)");
+  CHECK(command({"-w", "1", "--loud"}) == "--wait and --loud exclude each other (leave one of them out)");
+  CHECK(command({"-w", "0", "--loud"}) == "wait=0 |");
+  CHECK(command({"-l"}) == "--loud needs --key or --wait: it tells of them");
+  CHECK(shown({"-q", "-l"}, Operands::getopt) == "quiet |");
 }
 
 TEST_CASE("wipe: user and password of a URL, wherever it stands, and nothing else")

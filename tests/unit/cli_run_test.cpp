@@ -16,13 +16,14 @@ Result<RunRequest> request_of(const Args& args, const std::vector<std::string>& 
 {
   RawRun typed;
   OptionTable known("run");
-  Options options(known);
-  add_run_options(options, typed);
+  add_run_options(known, typed);
   const Result<ParsedWords> words = parse_words(known, args, Operands::command);
   if (!words) {
     return words.error();
   }
-  fill_targets(known, *words);
+  if (const Result<Done> applied = apply_options(known, words->options, Operands::command); !applied) {
+    return applied.error();
+  }
   return resolve_run(typed, words->operands, Environment(environment));
 }
 
@@ -124,12 +125,13 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"-w", ""}, "64 --wait: '' is not a duration (try --wait 10s)"},
       {{"-w", "99999999999999999999"}, "64 --wait: '99999999999999999999' is too long, at most 3660d (try --wait 10s)"},
       {{"-n", "-w", "1"}, "64 --no-wait and --wait exclude each other (try -w 10s alone)"},
-      {{"-n", "--latest"}, "64 --latest is for runs that wait (leave out --no-wait, or --latest)"},
-      {{"-k", "l", "--latest"}, "64 --latest is for one lock (try one -k, without --shards)"},
+      {{"-n", "--latest"}, "64 --no-wait and --latest exclude each other (leave one of them out)"},
+      {{"-w", "0", "--latest"}, "64 --latest is for runs that wait (leave out --wait 0, or --latest)"},
+      {{"-k", "l", "--latest"}, "64 --latest is for one lock (try one -k)"},
       {{"--shards", "2", "--cancel-in-progress"},
-       "64 --cancel-in-progress is for one lock (try one -k, without --shards)"},
+       "64 --shards and --cancel-in-progress exclude each other (leave one of them out)"},
       {{"--permits", "2", "--cancel-in-progress"},
-       "64 --cancel-in-progress is for a lock with one holder, not for --permits (leave one of them out)"},
+       "64 --permits and --cancel-in-progress exclude each other (leave one of them out)"},
       {{"-S", "redis://a", "-S", "redis://b", "-S", "redis://c", "--latest"},
        "64 --latest is for one server: several servers have no queue (try one -S)"},
       {{"-E", "-1"}, "64 --conflict-exit-code: '-1' is not a number from 0 to 255 (try --conflict-exit-code 0)"},
@@ -140,7 +142,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--lease", "0"}, "64 --lease: '0' is too short, at least 100ms (try --lease auto or --lease 5m)"},
       {{"--lease", "soon"}, "64 --lease: 'soon' is not a duration (try --lease auto or --lease 5m)"},
       {{"--lease", "5m", "--ttl", "1m"},
-       "64 --ttl is for --lease auto: a fixed lease is its own ttl (try --lease 5m alone)"},
+       "64 --lease and --ttl exclude each other: a fixed lease is its own ttl (leave out --ttl)"},
       {{"--min-hold", "-1s"}, "64 --min-hold: '-1s' is not a duration (try --min-hold 1m)"},
       {{"--min-hold", "31d"}, "64 --min-hold: '31d' is too long, at most 30d (try --min-hold 1m)"},
       {{"--max-runtime", "0"}, "64 --max-runtime: '0' is too short, at least 1ms (try --max-runtime 1h)"},
@@ -154,7 +156,7 @@ TEST_CASE("run: what cannot be meant is 64, names the option and shows a good va
       {{"--shards", "5", "-k", "other"},
        "64 --shards is for one key: its locks are KEY:0, KEY:1 and so on (try -k stock --shards 5)"},
       {{"--frobnicate"}, "64 unknown option '--frobnicate' (rlock help run lists them)"},
-      {{"-s", "-x"}, "64 --shared, --exclusive, --permits and --format string exclude each other (try one of them)"},
+      {{"-s", "-x"}, "64 --shared and --exclusive exclude each other (try one of them)"},
       {{"--sync", "-1"}, "64 --sync: '-1' is not a number from 0 to 1000 (try --sync 1)"},
       {{"--sync", "1", "-S", "redis://a", "-S", "redis://b"},
        "64 --sync is for the replicas of one server; several servers have none (leave out --sync)"},
@@ -186,33 +188,30 @@ TEST_CASE("run: the job's words and environment arrive as they were")
 
 TEST_CASE("force-unlock: only a holder that was named or shown, and what grace it has")
 {
-  const auto meant = [](Text token, Text grace, bool now) {
+  const auto meant = [](const Args& args) -> Result<ForceOptions> {
     RawForce typed;
-    typed.keys.keys = {"k"};
-    typed.token = std::move(token);
-    typed.grace = std::move(grace);
-    typed.now = now;
-    return resolve_force(typed, {});
+    OptionTable known("force-unlock");
+    add_force_options(known, typed);
+    const Result<ParsedWords> words = parse_words(known, args, Operands::anywhere);
+    const Result<Done> applied = apply_options(known, words->options, Operands::anywhere);
+    return applied ? resolve_force(typed, words->operands) : Result<ForceOptions>(applied.error());
   };
-  CHECK_FALSE(meant({}, {}, false)->confirmed);
-  CHECK(meant("a:1", {}, false)->confirmed);
-  CHECK(meant("a:1", {}, false)->owner == Owner::of("a:1"));
-  CHECK(meant({}, {}, false)->grace == Millis{10'000});
-  CHECK(meant({}, "0", false)->grace == Millis{0});
-  CHECK(meant({}, {}, true)->grace == Millis{0});
-  CHECK(meant({}, "0", true)->grace == Millis{0});
-  CHECK(meant({}, "1s", true).error().code == ErrorCode::usage);
-  CHECK(meant({}, "-1", false).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
-  CHECK(meant("", {}, false).error().code == ErrorCode::usage);
-  CHECK_FALSE(meant("a:1", {}, false)->older_than);
-
-  RawForce aged;
-  aged.keys.keys = {"k"};
-  aged.older_than = "2h";
-  CHECK(resolve_force(aged, {})->older_than == std::chrono::hours{2});
-  CHECK_FALSE(resolve_force(aged, {})->confirmed);
-  aged.older_than = "0";
-  CHECK(resolve_force(aged, {}).error().text == "--older-than: '0' is too short, at least 1ms (try --older-than 1h)");
+  CHECK_FALSE(meant({"k"})->confirmed);
+  CHECK(meant({"k", "--token", "a:1"})->confirmed);
+  CHECK(meant({"k", "--token", "a:1"})->owner == Owner::of("a:1"));
+  CHECK(meant({"k"})->grace == Millis{10'000});
+  CHECK(meant({"k", "--grace", "0"})->grace == Millis{0});
+  CHECK(meant({"k", "--now"})->grace == Millis{0});
+  CHECK(meant({"k", "--now", "--grace", "0"})->grace == Millis{0});
+  CHECK(meant({"k", "--now", "--grace", "1s"}).error().text ==
+        "--now and --grace exclude each other (try --grace 10s alone)");
+  CHECK(meant({"k", "--grace", "-1"}).error().text == "--grace: '-1' is not a duration (try --grace 10s)");
+  CHECK(meant({"k", "--token", ""}).error().code == ErrorCode::usage);
+  CHECK_FALSE(meant({"k", "--token", "a:1"})->older_than);
+  CHECK(meant({"k", "--older-than", "2h"})->older_than == std::chrono::hours{2});
+  CHECK_FALSE(meant({"k", "--older-than", "2h"})->confirmed);
+  CHECK(meant({"k", "--older-than", "0"}).error().text ==
+        "--older-than: '0' is too short, at least 1ms (try --older-than 1h)");
 }
 
 }  // namespace rlock::cli

@@ -89,9 +89,9 @@ TEST_CASE("server: several are a quorum, with a timeout of its own")
   CHECK(meant({}, {"RLOCK_SERVER=" + three.shown()}).shown() == three.shown());
 
   RawServer all = typed;
-  all.quorum = "all";
+  all.quorum = QuorumRule::all;
   all.no_restart_guard = true;
-  all.timeout = "2s";
+  all.timeout = Millis{2000};
   CHECK(meant(all, {}).quorum == QuorumRule::all);
   CHECK_FALSE(meant(all, {}).restart_guard);
   CHECK(meant(all, {}).timeout == Millis{2000});
@@ -104,9 +104,12 @@ TEST_CASE("server: what cannot be a quorum is said")
         "--server: redis://a:6379/1 and redis://a:6379/2 are the same server, which cannot vote twice");
   CHECK(error_of({.urls = {"redis://a", "local:"}}, {}).text ==
         "--server: local: is one server for one host and no part of a quorum (give redis:// or unix:// URLs)");
-  CHECK(error_of({.urls = {"redis://a"}, .quorum = "all"}, {}).text ==
+  CHECK(error_of({.urls = {"redis://a"}, .quorum = QuorumRule::all}, {}).text ==
         "--quorum is for several servers (try -S redis://a -S redis://b -S redis://c)");
-  CHECK(error_of({.urls = {"redis://a", "redis://b"}, .quorum = "most"}, {}).text ==
+  OptionTable known;
+  RawServer typed;
+  add_server_options(known, typed);
+  CHECK(known.apply(std::array{Given{.option = known.find("--quorum"), .value = "most"}}).error().text ==
         "--quorum: 'most' is none of majority, all");
   CHECK(error_of({}, {"RLOCK_SERVER=redis://a redis://a"}).code == ErrorCode::config);
 }

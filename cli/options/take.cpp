@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/take.h"
+
+#include "base/duration.h"
+#include "lock/holder.h"
+#include "process/signals.h"
+
+#include <algorithm>
+
+namespace rlock::cli {
+namespace {
+
+Result<Done> do_not_wait(const Given&, TakeRequest& request)
+{
+  request.wait = Millis{0};
+  return Done{};
+}
+
+constexpr std::array wait_rows{
+    OptionRow<TakeRequest>{{.names = "-n,--no-wait,--nonblock,--nb",
+                            .help = "give up at once when the lock is busy",
+                            .excludes = {"--wait", " (try -w 10s alone)"}},
+                           do_not_wait},
+    OptionRow<TakeRequest>{{.names = "-w,--wait,--timeout",
+                            .value = "DUR",
+                            .help = "give up after DUR; 0: the same as -n (wait for ever)",
+                            .range = Durations{Millis{0}, longest_duration, "10s"},
+                            .is_neutral = is_no_time},
+                           set<&TakeRequest::wait>},
+};
+
+constexpr OptionRow<TakeRequest> wait_server_row{
+    {.names = "--wait-server",
+     .value = "DUR",
+     .help = "try again for DUR when the server cannot be reached or cannot serve, such as during a fail-over; the "
+             "time of -w runs meanwhile (0)",
+     .range = Durations{Millis{0}, longest_duration, "10m"}},
+    set<&TakeRequest::wait_server>};
+
+constexpr OptionRow<TakeRequest> sync_row{
+    {.names = "--sync",
+     .value = "N",
+     .help = "the lock counts as acquired only when N replicas have it; else rlock gives it back. Renewals "
+             "do not wait for replicas (0)",
+     .range = Numbers{0, 1000, "1"}},
+    set<&TakeRequest::sync>};
+
+Result<Done> read_label(const Given& given, TakeRequest& request)
+{
+  if (given.value.size() > longest_label) {
+    return usage("--label: the text has " + std::to_string(given.value.size()) + " bytes, at most " +
+                 std::to_string(longest_label) + " (shorten it)");
+  }
+  request.label = given.value;
+  return Done{};
+}
+
+Result<Done> read_history(const Given& given, TakeRequest& request)
+{
+  Result<Done> done = read_value(given, request.history);
+  // A repeated release looks for the first one in the log.
+  request.history = std::max(*request.history, default_history);
+  return done;
+}
+
+constexpr std::array record_rows{
+    OptionRow<TakeRequest>{
+        {.names = "--label",
+         .value = "TEXT",
+         .help = [] { return "text that status and watch show, at most " + std::to_string(longest_label) + " bytes"; }},
+        read_label},
+    OptionRow<TakeRequest>{
+        {.names = "--history",
+         .value = "DUR",
+         .help = {"how long, at least, the server keeps what happened to the lock, for rlock history, "
+                  "status and events: its last 128 events",
+                  default_history},
+         .range = Durations{Millis{0}, longest_duration, "30d"}},
+        read_history},
+};
+
+Result<Done> use_log_format(const Given& given, RawTake& raw)
+{
+  const Result<Done> done = choose_field<&RawTake::log_format, LogFormat::text, LogFormat::json>(given, raw);
+  if (done) {
+    set_log_style({.format = *raw.log_format, .key = ""});
+  }
+  return done;
+}
+
+constexpr OptionRow<RawTake> log_format_row{{.names = "--log-format",
+                                             .value = "text|json",
+                                             .help = "format of the lines on stderr; json: one object a line (text)"},
+                                            use_log_format};
+
+}  // namespace
+
+Result<Done> read_signal(const Given& given, int& target)
+{
+  const std::optional<int> signal = signal_number(given.value);
+  if (!signal) {
+    return usage("--signal: '" + printable(given.value) + "' is not a signal (try --signal TERM)");
+  }
+  target = *signal;
+  return Done{};
+}
+
+Result<Done> read_notify(const Given& given, TakeRequest& request)
+{
+  request.notify = given.value;
+  return given.value.empty() ? usage("--notify: the command is empty (try --notify 'logger \"$RLOCK_MESSAGE\"')")
+                             : Result(Done{});
+}
+
+void add_wait_options(OptionTable& options, TakeRequest& request)
+{
+  options.add(wait_rows, request);
+  options.add(wait_server_row, request);
+}
+
+void add_wait_server_option(OptionTable& options, TakeRequest& request) { options.add(wait_server_row, request); }
+
+void add_sync_option(OptionTable& options, TakeRequest& request) { options.add(sync_row, request); }
+
+void add_record_options(OptionTable& options, TakeRequest& request) { options.add(record_rows, request); }
+
+void add_log_format_option(OptionTable& options, RawTake& raw) { options.add(log_format_row, raw); }
+
+Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request)
+{
+  request.environment = environment.all();
+  const Result<Done> resolved = assign(resolve_server(raw.server, environment), request.server);
+  if (resolved && request.sync > 0 && request.server.endpoints.size() > 1) {
+    return usage("--sync is for the replicas of one server; several servers have none (leave out --sync)");
+  }
+  return resolved;
+}
+
+void name_in_log(const RawTake& raw, const LockName& lock)
+{
+  if (raw.log_format) {
+    set_log_style({.format = *raw.log_format, .key = lock.text()});
+  }
+}
+
+}  // namespace rlock::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that verbs which take locks share: run, once, flock and acquire. What depends on one option is set in the
+// TakeRequest by the row of the option; the rest is in a RawTake, and finish_request() makes it part of the request.
+#pragma once
+
+#include "base/defaults.h"
+#include "base/log.h"
+#include "cli/options/lock.h"
+#include "cli/options/server.h"
+
+#include <optional>
+#include <string_view>
+
+namespace rlock::cli {
+
+struct RawTake {
+  RawKeys keys;
+  RawServer server;
+  int shards = 0;  // 0: not given
+  std::optional<LogFormat> log_format;
+  bool quiet = false;
+  bool verbose = false;
+
+  [[nodiscard]] Verbosity verbosity() const
+  {
+    return quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal;
+  }
+};
+
+// A third of the ttl must be enough for one round trip, and the rest for killing the job.
+inline constexpr Millis shortest_ttl{100};
+inline constexpr Millis longest_ttl = fence_memory;
+inline constexpr Durations ttl_range{shortest_ttl, longest_ttl, "30s"};
+inline constexpr Durations fixed_lease_range{shortest_ttl, longest_ttl, "5m"};
+
+// Effects.
+Result<Done> read_signal(const Given& given, int& target);  // the number of a signal, from its name or number
+Result<Done> read_notify(const Given& given, TakeRequest& request);
+
+inline constexpr const char* notify_help =
+    "run CMD by /bin/sh once, when the run is over and the lock released, with RLOCK_OUTCOME (succeeded, failed, lost, "
+    "forced, timed_out, busy, replaced, unreachable), RLOCK_EXIT_CODE, RLOCK_DURATION_MS and RLOCK_MESSAGE; it has 30s "
+    "and changes no exit code";
+
+// `number`: where the caller finds the number of the lock that was taken.
+constexpr OptionRow<RawTake> shards_row(const char* number, const Others& needs = {})
+{
+  return {{.names = "--shards",
+           .value = "N",
+           .help = {"take any free lock of KEY:0 to KEY:N-1", number},
+           .range = Numbers{1, 1024, "5"},
+           .needs = needs},
+          set<&RawTake::shards>};
+}
+
+constexpr OptionRow<TakeRequest> busy_code_row(ExitCode default_code)
+{
+  return {{.names = "-E,--conflict-exit-code",
+           .value = "N",
+           .help = {"exit code when the lock is busy", default_code},
+           .range = Numbers{0, 255, "75"}},
+          set<&TakeRequest::busy_code>};
+}
+
+void add_wait_options(OptionTable& options, TakeRequest& request);  // -n, -w and --wait-server
+void add_wait_server_option(OptionTable& options, TakeRequest& request);
+void add_sync_option(OptionTable& options, TakeRequest& request);
+void add_record_options(OptionTable& options, TakeRequest& request);  // --label and --history
+// Sets the format of all lines of this process on stderr at once, so that it holds for errors of other options, too.
+void add_log_format_option(OptionTable& options, RawTake& raw);
+
+// Sets what depends on several options or on the environment. ErrorCode::usage, ErrorCode::config: see resolve_server;
+// --sync was given, and there are several servers.
+Result<Done> finish_request(const RawTake& raw, const Environment& environment, TakeRequest& request);
+
+// `lock`: the lock that all lines of the log are about, unless a line names another.
+void name_in_log(const RawTake& raw, const LockName& lock);
+
+}  // namespace rlock::cli

@@ -114,17 +114,6 @@ Result<NamedEndpoints> resolve_endpoints(const std::vector<std::string>& urls, c
   return endpoints_of({std::string(default_url)}, {"default", ErrorCode::internal});
 }
 
-// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH, the
-// config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
-Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server);
-
-// The sentinels' own passwords; rlock never sends them those of the server.
-Result<Done> apply_sentinel_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server);
-
-// The files for TLS, for the endpoints that use it. ErrorCode::usage: an option for TLS was given, and no endpoint uses it. A
-// variable or a setting without effect is no error, because it may be for other servers.
-Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server);
-
 namespace {
 
 // Where a password is, and who says so.
@@ -231,8 +220,8 @@ std::string value_of(const OptionText& raw, const Environment& environment, std:
   return inherited.empty() && configured != nullptr ? configured->values.front() : std::string(inherited);
 }
 
-}  // namespace
-
+// For each endpoint without a password in its URL: that of --password-file, RLOCK_PASSWORD, RLOCK_PASSWORD_FILE, REDISCLI_AUTH, the
+// config file's password-file, or that of another URL for the same server. `local:` has none, because its directory is private.
 Result<Done> apply_passwords(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
   const std::optional<PasswordFile> file = password_file_of(raw, environment);
@@ -250,6 +239,7 @@ Result<Done> apply_passwords(const RawServer& raw, const Environment& environmen
   return Done{};
 }
 
+// The sentinels' own passwords; rlock never sends them those of the server.
 Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& environment, ServerSpec& server)
 {
   for (Endpoint& endpoint : server.endpoints) {
@@ -273,6 +263,8 @@ Result<Done> apply_sentinel_passwords(const RawServer&, const Environment& envir
   return Done{};
 }
 
+// The files for TLS, for the endpoints that use it. ErrorCode::usage: an option for TLS was given, and no endpoint uses it. A
+// variable or a setting without effect is no error, because it may be for other servers.
 Result<Done> apply_tls(const RawServer& raw, const Environment& environment, ServerSpec& server)
 {
   // The config file's key belongs to the config file's certificate.
@@ -294,8 +286,6 @@ Result<Done> apply_tls(const RawServer& raw, const Environment& environment, Ser
   }
   return Done{};
 }
-
-namespace {
 
 std::string url_help()
 {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON objects about locks.
-// The JSON objects of bench, doctor, acl and version, and the lines of --log-format json.
 #include "cli/output/json.h"
 
 #include "base/clock.h"
@@ -19,6 +17,8 @@
 #include <vector>
 
 namespace rlock::cli {
+namespace {
+
 using Json = nlohmann::ordered_json;  // keeps the fields in the order of the table
 
 // One field of an object: how it is documented, and how it is made of the value that the object shows.
@@ -57,35 +57,6 @@ Json array(const Values& values, const Element& element)
   return all;
 }
 
-std::string one_line(const Json& json);
-
-template <typename Value, std::size_t N>
-std::string line_of(const Value& value, const Fields<Value, N>& fields)
-{
-  return one_line(object(value, fields));
-}
-
-Json or_null(std::string_view text);  // empty: null
-Json or_null(std::int64_t number);    // 0: null
-Json or_null(std::optional<Millis> time);
-
-// The documented fields of several groups of rows, one after the other.
-template <typename... Rows>
-std::vector<JsonField> documented(const Rows&... rows)
-{
-  std::vector<JsonField> fields;
-  const auto append = [&](const auto& some) {
-    for (const auto& field : some) {
-      fields.push_back(field.documented);
-    }
-  };
-  (append(rows), ...);
-  return fields;
-}
-
-std::vector<JsonObject> lock_objects();
-std::vector<JsonObject> report_objects();
-
 // nlohmann::json prints unprintable characters above U+001F as they are; outside of strings there are none.
 std::string one_line(const Json& json)
 {
@@ -100,22 +71,30 @@ std::string one_line(const Json& json)
   return line + "\n";
 }
 
+// null where the value is empty or 0.
 Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 Json or_null(std::int64_t number) { return number == 0 ? Json() : Json(number); }
 Json or_null(std::optional<Millis> time) { return time ? Json(time->count()) : Json(); }
 
-const std::vector<JsonObject>& json_objects()
+template <typename Value, std::size_t N>
+std::string line_of(const Value& value, const Fields<Value, N>& fields)
 {
-  static const std::vector<JsonObject> objects = [] {
-    std::vector<JsonObject> all = lock_objects();
-    std::vector<JsonObject> reports = report_objects();
-    std::move(reports.begin(), reports.end(), std::back_inserter(all));
-    return all;
-  }();
-  return objects;
+  return one_line(object(value, fields));
 }
 
-namespace {
+// The documented fields of several groups of rows, one after the other.
+template <typename... Rows>
+std::vector<JsonField> documented(const Rows&... rows)
+{
+  std::vector<JsonField> fields;
+  const auto append = [&](const auto& some) {
+    for (const auto& field : some) {
+      fields.push_back(field.documented);
+    }
+  };
+  (append(rows), ...);
+  return fields;
+}
 
 Json fence_or_null(std::uint64_t fence) { return fence == 0 ? Json() : Json(fence); }
 Json time_or_null(std::int64_t time_ms)
@@ -365,58 +344,6 @@ constexpr Fields<ForgottenSuccess, 2> forget_fields{{
      [](const ForgottenSuccess& success) -> Json { return success.forgotten; }},
 }};
 
-}  // namespace
-
-std::vector<JsonObject> lock_objects()
-{
-  return {
-      {"lock", "one lock", {"status", "list", "watch"}, documented(lock_fields)},
-      {"holder",
-       "one holder of a lock",
-       {},
-       documented(owner_fields, process_fields, since_fields, lease_of_holder_fields)},
-      {"waiter", "one process that waits", {}, documented(place_fields, process_fields, since_fields)},
-      {"run", "one run that is over", {"history"}, documented(run_key_fields, run_fields, process_fields)},
-      {"once", "a success that rlock once remembers", {}, documented(once_fields)},
-      {"ttl", "how long a lock still lasts", {"ttl"}, documented(ttl_fields)},
-      {"lease", "a lock that the caller holds", {"acquire", "renew", "check"}, documented(lease_fields)},
-      {"forced lock", "how force-unlock ended for one holder", {"force-unlock"}, documented(force_fields)},
-      {"event", "one event of a lock", {"events"}, documented(event_fields, process_fields)},
-      {"forgotten success", "what forget did", {"forget"}, documented(forget_fields)},
-  };
-}
-
-std::string status_json(const LockState& state) { return line_of(state, lock_fields); }
-
-std::string run_json(const LockName& name, const PastRun& run) { return one_line(run_object(name, run)); }
-
-std::string ttl_json(const LockState& state) { return line_of(state, ttl_fields); }
-
-std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
-                       std::optional<std::size_t> shard)
-{
-  return line_of(Lease{.name = name, .hold = hold, .fence = fence, .ttl = ttl, .shard = shard}, lease_fields);
-}
-
-std::string force_json(const LockName& name, const ForceEnd& end)
-{
-  return line_of(ForcedLock{.name = name, .outcome = std::visit(ForceOutcomeOf{}, end)}, force_fields);
-}
-
-std::string event_json(const ShownEvent& shown)
-{
-  Json json = object(shown, event_fields);
-  add(json, shown.event.info.value_or(HolderInfo{}), process_fields);
-  return one_line(json);
-}
-
-std::string forget_json(const LockName& name, bool forgotten)
-{
-  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten}, forget_fields);
-}
-
-namespace {
-
 constexpr Fields<Bucket, 2> bucket_fields{{
     {{"le_us", "integer", "the longest time in the bucket"},
      [](const Bucket& bucket) -> Json { return bucket.most.count(); }},
@@ -507,9 +434,22 @@ constexpr std::array log_fields{
 
 }  // namespace
 
-std::vector<JsonObject> report_objects()
+const std::vector<JsonObject>& json_objects()
 {
-  return {
+  static const std::vector<JsonObject> objects{
+      {"lock", "one lock", {"status", "list", "watch"}, documented(lock_fields)},
+      {"holder",
+       "one holder of a lock",
+       {},
+       documented(owner_fields, process_fields, since_fields, lease_of_holder_fields)},
+      {"waiter", "one process that waits", {}, documented(place_fields, process_fields, since_fields)},
+      {"run", "one run that is over", {"history"}, documented(run_key_fields, run_fields, process_fields)},
+      {"once", "a success that rlock once remembers", {}, documented(once_fields)},
+      {"ttl", "how long a lock still lasts", {"ttl"}, documented(ttl_fields)},
+      {"lease", "a lock that the caller holds", {"acquire", "renew", "check"}, documented(lease_fields)},
+      {"forced lock", "how force-unlock ended for one holder", {"force-unlock"}, documented(force_fields)},
+      {"event", "one event of a lock", {"events"}, documented(event_fields, process_fields)},
+      {"forgotten success", "what forget did", {"forget"}, documented(forget_fields)},
       {"finding", "the result of one check", {"doctor"}, documented(finding_fields)},
       {"measure", "how long one kind of request took", {"bench"}, documented(measure_fields)},
       {"bucket", "one bucket of a histogram", {}, documented(bucket_fields)},
@@ -521,6 +461,36 @@ std::vector<JsonObject> report_objects()
        {"run", "once", "flock", "acquire"},
        {log_fields.begin(), log_fields.end()}},
   };
+  return objects;
+}
+
+std::string status_json(const LockState& state) { return line_of(state, lock_fields); }
+
+std::string run_json(const LockName& name, const PastRun& run) { return one_line(run_object(name, run)); }
+
+std::string ttl_json(const LockState& state) { return line_of(state, ttl_fields); }
+
+std::string lease_json(const LockName& name, const Hold& hold, std::uint64_t fence, std::optional<Millis> ttl,
+                       std::optional<std::size_t> shard)
+{
+  return line_of(Lease{.name = name, .hold = hold, .fence = fence, .ttl = ttl, .shard = shard}, lease_fields);
+}
+
+std::string force_json(const LockName& name, const ForceEnd& end)
+{
+  return line_of(ForcedLock{.name = name, .outcome = std::visit(ForceOutcomeOf{}, end)}, force_fields);
+}
+
+std::string event_json(const ShownEvent& shown)
+{
+  Json json = object(shown, event_fields);
+  add(json, shown.event.info.value_or(HolderInfo{}), process_fields);
+  return one_line(json);
+}
+
+std::string forget_json(const LockName& name, bool forgotten)
+{
+  return line_of(ForgottenSuccess{.name = name, .forgotten = forgotten}, forget_fields);
 }
 
 std::string distribution_json(std::string_view measure, const Distribution& times)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock events: prints what happened to locks lately.
-// rlock history: prints the runs of a lock that are over, and those that were skipped.
+// rlock events and history: what happened to locks lately, and what became of their runs.
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/options/lock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock help: prints help and the parts of the manual pages.
+// rlock help and version.
 #include "cli/help/help.h"
 #include "cli/help/manual.h"
 #include "cli/options/option_table.h"

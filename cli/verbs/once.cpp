@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock forget: forgets the success that rlock once remembers.
+// rlock once, and rlock forget, which forgets the success that once remembers.
 #include "base/duration.h"
 #include "cli/options/output.h"
 #include "cli/output/json.h"

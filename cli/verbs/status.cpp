@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock list: prints the locks that are held now.
-// rlock status: prints the holders of a lock, their commands and times, and the queue.
-// rlock ttl: prints the ttl of a lock in milliseconds, for scripts.
-// rlock wait: waits until a lock is free, without taking it.
+// rlock list, status, ttl and wait: what locks are like, for people and for scripts.
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -30,7 +27,9 @@
 #include <vector>
 
 namespace rlock::cli {
-inline constexpr const char* every_lock = "*";  // a glob
+namespace {
+
+constexpr const char* every_lock = "*";  // a glob
 
 struct ListOptions {
   std::string pattern;
@@ -40,15 +39,55 @@ struct ListOptions {
 };
 
 // The locks that are held and match the glob. ErrorCode::config: the server cannot list; `verb` is the verb that asked.
-Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb);
+Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb)
+{
+  LockListing* const listing = opened.store->listing();
+  if (listing == nullptr) {
+    return not_offered(verb, opened.server);
+  }
+  auto states = listing->list(pattern, opened.per_answer());
+  if (states) {
+    std::erase_if(*states, [](const LockState& state) { return !state.held(); });
+  }
+  return states;
+}
 
 // Tells a person that no lock matches the glob. Other formats are for programs, which see no output.
-void tell_none_held(const ListOptions& options);
+void tell_none_held(const ListOptions& options)
+{
+  if (options.output_format == OutputFormat::text) {
+    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
+    Log(Verbosity::normal).notice(printable(which) + " is held");
+  }
+}
 
-// Prints them. The exit code of `rlock list`.
-Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb);
-
-namespace {
+// What `rlock list` does, and `rlock status` without a key.
+Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
+{
+  auto states = held_locks(opened, options.pattern, verb);
+  if (!states) {
+    return states.error();
+  }
+  if (options.output_format == OutputFormat::json) {
+    if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
+      return added.error();
+    }
+  }
+  if (states->empty()) {
+    tell_none_held(options);
+  }
+  const std::int64_t now_ms = wall_clock_ms();
+  sort_locks(*states, options.sort, now_ms);
+  switch (options.output_format) {
+    case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
+    case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
+    case OutputFormat::json:
+      std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
+      break;
+  }
+  const bool is_scraped = options.output_format == OutputFormat::prometheus;
+  return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
+}
 
 struct RawList {
   RawKeys keys;
@@ -96,54 +135,6 @@ void add_list_options(OptionTable& options, RawList& raw)
 }
 
 }  // namespace
-
-Result<std::vector<LockState>> held_locks(const OpenedStore& opened, const std::string& pattern, std::string_view verb)
-{
-  LockListing* const listing = opened.store->listing();
-  if (listing == nullptr) {
-    return not_offered(verb, opened.server);
-  }
-  auto states = listing->list(pattern, opened.per_answer());
-  if (states) {
-    std::erase_if(*states, [](const LockState& state) { return !state.held(); });
-  }
-  return states;
-}
-
-void tell_none_held(const ListOptions& options)
-{
-  if (options.output_format == OutputFormat::text) {
-    const std::string which = options.pattern == every_lock ? "no lock" : "no lock that matches " + options.pattern;
-    Log(Verbosity::normal).notice(printable(which) + " is held");
-  }
-}
-
-Result<RunEnd> print_held_locks(const OpenedStore& opened, const ListOptions& options, std::string_view verb)
-{
-  auto states = held_locks(opened, options.pattern, verb);
-  if (!states) {
-    return states.error();
-  }
-  if (options.output_format == OutputFormat::json) {
-    if (const auto added = add_runs(opened, LogPart::end, *states); !added) {
-      return added.error();
-    }
-  }
-  if (states->empty()) {
-    tell_none_held(options);
-  }
-  const std::int64_t now_ms = wall_clock_ms();
-  sort_locks(*states, options.sort, now_ms);
-  switch (options.output_format) {
-    case OutputFormat::text: print(show_list(*states, now_ms, options.colors)); break;
-    case OutputFormat::prometheus: print(prometheus_text(*states, now_ms)); break;
-    case OutputFormat::json:
-      std::for_each(states->begin(), states->end(), [](const LockState& state) { print(status_json(state)); });
-      break;
-  }
-  const bool is_scraped = options.output_format == OutputFormat::prometheus;
-  return ended(!states->empty() || is_scraped ? ExitCode::ok : ExitCode::no);
-}
 
 const Verb list_verb{
     .name = "list",

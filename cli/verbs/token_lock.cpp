@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rlock check: asks whether a token still holds its lock.
-// rlock renew: renews a lock by its token.
-// rlock release: releases a lock by its token.
+// rlock check, renew and release: what a script does with a lock that it names by its token.
 #include "cli/verbs/token_lock.h"
 
 #include "base/duration.h"

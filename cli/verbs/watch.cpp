@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 namespace rlock::cli {
+namespace {
+
 // Used from one thread. `opened` must outlive it and offer LockListing.
 class WatchedLocks {
  public:
@@ -72,16 +74,12 @@ class WatchedLocks {
   Instant m_next_refresh{};
 };
 
-namespace {
-
 using namespace std::chrono_literals;
 
 // A search of a large server takes long and slows the server's other clients. So searches take a tenth of the time at most, and in
 // between only the locks that were found are asked for.
 constexpr int search_share = 10;
 constexpr Instant::duration longest_pause = 1min;
-
-}  // namespace
 
 Result<Done> WatchedLocks::begin()
 {
@@ -156,9 +154,6 @@ struct WatchOptions {
   Colors colors = Colors();
 };
 
-// With the number of the signal that arrived.
-RunEnd die_of_signal(Signals& signals);
-
 // Used from one thread; the process must have no other one, because of WatchAction.
 class WatchScreen {
  public:
@@ -202,12 +197,9 @@ class WatchScreen {
   std::string m_message;                  // of the last action, until a key is pressed
 };
 
-namespace {
-
 constexpr char ctrl_z = 26;
 
-}  // namespace
-
+// With the number of the signal that arrived.
 RunEnd die_of_signal(Signals& signals)
 {
   return DieOf{signals.take().value_or(Signals::Arrived{SIGTERM, false}).number};
@@ -374,8 +366,6 @@ void WatchScreen::hear_actions()
     }
   }
 }
-
-namespace {
 
 using namespace std::chrono_literals;
 

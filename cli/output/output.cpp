@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 namespace rlock::cli {
+
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Result<Done> finish_output()

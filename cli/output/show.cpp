@@ -12,6 +12,7 @@
 #include <ctime>
 
 namespace rlock::cli {
+
 std::optional<Millis> age_of(const LockState& state, std::int64_t wall_ms)
 {
   if (!state.held() || !state.holders.front().info) {

@@ -138,6 +138,12 @@ Result<std::vector<LockName>> resolve_shards(int count, const LockName& key)
   return shards;
 }
 
+Error several_patterns(std::string_view verb)
+{
+  return usage("more than one pattern; quote the pattern if the shell expands it (try rlock " + std::string(verb) +
+               " 'billing:*')");
+}
+
 std::string resolve_pattern(const RawKeys& raw, std::string_view pattern)
 {
   std::string glob;

@@ -38,6 +38,8 @@ Result<std::vector<LockName>> resolve_shards(int count, const LockName& key);
 
 // The glob of all keys that match `pattern` after the prefix. Special characters of the prefix are escaped.
 std::string resolve_pattern(const RawKeys& raw, std::string_view pattern);
+// ErrorCode::usage: `verb` was given more than one pattern.
+Error several_patterns(std::string_view verb);
 
 // The options that choose the kind of lock. `group`: "" for a verb that takes no shared locks: the options are parsed, so that the
 // verb can refuse them, and help hides them, but for --format.

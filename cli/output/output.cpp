@@ -56,8 +56,6 @@ std::string Colors::paint(Style style, std::string_view text) const
 
 namespace {
 
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
 // The bytes of the first `count` characters.
 std::string_view first(std::string_view text, std::size_t count)
 {

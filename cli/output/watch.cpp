@@ -36,7 +36,7 @@ void press_in_filter(View& view, char key)
     view.types_filter = false;
     view.filter.clear();
   } else if (key == 0x7f || key == '\b') {
-    while (!view.filter.empty() && (static_cast<unsigned char>(view.filter.back()) & 0xc0) == 0x80) {
+    while (!view.filter.empty() && !begins_character(view.filter.back())) {
       view.filter.pop_back();
     }
     view.filter.resize(view.filter.empty() ? 0 : view.filter.size() - 1);

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 3> events_examples{
 };
 
 constexpr std::array events_exits{
-    ExitLine{"0", "printed, also when there are no events"},
+    ExitLine{ExitCode::ok, "printed, also when there are no events"},
 };
 
 // The event logs of some locks, or of all locks, of one server.
@@ -273,8 +273,8 @@ constexpr std::array<std::string_view, 2> history_examples{
 };
 
 constexpr std::array history_exits{
-    ExitLine{"0", "printed, the last run first"},
-    ExitLine{"1", "the server knows of no run that is over; standard error says so, unless --json is given"},
+    ExitLine{ExitCode::ok, "printed, the last run first"},
+    ExitLine{ExitCode::no, "the server knows of no run that is over; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawHistory& raw, const Call& call)

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> help_examples{"rlock help run", "rlock help servers",
                                                         "rlock help --mdoc run"};
-constexpr std::array help_exits{ExitLine{"0", "printed"}};
+constexpr std::array help_exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawHelp {
   bool mdoc = false;
@@ -64,7 +64,7 @@ const Verb help_verb{
 namespace {
 
 constexpr std::array<std::string_view, 1> version_examples{"rlock version"};
-constexpr std::array version_exits{ExitLine{"0", "printed"}};
+constexpr std::array version_exits{ExitLine{ExitCode::ok, "printed"}};
 
 struct RawVersion {
   bool json = false;

@@ -94,8 +94,8 @@ struct RawForget {
 constexpr std::array<std::string_view, 1> forget_examples{"rlock forget -k migrate:v42"};
 
 constexpr std::array forget_exits{
-    ExitLine{"0", "forgotten: the next rlock once runs its command"},
-    ExitLine{"1", "there was no success to forget"},
+    ExitLine{ExitCode::ok, "forgotten: the next rlock once runs its command"},
+    ExitLine{ExitCode::no, "there was no success to forget"},
 };
 
 Result<RunEnd> execute(const RawForget& raw, const Call& call)

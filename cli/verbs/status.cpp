@@ -104,14 +104,14 @@ constexpr std::array<std::string_view, 3> list_examples{
 };
 
 constexpr std::array list_exits{
-    ExitLine{"0", "at least one lock is held; with -o prometheus always"},
-    ExitLine{"1", "no lock is held; standard error says so, unless --json is given"},
+    ExitLine{ExitCode::ok, "at least one lock is held; with -o prometheus always"},
+    ExitLine{ExitCode::no, "no lock is held; standard error says so, unless --json is given"},
 };
 
 Result<RunEnd> execute(const RawList& raw, const Call& call)
 {
   if (call.operands.size() > 1) {
-    return usage("more than one pattern; quote the pattern if the shell expands it (try rlock list 'billing:*')");
+    return several_patterns(list_verb.name);
   }
   const ListOptions options{
       .pattern = resolve_pattern(raw.keys, call.operands.empty() ? every_lock : call.operands.front()),
@@ -164,8 +164,8 @@ constexpr std::array<std::string_view, 4> status_examples{
 };
 
 constexpr std::array status_exits{
-    ExitLine{"0", "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
-    ExitLine{"1", "at least one is free or matches nothing; without a KEY: no lock is held"},
+    ExitLine{ExitCode::ok, "all of the locks are held, and each PATTERN matches one; with -o prometheus always"},
+    ExitLine{ExitCode::no, "at least one is free or matches nothing; without a KEY: no lock is held"},
 };
 
 struct Pattern {
@@ -294,8 +294,8 @@ struct RawTtl {
 constexpr std::array<std::string_view, 1> ttl_examples{"rlock ttl -k stock"};
 
 constexpr std::array ttl_exits{
-    ExitLine{"0", "held; -1 means that the lock never expires (null in JSON)"},
-    ExitLine{"1", "free, and 0 is printed"},
+    ExitLine{ExitCode::ok, "held; -1 means that the lock never expires (null in JSON)"},
+    ExitLine{ExitCode::no, "free, and 0 is printed"},
 };
 
 // As PTTL of redis-cli prints it, but 0 for a free lock.
@@ -356,8 +356,8 @@ constexpr std::array<std::string_view, 3> wait_examples{
 };
 
 constexpr std::array wait_exits{
-    ExitLine{"0", "the lock was free a moment ago; use rlock run to hold it while a command runs"},
-    ExitLine{"75", "the lock is busy, and the time to wait is over"},
+    ExitLine{ExitCode::ok, "the lock was free a moment ago; use rlock run to hold it while a command runs"},
+    ExitLine{ExitCode::busy, "the lock is busy, and the time to wait is over"},
 };
 
 RunEnd busy(const LockName& name, Millis waited, const Log& log)

@@ -211,9 +211,11 @@ constexpr std::array<std::string_view, 2> check_examples{
     "rlock check -k stock --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1",
 };
 
+constexpr std::string_view token_not_held = "the token does not hold the lock; stderr says why";
+
 constexpr std::array check_exits{
-    ExitLine{"0", "the token held the lock a moment ago"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "the token held the lock a moment ago"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
@@ -257,8 +259,8 @@ constexpr std::array<std::string_view, 2> renew_examples{
 };
 
 constexpr std::array renew_exits{
-    ExitLine{"0", "renewed; rlock never makes a lease shorter"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "renewed; rlock never makes a lease shorter"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<Millis> resolve_lease(const RawRenew& raw, const Environment& environment)
@@ -324,8 +326,8 @@ constexpr std::array<std::string_view, 2> release_examples{
 };
 
 constexpr std::array release_exits{
-    ExitLine{"0", "released, now or before; its keeper ends silently"},
-    ExitLine{"1", "the token does not hold the lock; stderr says why"},
+    ExitLine{ExitCode::ok, "released, now or before; its keeper ends silently"},
+    ExitLine{ExitCode::no, token_not_held},
 };
 
 Result<RunEnd> execute_release(const RawTokenLock& raw, const Call& call)

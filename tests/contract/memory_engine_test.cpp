@@ -4,25 +4,16 @@
 #include "cli/output/output.h"
 #include "cli/verbs/dispatch.h"
 #include "process/signals.h"
+#include "support/integration.h"
 #include "support/memory_store.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <functional>
 #include <iostream>
-#include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -119,7 +110,7 @@ TEST_CASE("memory engine: run is refused a lock that is held, or waits for it")
   CHECK(rlock_in_a_child({"run", "-n", "-k", "k", "--", "true"}).code == 75);
   const ChildEnd end = rlock_in_a_child({"run", "-w", "300ms", "-k", "k", "--", "true"});
   CHECK(end.code == 75);
-  CHECK(end.err.find("alice@web1") != std::string::npos);
+  CHECK(has(end.err, "alice@web1"));
 }
 
 TEST_CASE("memory engine: status and list show the holder")
@@ -128,10 +119,10 @@ TEST_CASE("memory engine: status and list show the holder")
   const ChildEnd status = rlock_in_a_child({"status", "k"});
   CHECK(status.code == 0);
   CHECK(status.out.find("k: held\n") == 0);
-  CHECK(status.out.find("alice@web1 (pid 71)") != std::string::npos);
+  CHECK(has(status.out, "alice@web1 (pid 71)"));
   const ChildEnd list = rlock_in_a_child({"list"});
   CHECK(list.code == 0);
-  CHECK(list.out.find("./job.sh") != std::string::npos);
+  CHECK(has(list.out, "./job.sh"));
   CHECK(rlock_in_a_child({"list", "other:*"}).code == 1);
 }
 
@@ -165,5 +156,5 @@ TEST_CASE("memory engine: bench measures it")
   add_memory_engine();
   const ChildEnd end = rlock_in_a_child({"bench", "--for", "20ms", "--connections", "2"});
   CHECK(end.code == 0);
-  CHECK(end.out.find("hand_over") != std::string::npos);
+  CHECK(has(end.out, "hand_over"));
 }

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acl -k 'app:*'` and locks of that name with a {tag} in it.
 #include "support/acl_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -33,7 +26,7 @@ TEST_CASE("acl: a pattern covers names with braces as well, with every kind of l
     Process waiter = fixture.start(run_words(kind, {"--", "true"}));
     wait_until(
         [&] {
-          return fixture.run({"status", "-k", "app:{t}:k"}).out.find("waiting") != std::string::npos;
+          return has(fixture.run({"status", "-k", "app:{t}:k"}).out, "waiting");
         },
         "the waiter is queued", std::chrono::seconds(30));
     CHECK(fixture.run({"list", "app:*"}).code == 0);
@@ -42,7 +35,7 @@ TEST_CASE("acl: a pattern covers names with braces as well, with every kind of l
     const Exit end = waiter.wait(std::chrono::seconds(30));
     CHECK_MESSAGE(end.code == 0, waiter.err());
     for (const std::string& text : {waiter.err(), holder.err()}) {
-      CHECK(text.find("NOPERM") == std::string::npos);
+      CHECK_FALSE(has(text, "NOPERM"));
     }
     fixture.server.command({"FLUSHALL"});
   }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acl`: without any one of the printed rules some request fails and names the missing rule.
 #include "support/acl_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -33,7 +28,7 @@ bool names(const Finished& end, const std::string& rule)
   if (rule[0] == '+') {
     std::transform(said.begin(), said.end(), said.begin(), [](unsigned char c) { return std::tolower(c); });
   }
-  return said.find(rule.substr(1, rule.find_first_of("*|") - 1)) != std::string::npos;
+  return has(said, rule.substr(1, rule.find_first_of("*|") - 1));
 }
 
 Words without(Words line, std::size_t at)
@@ -109,7 +104,7 @@ TEST_CASE("acl: a lock outside the pattern is refused, and named")
   const Finished other = fixture.run({"run", "-k", "web:k", "--", "echo", "ran"});
   CHECK(other.code == 77);
   CHECK(other.out == "");
-  CHECK_MESSAGE(other.err.find(": web:k (") != std::string::npos, other.err);
+  CHECK_MESSAGE(has(other.err, ": web:k ("), other.err);
   CHECK(as_int(fixture.server.command({"DBSIZE"})) == 0);
 }
 
@@ -175,7 +170,7 @@ TEST_CASE("acl: the rule line has no password, and JSON has its parts")
   }
   const Finished json = run_rlock({"acl", "--json", "--prefix", "a*:", "b"});
   CHECK(json.out.starts_with(R"({"user":"rlock","keys":["a\\*:b",)"));
-  CHECK(json.out.find(R"("line":"ACL SETUSER rlock on resetkeys )") != std::string::npos);
+  CHECK(has(json.out, R"("line":"ACL SETUSER rlock on resetkeys )"));
   CHECK(run_rlock({"acl"}).code == 64);
   CHECK(run_rlock({"acl", "-k", "a", "--user", "a b"}).code == 64);
 }

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user who has exactly what `rlock acl` prints: every verb works, with every kind of lock.
 #include "support/acl_fixture.h"
+#include "support/integration.h"
 #include "support/scripted_server.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -47,7 +40,7 @@ void ends_with(int code, const AclFixture& fixture, const Words& words)
 {
   const Finished end = fixture.run(words);
   CHECK_MESSAGE(end.code == code, shown(words) << ": " << end.err);
-  CHECK_MESSAGE(end.err.find(" says: ") == std::string::npos, shown(words) << ": " << end.err);
+  CHECK_MESSAGE(!has(end.err, " says: "), shown(words) << ": " << end.err);
 }
 
 std::size_t listeners(const AclFixture& fixture, const std::string& key)
@@ -143,12 +136,12 @@ TEST_CASE("acl: with exactly this line a lock is given back, or a server not cou
   fixture.allow(acl_line("app:*"));
   const Finished lonely = fixture.run({"run", "--sync", "1", "--server-timeout", "1s", "-k", "app:k", "--", "true"});
   CHECK(lonely.code == 69);
-  CHECK_MESSAGE(lonely.err.find("0 of the 1 replicas") != std::string::npos, lonely.err);
+  CHECK_MESSAGE(has(lonely.err, "0 of the 1 replicas"), lonely.err);
 
   const AclFixture second;
   second.allow(acl_line("app:*"));
   const Finished young = fixture.run({"run", "-S", second.url(), "-n", "-k", "app:k", "--", "true"});
   CHECK(young.code == 69);
-  CHECK_MESSAGE(young.err.find("--no-restart-guard") != std::string::npos, young.err);
+  CHECK_MESSAGE(has(young.err, "--no-restart-guard"), young.err);
   ends_with(0, fixture, {"run", "-S", second.url(), "--no-restart-guard", "-k", "app:k", "--", "true"});
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock acquire --shards`: takes any free one of several locks, and tells the caller which.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 using nlohmann::json;
 
@@ -33,7 +29,7 @@ TEST_CASE("acquire: --shards takes each lock once, and says which")
   CHECK(taken == std::set<int>{0, 1, 2});
   const Finished busy = rlock_on(server, {"acquire", "-k", "stock", "--shards", "3", "-n", "--lease", "60s", "--json"});
   CHECK(busy.code == 75);
-  CHECK(busy.err.find("stock (3 shards) is busy") != std::string::npos);
+  CHECK(has(busy.err, "stock (3 shards) is busy"));
 }
 
 TEST_CASE("acquire: --shards with --export names the lock that was taken, so that release finds it")
@@ -43,7 +39,7 @@ TEST_CASE("acquire: --shards with --export names the lock that was taken, so tha
                   "set -e; lock=$(" RLOCK_BINARY " acquire -S '" + server.direct_url() +
                       "' -k stock --shards 2 --pid $$ --export); eval \"$lock\"; "
                       "echo \"$RLOCK_KEY $RLOCK_SHARD\"; " RLOCK_BINARY " check; " RLOCK_BINARY " release"});
-  CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
+  CHECK(script.wait(std::chrono::seconds(30)) == success);
   const std::string out = script.out();
   CHECK((out.starts_with("stock:0 0\n") || out.starts_with("stock:1 1\n")));
 }
@@ -65,7 +61,7 @@ TEST_CASE("check: --json tells the number of the shard in a job, and after acqui
                       " check --json; " RLOCK_BINARY " check --json -k \"$RLOCK_KEY\"; " RLOCK_BINARY
                       " run -k stock:plain -- " RLOCK_BINARY " check --json; env -u RLOCK_SHARD " RLOCK_BINARY
                       " check --json; " RLOCK_BINARY " release"});
-  CHECK(script.wait(std::chrono::seconds(30)) == Exit{.code = 0, .signal = 0});
+  CHECK(script.wait(std::chrono::seconds(30)) == success);
   std::istringstream lines(script.out());
   std::vector<json> told;
   for (std::string line; std::getline(lines, line);) {

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // acquire, renew, release, check: a lock that a script takes by hand. Over 300 lines, because the four verbs share a
 // token.
+#include "support/integration.h"
 #include "support/script.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <csignal>
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -34,8 +24,6 @@ std::string leased(const RedisServer& server, const std::string& lease = "20s")
   return taken.out.substr(0, taken.out.size() - 1);
 }
 
-bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "x"})) == 1; }
-
 std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PTTL", "x"})); }
 
 }  // namespace
@@ -49,7 +37,7 @@ TEST_CASE("acquire: one lease without renewals, and no process is left")
   CHECK(as_texts(server.command({"HKEYS", "x"})) == std::vector<std::string>{token});
   CHECK(keepers(server).empty());
   CHECK(pttl(server) <= 700);
-  wait_until([&] { return !held(server); }, "the lease is over");
+  wait_until([&] { return !is_held(server, "x"); }, "the lease is over");
 
   const Finished gone = rlock_on(server, {"check", "x", "--token", token});
   CHECK(gone.code == 1);
@@ -99,13 +87,13 @@ TEST_CASE("acquire: busy is 75 or the one asked for, and makes eval fail")
   const Finished busy = rlock_on(server, {"acquire", "x", "--lease", "1s", "-n"});
   CHECK(busy.code == 75);
   CHECK(busy.out == "");
-  CHECK(busy.err.find("x is busy, held by ") != std::string::npos);
+  CHECK(has(busy.err, "x is busy, held by "));
   CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9", "-q"}).err == "");
   CHECK(rlock_on(server, {"acquire", "x", "--lease", "1s", "-w", "100ms", "-E", "9"}).code == 9);
 
   Process careless =
       script(server, R"sh(eval "$(rlock acquire -S "$URL" x -qn --pid $$ --export)" || exit; echo ran)sh");
-  CHECK(careless.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(careless.wait() == exited(75));
   CHECK(careless.out() == "");
   CHECK(keepers(server).empty());
 }
@@ -122,7 +110,7 @@ TEST_CASE("acquire: a key of odd bytes reaches the script as it is, in every she
         lock=$(rlock acquire -S "$URL" -k "$KEY" --lease 10s --export) || exit; eval "$lock"
         printf "%s|%s" "$RLOCK_KEY" "$RLOCK_HELD"; rlock check && rlock renew && rlock release && rlock release')",
                             {.env = {{"KEY", key}}, .cwd = dir});
-    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(holder.wait() == success);
     CHECK(holder.err() == "");
     CHECK(holder.out().starts_with(key + "|"));
     CHECK(holder.out().ends_with(" " + key));
@@ -159,9 +147,9 @@ TEST_CASE("release: sent twice it answers the same, and a lost lock is reported 
   const RedisServer server;
   const std::string token = leased(server);
   CHECK(rlock_on(server, {"release", "x", "--token", "somebody:1"}).code == 1);
-  CHECK(held(server));
+  CHECK(is_held(server, "x"));
   CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server, "x"));
   CHECK(rlock_on(server, {"release", "x", "--token", token}).code == 0);
 
   const std::string lost = leased(server);
@@ -181,31 +169,30 @@ TEST_CASE("release: sent twice it answers the same, and a lost lock is reported 
 TEST_CASE("check: inside a job it asks for the job's own lock, or for one of its ancestors'")
 {
   const RedisServer server;
-  Process job(
-      rlock_argv({"run", "-S", server.url(), "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh", "-c",
-                  "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
-                  "$0 check -q nothing; echo $?",
-                  rlock_program()}));
-  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
+  Process job = start_on(server, {"run", "-k", "outer", "--", rlock_program(), "run", "-k", "x", "--", "sh", "-c",
+                                  "$0 check && $0 check outer && $0 check --json && sleep 0.1; "
+                                  "$0 check -q nothing; echo $?",
+                                  rlock_program()});
+  CHECK(job.wait() == success);
   CHECK(json::parse(job.out().substr(0, job.out().find('\n'))).at("key") == "x");
   CHECK(job.out().ends_with("\n64\n"));
-  CHECK(job.err().find("--token: there is none for nothing") != std::string::npos);
+  CHECK(has(job.err(), "--token: there is none for nothing"));
 }
 
 TEST_CASE("check: names the requester of a lock without a keeper, and after force-unlock who forced it")
 {
   const RedisServer server;
   const std::string token = leased(server);
-  Process force(rlock_argv({"force-unlock", "-S", server.url(), "x", "--yes", "--grace", "60s"}));
+  Process force = start_on(server, {"force-unlock", "x", "--yes", "--grace", "60s"});
   wait_until([&] { return as_int(server.command({"EXISTS", "rlock:force:{x}"})) == 1; }, "it is asked for");
   const Finished wanted = rlock_on(server, {"check", "x", "--token", token});
   CHECK(wanted.code == 0);
-  CHECK(wanted.err.find(" wants the lock x (force-unlock)") != std::string::npos);
+  CHECK(has(wanted.err, " wants the lock x (force-unlock)"));
   force.signal(SIGKILL);
   CHECK(rlock_on(server, {"force-unlock", "x", "--yes", "--now"}).code == 0);
   const Finished forced = rlock_on(server, {"check", "x", "--token", token});
   CHECK(forced.code == 1);
-  CHECK(forced.err.find("not held under this token: force-unlocked by ") != std::string::npos);
+  CHECK(has(forced.err, "not held under this token: force-unlocked by "));
 }
 
 TEST_CASE("acquire, check: no server is 69, and a key that holds something else is 78")
@@ -233,8 +220,8 @@ TEST_CASE("acquire: a --pid that is no process is 64, before the server is asked
   CHECK(rlock_on(server, {"acquire", "x", "--pid", "0"}).code == 64);
 
   Process itself = script(server, R"(exec rlock acquire -S "$URL" x --pid $BASHPID)");
-  CHECK(itself.wait() == Exit{.code = 64, .signal = 0});
-  CHECK(itself.err().find("$BASHPID") != std::string::npos);
+  CHECK(itself.wait() == exited(64));
+  CHECK(has(itself.err(), "$BASHPID"));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
@@ -258,7 +245,7 @@ TEST_CASE("acquire: a caller that cannot be told the token has no lock")
     CAPTURE(kind);
     Process deaf = script(server, R"(rlock acquire -S "$URL" x )" + kind + " >/dev/full; echo $? >&2; sleep 60");
     wait_until([&] { return deaf.err().ends_with("71\n"); }, "it fails; it says " + deaf.err());
-    wait_until([&] { return !held(server); }, "the lock is free", 1s);
+    wait_until([&] { return !is_held(server, "x"); }, "the lock is free", 1s);
   }
 }
 
@@ -274,15 +261,15 @@ TEST_CASE("acquire: no keeper for want of descriptors is 71, and the lock is fre
     CAPTURE(limit);
     Process holder = script(server, "ulimit -n " + std::to_string(limit) +
                                         R"(; rlock acquire -S "$URL" x --pid $$; echo "ended $?"; exec sleep 60)");
-    wait_until([&] { return holder.out().find("ended") != std::string::npos; }, "acquire has ended");
+    wait_until([&] { return has(holder.out(), "ended"); }, "acquire has ended");
     const bool taken = holder.out().ends_with("ended 0\n");
     const bool too_few = is_quorum_topology() && holder.out() == "ended 69\n";  // not enough servers could be asked
     CHECK((taken || too_few || holder.out() == "ended 71\n"));
-    CHECK(held(server) == taken);
+    CHECK(is_held(server, "x") == taken);
     kept += taken ? 1 : 0;
-    without_keeper += holder.err().find("cannot start the keeper") != std::string::npos ? 1 : 0;
+    without_keeper += has(holder.err(), "cannot start the keeper") ? 1 : 0;
     holder.signal(SIGKILL);
-    wait_until([&] { return !held(server); }, "the lock is free", 2s);
+    wait_until([&] { return !is_held(server, "x"); }, "the lock is free", 2s);
   }
   CHECK(kept > 0);
   CHECK(without_keeper > 0);
@@ -297,9 +284,9 @@ TEST_CASE("acquire: the password stays where it was, in the environment of the s
     Process holder = script(server, R"(lock=$(rlock acquire x --lease 10s --export) || exit; echo "$lock"
                                        eval "$lock"; rlock check && rlock release)",
                             {.env = {{variable, url}}});
-    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(holder.wait() == success);
     CHECK(holder.err() == "");
-    CHECK(holder.out().find("hunter2") == std::string::npos);
+    CHECK_FALSE(has(holder.out(), "hunter2"));
   }
 }
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock bench` measures, and leaves nothing behind.
 #include "support/acl_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <csignal>
-#include <map>
 #include <sstream>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
 using nlohmann::json;
 
@@ -34,7 +29,7 @@ TEST_CASE("bench: how long, how many, and nothing is left")
 {
   const RedisServer server;
   server.command({"SET", "bench", "the user's own"});
-  const Finished told = run_rlock({"bench", "-S", server.url(), "--for", "50ms", "--connections", "3", "--json"});
+  const Finished told = rlock_on(server, {"bench", "--for", "50ms", "--connections", "3", "--json"});
   CHECK_MESSAGE(told.code == 0, told.err);
   const auto all = measured(told.out);
   for (const std::string what : {"acquire", "release", "hand_over"}) {
@@ -53,19 +48,19 @@ TEST_CASE("bench: how long, how many, and nothing is left")
   CHECK(all.at("pairs").at("connections") == 3);
   CHECK(as_texts(server.command({"KEYS", "*"})) == std::vector<std::string>{"bench"});
 
-  const Finished text = run_rlock({"bench", "-S", server.url(), "--for", "20ms"});
+  const Finished text = rlock_on(server, {"bench", "--for", "20ms"});
   CHECK(text.out.starts_with("acquire    p50 "));
-  CHECK(text.out.find("#\n") != std::string::npos);
-  CHECK(text.out.find(" a second over 4 connections\n") != std::string::npos);
+  CHECK(has(text.out, "#\n"));
+  CHECK(has(text.out, " a second over 4 connections\n"));
 }
 
 TEST_CASE("bench: an interrupt leaves nothing behind either")
 {
   const RedisServer server;
-  Process bench(rlock_argv({"bench", "-S", server.url(), "--for", "1h"}));
+  Process bench = start_on(server, {"bench", "--for", "1h"});
   wait_until([&] { return as_int(server.command({"DBSIZE"})) > 0; }, "it measures");
   bench.signal(SIGINT);
-  CHECK(bench.wait() == Exit{.code = -1, .signal = SIGINT});
+  CHECK(bench.wait() == died_of(SIGINT));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stderr that blocks (a full pipe, a stopped terminal) never delays a lock, a job or a waiter.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
+#include "support/integration.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <array>
-#include <csignal>
-#include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -78,15 +68,6 @@ class Full {
   Fd m_writer;
 };
 
-bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "k"})) == 1; }
-
-Process holder_of(const RedisServer& server, const std::string& seconds)
-{
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", seconds}));
-  wait_until([&] { return held(server); }, "the lock is taken");
-  return holder;
-}
-
 }  // namespace
 
 TEST_CASE("blocked stderr: with -v the job runs, its lock is renewed and released, and rlock ends")
@@ -98,8 +79,8 @@ TEST_CASE("blocked stderr: with -v the job runs, its lock is renewed and release
     Process run =
         full.start({"run", "-v", "-S", server.url(), "-k", "k", "--ttl", "2s", "--", "sh", "-c", "sleep 3; echo done"});
     wait_until([&] { return run.out() == "done\n"; }, "the job has run", 30s);
-    wait_until([&] { return !held(server); }, "the lock is released", 5s);
-    CHECK(run.wait() == Exit{.code = 0, .signal = 0});
+    wait_until([&] { return !is_held(server); }, "the lock is released", 5s);
+    CHECK(run.wait() == success);
   }
 }
 
@@ -107,12 +88,12 @@ TEST_CASE("blocked stderr: a waiter takes the lock and runs its job")
 {
   const RedisServer server;
   const Full full(Kind::pipe);
-  Process holder = holder_of(server, "2.5");
+  Process holder = held_run(server, {}, {"sleep", "2.5"});
   Process waiter =
       full.start({"run", "-S", server.url(), "-k", "k", "--", "echo", "ran"});  // reports its wait after 1 s
-  CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait(20s) == success);
   CHECK(waiter.out() == "ran\n");
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("blocked stderr: processes that the job left are stopped and the lock is released")
@@ -120,8 +101,8 @@ TEST_CASE("blocked stderr: processes that the job left are stopped and the lock 
   const RedisServer server;
   const Full full(Kind::pipe);
   Process run = full.start({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "sleep 100 & true"});
-  CHECK(run.wait(20s) == Exit{.code = 0, .signal = 0});
-  CHECK_FALSE(held(server));
+  CHECK(run.wait(20s) == success);
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("blocked stderr: the reason of a lost lock is written when the reader reads again in time")
@@ -129,20 +110,20 @@ TEST_CASE("blocked stderr: the reason of a lost lock is written when the reader 
   const RedisServer server;
   const Full full(Kind::pipe);
   Process run = full.start({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "100"});
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server); }, "the lock is taken");
   server.command({"DEL", "k"});
   std::string said;
   wait_until(
       [&] {
         const bool is_over = !run.running();
-        if (is_over || !held(server)) {
+        if (is_over || !is_held(server)) {
           said += full.read_all();
         }
         return is_over;
       },
       "rlock has ended", 20s);
   said += full.read_all();
-  CHECK(run.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(run.wait() == exited(121));
   CHECK(said.find("rlock: the lock k was lost") == 0);
 }
 
@@ -152,11 +133,11 @@ TEST_CASE("blocked stderr: a terminal stopped by Ctrl-S does not stop a run")
   Terminal terminal;
   const auto dir = make_temp_dir("job");
   terminal.type("\x13");
-  Process run(rlock_argv({"run", "-v", "-S", server.url(), "-k", "k", "--", "touch", (dir / "ran").string()}),
-              {.terminal = terminal.process_side()});
-  CHECK(run.wait(20s) == Exit{.code = 0, .signal = 0});
+  Process run = start_rlock({"run", "-v", "-S", server.url(), "-k", "k", "--", "touch", (dir / "ran").string()},
+                            {.terminal = terminal.process_side()});
+  CHECK(run.wait(20s) == success);
   CHECK(std::filesystem::exists(dir / "ran"));
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("blocked stderr: the guardian of a killed runner ends as well")

@@ -2,26 +2,14 @@
 // run --cancel-in-progress: the holder's job is dead before the next one begins, whatever happened to the holder.
 #include "support/activity_log.h"
 #include "support/guardian_of.h"
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <functional>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-const Exit success{.code = 0, .signal = 0};
-const Exit cancelled{.code = 121, .signal = 0};
-const Exit is_busy{.code = 75, .signal = 0};
+constexpr Exit cancelled = exited(121);
+constexpr Exit is_busy = exited(75);
 
 // A lock "k" and the runs under it.
 struct CancelFixture {
@@ -55,8 +43,6 @@ struct CancelFixture {
   RedisServer server;
   ActivityLog activity;
 };
-
-bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
 
 void no_overlap_after(const std::function<void(Process&)>& strike)
 {
@@ -97,9 +83,9 @@ TEST_CASE("cancel: the job in progress is dead before the next one begins, ends 
     CHECK(next.wait(60s) == success);
     CHECK(holder.wait(60s) == cancelled);
     CHECK(overlap(lock.activity.jobs()) == "");
-    CHECK(says(holder, "force-unlocked by "));
-    CHECK(says(holder, "[build 7]"));
-    CHECK(says(next, ": asking it to stop\n"));
+    CHECK(has(holder.err(), "force-unlocked by "));
+    CHECK(has(holder.err(), "[build 7]"));
+    CHECK(has(next.err(), ": asking it to stop\n"));
   }
 }
 
@@ -161,9 +147,7 @@ TEST_CASE("cancel: with --latest the newest of many runs completes, and no two a
         [&] {
           const auto lines = as_texts(lock.server.command({"LRANGE", "rlock:events:{k}", "0", "-1"}));
           const auto waiting = as_texts(lock.server.command({"HVALS", "rlock:waiters:{k}"}));
-          const auto names_it = [&](const std::string& text) {
-            return text.find("label=" + name + "\n") != std::string::npos;
-          };
+          const auto names_it = [&](const std::string& text) { return has(text, "label=" + name + "\n"); };
           return std::any_of(lines.begin(), lines.end(), names_it) ||
                  std::any_of(waiting.begin(), waiting.end(), names_it);
         },
@@ -190,17 +174,17 @@ TEST_CASE("cancel: a lock that only --min-hold keeps is taken at once")
 TEST_CASE("cancel: a lease without a process is not renewed any more, and ends by itself")
 {
   const CancelFixture lock;
-  const Finished acquired = run_rlock({"acquire", "-S", lock.server.url(), "-k", "k", "--lease", "4s"});
+  const Finished acquired = rlock_on(lock.server, {"acquire", "-k", "k", "--lease", "4s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = lock.cancel({}, {"true"});
   wait_until(
       [&] {
-        return says(next,
-                    "k: no process answers for it, as for a lease of rlock acquire; it is no longer renewed and ends "
-                    "with its ttl, in ");
+        return has(next.err(),
+                   "k: no process answers for it, as for a lease of rlock acquire; it is no longer renewed and ends "
+                   "with its ttl, in ");
       },
       "the lease is revoked");
-  CHECK(run_rlock({"renew", "-S", lock.server.url(), "-k", "k", "--token", token, "--lease", "1m"}).code == 1);
+  CHECK(rlock_on(lock.server, {"renew", "-k", "k", "--token", token, "--lease", "1m"}).code == 1);
   CHECK(next.wait(60s) == success);
 }
 
@@ -211,7 +195,7 @@ TEST_CASE("cancel: a foreign holder is taken away after the grace")
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({}, {"true"});
   CHECK(next.wait(60s) == success);
-  CHECK(says(next, "whose job may still be running"));
+  CHECK(has(next.err(), "whose job may still be running"));
 }
 
 TEST_CASE("cancel: what is not provably a lock is left alone")
@@ -221,7 +205,7 @@ TEST_CASE("cancel: what is not provably a lock is left alone")
   lock.server.command({"PEXPIRE", "k", "600000"});
   Process next = lock.cancel({"-w", "3s"}, {"true"});
   CHECK(next.wait(60s) == is_busy);
-  CHECK(says(next, "nothing proves that it is a lock"));
+  CHECK(has(next.err(), "nothing proves that it is a lock"));
   CHECK(as_text(lock.server.command({"HGET", "k", "prod"})) == "5");
 }
 
@@ -230,12 +214,13 @@ TEST_CASE("cancel: a run that is killed after it asked leaves a free lock")
   const CancelFixture lock;
   Process holder = lock.hold("holder", {"--kill-after", "200ms"});
   Process next = lock.cancel({}, {"true"});
-  wait_until([&] { return says(next, "asking it to stop"); }, "it asks");
+  wait_until([&] { return has(next.err(), "asking it to stop"); }, "it asks");
   next.signal(SIGKILL);
   next.wait(30s);
   wait_until(
       [&] {
-        return says(holder, "force-unlocked by ") || as_int(lock.server.command({"EXISTS", "rlock:force:{k}"})) == 0;
+        return has(holder.err(), "force-unlocked by ") ||
+               as_int(lock.server.command({"EXISTS", "rlock:force:{k}"})) == 0;
       },
       "the holder has been asked, or was not");
   CHECK(lock.cancel({}, {"true"}).wait(60s) == success);
@@ -255,5 +240,5 @@ TEST_CASE("cancel: the lock of the outer run is entered, and not cancelled, also
   scrubbed.insert(scrubbed.end(), inner.begin(), inner.end());
   Process refused = lock.start({}, scrubbed);
   CHECK(refused.wait(60s) == is_busy);
-  CHECK(!says(refused, "force-unlocked"));
+  CHECK(!has(refused.err(), "force-unlocked"));
 }

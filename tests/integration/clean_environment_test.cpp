@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the user of the tests has set, and the terminal on which they are run, change no test.
-#include "support/process.h"
-
-#include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <map>
-#include <optional>
-#include <string>
+#include "support/integration.h"
 
 using namespace rlock::test;
 
@@ -53,6 +48,6 @@ TEST_CASE("clean environment: a process of a test has a terminal with colors, an
   Process process({"sh", "-c",
                    "echo $TERM; echo ${NO_COLOR+a}${SHELL+b}${LC_ALL+c}${LANG+d}${http_proxy+e}${HTTPS_PROXY+f}; "
                    "echo ${RLOCK_SERVER+g}${REDIS_URL+h}"});
-  CHECK(process.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(process.wait() == success);
   CHECK(process.out() == "xterm\n\n\n");
 }

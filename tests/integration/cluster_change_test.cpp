@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster that changes while its locks are held and waited for.
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
 #include "support/redis_cluster.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-constexpr Exit fine{.code = 0, .signal = 0};
 
 // More waiters on a machine that is fast enough.
 int crowd(int usual)
@@ -38,9 +28,7 @@ void add_waiter(ClusterQueueFixture& queue, const ActivityLog& activity, int cou
 
 void all_ran_alone(ClusterQueueFixture& queue, const ActivityLog& activity, int count)
 {
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(100s) == fine);
-  }
+  expect_ends(queue.waiters, 100s);
   std::vector<int> ran = queue.started_jobs();
   std::sort(ran.begin(), ran.end());
   CHECK(ran == numbers_below(count));
@@ -68,9 +56,7 @@ TEST_CASE(
   const auto from = std::chrono::steady_clock::now();
   holder.signal(SIGTERM);
   CHECK(holder.wait().signal == SIGTERM);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(5s) == fine);
-  }
+  expect_ends(queue.waiters, 5s);
   CHECK(std::chrono::steady_clock::now() - from < 3s);
   CHECK(queue.started_jobs() == numbers_below(2));
 }
@@ -80,16 +66,16 @@ TEST_CASE("cluster: a slot that is just being moved is waited for")
   const RedisCluster cluster;
   RedisServer& target = cluster.other_than(cluster.owner("k"));
   cluster.begin_to_move_slot("k", target);
-  Process early(rlock_argv({"run", "-S", cluster.url(), "-k", "k", "--", "true"}));
+  Process early = start_rlock({"run", "-S", cluster.url(), "-k", "k", "--", "true"});
   std::this_thread::sleep_for(100ms);  // the waiter may or may not meet the half-moved slot
   CHECK(early.running());
   cluster.move_slot("k", target);
-  CHECK(early.wait() == fine);
+  CHECK(early.wait() == success);
 
   cluster.begin_to_move_slot("k", cluster.other_than(target));
   const auto late = run_rlock({"run", "-S", cluster.url(), "--server-timeout", "300ms", "-k", "k", "--", "true"});
   CHECK(late.code == 69);
-  CHECK(late.err.find("TRYAGAIN") != std::string::npos);
+  CHECK(has(late.err, "TRYAGAIN"));
 }
 
 TEST_CASE("cluster: a slot moved back and forth during a drain")
@@ -151,8 +137,6 @@ TEST_CASE("cluster: a job keeps its lock through the death of the master, and a 
                    "true"})
             .code == 0);
   holder.signal(SIGTERM);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(10s) == fine);
-  }
+  expect_ends(queue.waiters, 10s);
   CHECK(queue.started_jobs() == numbers_below(2));
 }

@@ -2,25 +2,14 @@
 // The verbs on a cluster do what they do on one server, on any node. Over 300 lines, because one table of kinds and
 // keys serves all cases.
 #include "server/slot.h"
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/queue_fixture.h"
 #include "support/redis_cluster.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-constexpr Exit fine{.code = 0, .signal = 0};
 
 Words on(const RedisCluster& cluster, Words words)
 {
@@ -29,10 +18,7 @@ Words on(const RedisCluster& cluster, Words words)
 }
 
 Finished run_on(const RedisCluster& cluster, Words words) { return run_rlock(on(cluster, std::move(words))); }
-Process start_on(const RedisCluster& cluster, Words words)
-{
-  return Process(rlock_argv(on(cluster, std::move(words))));
-}
+Process start_on(const RedisCluster& cluster, Words words) { return start_rlock(on(cluster, std::move(words))); }
 
 // One name for each of the masters.
 Words one_key_each(const RedisCluster& cluster, const std::string& start)
@@ -74,7 +60,7 @@ TEST_CASE("cluster: run, wherever the lock belongs, and the job is told the serv
     CHECK(ran.code == 0);
     CHECK(ran.err == "");
     CHECK(ran.out.starts_with(key + " " + cluster.url() + "\n"));
-    CHECK(ran.out.find("ours") != std::string::npos);
+    CHECK(has(ran.out, "ours"));
     CHECK(as_int(node.command({"EXISTS", "redisson_lock_token:{" + key + "}"})) == 1);
   }
   CHECK(is_tidy(cluster));
@@ -93,7 +79,7 @@ TEST_CASE("cluster: the queue is served in order, without the dead waiters")
   queue.waiters[3].signal(SIGKILL);
   holder.signal(SIGTERM);
   for (std::size_t i = 0; i < queue.waiters.size(); ++i) {
-    CHECK(queue.waiters[i].wait(30s) == (i == 3 ? Exit{.code = -1, .signal = SIGKILL} : fine));
+    CHECK(queue.waiters[i].wait(30s) == (i == 3 ? died_of(SIGKILL) : success));
   }
   std::vector<int> expected = numbers_below(20);
   expected.erase(expected.begin() + 3);
@@ -212,12 +198,12 @@ TEST_CASE("cluster: several keys in different slots are held all or none, and wa
   const auto listed = run_on(cluster, {"list"});
   CHECK(listed.code == 0);
   for (const std::string& key : keys) {
-    CHECK(listed.out.find(key + " ") != std::string::npos);
+    CHECK(has(listed.out, key + " "));
   }
   const auto told = run_on(cluster, {"events"});
   CHECK(told.code == 0);
   for (const std::string& key : keys) {
-    CHECK(told.out.find(" " + key + " ") != std::string::npos);
+    CHECK(has(told.out, " " + key + " "));
   }
   all.signal(SIGTERM);
   CHECK(all.wait().signal == SIGTERM);
@@ -241,7 +227,7 @@ TEST_CASE("cluster: nested, status, ttl, wait, acquire, renew, release, force-un
     CHECK(run_on(cluster, {"renew", "-k", key, "--token", token}).code == 0);
     Process waiter = start_on(cluster, {"wait", "-k", key});
     CHECK(run_on(cluster, {"release", "-k", key, "--token", token}).code == 0);
-    CHECK(waiter.wait() == fine);
+    CHECK(waiter.wait() == success);
 
     Process holder = start_on(cluster, {"run", "-k", key, "--", "sleep", "100"});
     wait_until([&] { return is_held(cluster, key); }, "it is held");
@@ -269,17 +255,17 @@ TEST_CASE("cluster: foreign clients on either kind of channel are told that a lo
     owner.command({"DEL", "k"});
     const auto from = std::chrono::steady_clock::now();
     CHECK(as_int(owner.command({how, channel, "0"})) == 1);
-    CHECK(queue.waiters.back().wait(5s) == fine);
+    CHECK(queue.waiters.back().wait(5s) == success);
     CHECK(std::chrono::steady_clock::now() - from < 3s);
   }
   Process cli({client_program(), "-p", std::to_string(owner.port()), "SSUBSCRIBE", "redisson_lock__channel:{k}"});
-  wait_until([&] { return cli.out().find("ssubscribe") != std::string::npos; }, "a new JVM listens");
+  wait_until([&] { return has(cli.out(), "ssubscribe"); }, "a new JVM listens");
   Process old({client_program(), "-p", std::to_string(queue.server.other_than(owner).port()), "SUBSCRIBE",
                "redisson_lock__channel:{k}"});
-  wait_until([&] { return old.out().find("subscribe") != std::string::npos; }, "an old one listens elsewhere");
-  CHECK(Process(queue.rlock("run", {"--", "true"})).wait() == fine);
-  wait_until([&] { return cli.out().find("smessage") != std::string::npos; }, "the new one hears it");
-  wait_until([&] { return old.out().find("message") != std::string::npos; }, "the old one hears it");
+  wait_until([&] { return has(old.out(), "subscribe"); }, "an old one listens elsewhere");
+  CHECK(Process(queue.rlock("run", {"--", "true"})).wait() == success);
+  wait_until([&] { return has(cli.out(), "smessage"); }, "the new one hears it");
+  wait_until([&] { return has(old.out(), "message"); }, "the old one hears it");
 }
 
 TEST_CASE("cluster: what it is not, and what it is not called, is said in one line")
@@ -296,8 +282,8 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   const RedisServer& wrong = cluster.other_than(cluster.owner("k"));
   const auto one_node = run_rlock({"run", "-S", wrong.tcp_url(), "-k", "k", "--", "true"});
   CHECK(one_node.code == 78);
-  CHECK(one_node.err.find("(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" +
-                          std::to_string(wrong.port())) != std::string::npos);
+  CHECK(has(one_node.err,
+            "(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" + std::to_string(wrong.port())));
   CHECK(std::count(one_node.err.begin(), one_node.err.end(), '\n') == 1);
 
   CHECK(run_on(cluster, {"run", "-k", "a{", "--", "true"}).code == 78);
@@ -312,5 +298,5 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   const auto down = run_rlock(
       {"run", "-S", "redis+cluster://127.0.0.1:" + std::to_string(cluster.owner("a").port()), "-k", "k", "--", "true"});
   CHECK(down.code == 69);
-  CHECK(down.err.find("CLUSTERDOWN") != std::string::npos);
+  CHECK(has(down.err, "CLUSTERDOWN"));
 }

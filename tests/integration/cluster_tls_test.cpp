@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rediss+cluster:// a cluster that speaks only TLS, with clients and among its nodes.
 #include "support/certificates.h"
+#include "support/integration.h"
 #include "support/redis_cluster.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -28,19 +19,19 @@ struct Secured {
     all.insert(all.end(), rest.begin(), rest.end());
     return all;
   }
-  [[nodiscard]] Process start(const Words& rest) const { return Process(rlock_argv(words("run", rest))); }
+  [[nodiscard]] Process start(const Words& rest) const { return start_rlock(words("run", rest)); }
 };
 
 std::int64_t ttl(const RedisServer& node) { return as_int(node.command({"PTTL", "k"})); }
 
-std::size_t listening(const RedisServer& node)
+std::size_t listening_on(const RedisServer& node)
 {
   return as_texts(node.command({"PUBSUB", "SHARDCHANNELS", "rlock:owner:*"})).size();
 }
 
 bool has_sent_somebody_on(const RedisServer& node)
 {
-  return as_text(node.command({"INFO", "errorstats"})).find("errorstat_MOVED:") != std::string::npos;
+  return has(as_text(node.command({"INFO", "errorstats"})), "errorstat_MOVED:");
 }
 
 // No job has run, and one line says why.
@@ -51,7 +42,7 @@ void check_refusal(const RedisCluster& cluster, Words words, const std::string& 
   const Finished end = run_rlock(words);
   CHECK(end.code == 69);
   CHECK(end.out == "");
-  CHECK_MESSAGE(end.err.find(says) != std::string::npos, end.err);
+  CHECK_MESSAGE(has(end.err, says), end.err);
   CHECK_MESSAGE(std::count(end.err.begin(), end.err.end(), '\n') == 1, end.err);
   CHECK(as_int(cluster.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
 }
@@ -64,14 +55,14 @@ TEST_CASE("cluster: over TLS a lock is taken, renewed, waited for and handed ove
   RedisServer& first = secured.cluster.owner("k");
   RedisServer& second = secured.cluster.other_than(first);
   Process holder = secured.start({"--ttl", "3s", "--", "sleep", "100"});
-  wait_until([&] { return listening(first) == 1; }, "it is held, and its watchdog listens");
+  wait_until([&] { return listening_on(first) == 1; }, "it is held, and its watchdog listens");
   Process waiter = secured.start({"--", "sh", "-c", "echo $RLOCK_SERVER"});
-  wait_until([&] { return listening(first) == 2; }, "another waits");
+  wait_until([&] { return listening_on(first) == 2; }, "another waits");
   wait_until([&] { return ttl(first) < 2600; }, "time passes");
   wait_until([&] { return ttl(first) > 2600; }, "it is renewed");
 
   secured.cluster.move_slot("k", second);
-  wait_until([&] { return listening(second) == 2; }, "both listen at its new place");
+  wait_until([&] { return listening_on(second) == 2; }, "both listen at its new place");
   wait_until([&] { return ttl(second) < 2600; }, "time passes");
   wait_until([&] { return ttl(second) > 2600; }, "it is renewed there");
   CHECK(has_sent_somebody_on(first));

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A name of a lock that is also the name of a key beside another lock: no verb takes such a lock.
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -60,8 +52,7 @@ std::string shown(const Words& words)
 
 bool is_refused(const Finished& end)
 {
-  return end.code == 78 && std::count(end.err.begin(), end.err.end(), '\n') == 1 &&
-         end.err.find("choose another name") != std::string::npos;
+  return end.code == 78 && std::count(end.err.begin(), end.err.end(), '\n') == 1 && has(end.err, "choose another name");
 }
 
 }  // namespace
@@ -124,13 +115,13 @@ TEST_CASE("companion names: a lock that has such a name already can be looked at
     server.command({"PEXPIRE", key, "60000"});
   };
   take();
-  CHECK(run_rlock({"status", "-S", server.url(), key}).code == 0);
-  CHECK(run_rlock({"ttl", "-S", server.url(), key}).code == 0);
-  CHECK(run_rlock({"wait", "-S", server.url(), "-w", "0", key}).code == 75);
-  CHECK(run_rlock({"check", "-S", server.url(), "--token", token, key}).code == 0);
-  CHECK(run_rlock({"release", "-S", server.url(), "--token", token, key}).code == 0);
+  CHECK(rlock_on(server, {"status", key}).code == 0);
+  CHECK(rlock_on(server, {"ttl", key}).code == 0);
+  CHECK(rlock_on(server, {"wait", "-w", "0", key}).code == 75);
+  CHECK(rlock_on(server, {"check", "--token", token, key}).code == 0);
+  CHECK(rlock_on(server, {"release", "--token", token, key}).code == 0);
   CHECK(as_int(server.command({"EXISTS", key})) == 0);
   take();
-  CHECK(run_rlock({"force-unlock", "-S", server.url(), "--now", "--yes", "-k", key}).code == 0);
+  CHECK(rlock_on(server, {"force-unlock", "--now", "--yes", "-k", key}).code == 0);
   CHECK(as_int(server.command({"EXISTS", key})) == 0);
 }

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tab in real shells on a pseudo-terminal. A stub in place of rlock writes down its arguments.
 #include "process/command.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
 #include "support/script.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -108,7 +97,7 @@ void press_tab_in(const Shell& shell)
     skip(shell.name + " is not installed");
   }
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "stock:17", "--", "sleep", "1000"}));
+  Process holder = start_on(server, {"run", "-k", "stock:17", "--", "sleep", "1000"});
   wait_until([&] { return as_int(server.command({"EXISTS", "stock:17"})) == 1; }, "the lock is held");
   Typist typist(shell, server);
   std::ofstream(typist.dir() / "certificate.pem");

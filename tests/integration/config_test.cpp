@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock.toml: where it is found, what it sets, and what overrides it.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -41,13 +30,6 @@ class Config {
 
 std::string server_line(const RedisServer& server) { return "server = \"" + server.url() + "\"\n"; }
 
-Process hold(const RedisServer& server)
-{
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "100"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
-  return holder;
-}
-
 }  // namespace
 
 TEST_CASE("config: a server, and options for all verbs and for one")
@@ -55,16 +37,16 @@ TEST_CASE("config: a server, and options for all verbs and for one")
   const RedisServer server;
   const Config config("# where we lock\n" + server_line(server) + "prefix = \"p:\"\nconflict-exit-code = 9\n\n" +
                       "[run]\nlabel = 'from the file'\nno-wait = true\nconflict-exit-code = 33\n");
-  Process holder(rlock_argv({"run", "-k", "k", "--", "sleep", "100"}), config.options);
+  Process holder = start_rlock({"run", "-k", "k", "--", "sleep", "100"}, config.options);
   wait_until([&] { return as_int(server.command({"EXISTS", "p:k"})) == 1; }, "the lock is held");
   const Finished status = config.rlock({"status", "k", "--json"});
   CHECK(status.code == 0);
-  CHECK(status.out.find("\"from the file\"") != std::string::npos);
+  CHECK(has(status.out, "\"from the file\""));
   CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 33);
   CHECK(config.rlock({"acquire", "-n", "-k", "k", "--lease", "1s"}).code == 9);
   CHECK(config.rlock({"run", "-E", "34", "-k", "k", "--", "true"}).code == 34);
   CHECK(config.rlock({"run", "--prefix", "q:", "-k", "k", "--", "true"}).code == 0);
-  CHECK(config.rlock({"run", "-w", "10ms", "-k", "k", "--", "true"}).err.find("after 10ms") != std::string::npos);
+  CHECK(has(config.rlock({"run", "-w", "10ms", "-k", "k", "--", "true"}).err, "after 10ms"));
 }
 
 TEST_CASE("config: the server is that of the arguments, RLOCK_SERVER, the file, REDIS_URL")
@@ -95,7 +77,7 @@ TEST_CASE("config: two crontabs of which one has REDIS_URL of an application exc
   const RedisServer locks;
   const RedisServer cache;
   Config config("no-wait = true\n" + server_line(locks));
-  Process holder = hold(locks);
+  Process holder = held_run(locks);
   config.options.env["REDIS_URL"] = cache.url();
   CHECK(config.rlock({"run", "-k", "k", "--", "true"}).code == 75);
   CHECK(config.rlock({"flock", "-n", "-E", "9", "k", "true"}).code == 9);
@@ -110,7 +92,7 @@ TEST_CASE("config: -v names the server and where it was named, without the passw
   const auto line_of = [&](const Words& words) {
     const Finished end = config.rlock(words);
     CHECK_MESSAGE(end.code == 0, end.err);
-    CHECK(end.err.find("hunter2") == std::string::npos);
+    CHECK_FALSE(has(end.err, "hunter2"));
     const auto at = end.err.find("server redis://");
     return at == std::string::npos ? "" : end.err.substr(at, end.err.find('\n', at) - at);
   };
@@ -130,7 +112,7 @@ TEST_CASE("config: -v names the server and where it was named, without the passw
   CHECK(line_of(run) == named + " (REDIS_URL)");
   const auto json = [&](const Finished& end) { return end.err.substr(0, end.err.find('\n')); };
   const std::string first = json(config.rlock({"run", "-v", "--log-format", "json", "-k", "k", "--", "true"}));
-  CHECK_MESSAGE(first.find("\"event\":\"server\"") != std::string::npos, first);
+  CHECK_MESSAGE(has(first, "\"event\":\"server\""), first);
 }
 
 TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOME, ~/.config")
@@ -142,7 +124,7 @@ TEST_CASE("config: one file is read, the first of $RLOCK_CONFIG, $XDG_CONFIG_HOM
   std::ofstream(home / ".config/rlock.toml") << server_line(server) << "conflict-exit-code = 1\nno-wait = true\n";
   std::ofstream(other / "rlock.toml") << server_line(server) << "conflict-exit-code = 2\nno-wait = true\n";
   Config named(server_line(server) + "conflict-exit-code = 3\nno-wait = true\n");
-  Process holder = hold(server);
+  Process holder = held_run(server);
   const auto code = [](const ProcessOptions& options) { return run_rlock({"run", "-k", "k", "true"}, options).code; };
 
   ProcessOptions options;
@@ -163,11 +145,11 @@ TEST_CASE("config: what was typed silences what would contradict it")
 {
   const RedisServer server;
   const Config config(server_line(server) + "wait = \"1h\"\nttl = \"60s\"\npermits = 3\nquiet = true\n");
-  Process holder = hold(server);
+  Process holder = held_run(server);
   CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 78);  // the file's permits on a plain lock
   CHECK(config.rlock({"run", "-n", "-x", "-k", "free", "true"}).code == 0);
   CHECK(config.rlock({"run", "-n", "--lease", "5s", "-k", "other", "true"}).code == 0);
-  CHECK(config.rlock({"run", "-v", "-k", "third", "true"}).err.find("running true") != std::string::npos);
+  CHECK(has(config.rlock({"run", "-v", "-k", "third", "true"}).err, "running true"));
   CHECK(config.rlock({"acquire", "--lease", "5s", "-k", "fourth"}).code == 0);
 }
 
@@ -175,7 +157,7 @@ TEST_CASE("config: the options of concurrency groups give way to what excludes t
 {
   const RedisServer server;
   const Config config(server_line(server) + "latest = true\ncancel-in-progress = true\n");
-  Process holder = hold(server);
+  Process holder = held_run(server);
   CHECK(config.rlock({"run", "-n", "-k", "k", "true"}).code == 75);
   CHECK(config.rlock({"run", "--shards", "2", "-k", "s", "true"}).code == 0);
   CHECK(config.rlock({"run", "--permits", "2", "-k", "p", "true"}).code == 0);
@@ -247,7 +229,7 @@ TEST_CASE("config: a password file that all users may read is refused, and a pri
   const Finished refused = open.rlock({"run", "-k", "k", "--", "true"});
   CHECK(refused.code == 78);
   CHECK(refused.err.starts_with("rlock: " + open.line(2) + "every user may read this password (try chmod o-r "));
-  CHECK(refused.err.find("secret") == std::string::npos);
+  CHECK_FALSE(has(refused.err, "secret"));
 
   Config closed(text, fs::perms::owner_read | fs::perms::group_read);
   closed.options.env["RLOCK"] = RLOCK_BINARY;

@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Under an emulator the process of the job has a copy of the guardian's memory, and cannot tell in it that it has started.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -44,7 +31,7 @@ TEST_CASE("copied memory: the job runs once, and its exit code is that of rlock"
 {
   CopiedMemoryFixture fixture;
   rlock::test::Process run = fixture.run({"sh", "-c", "echo run; exit 7"});
-  CHECK(run.wait(30s) == Exit{.code = 7, .signal = 0});
+  CHECK(run.wait(30s) == exited(7));
   CHECK(run.out() == "run\n");
   CHECK(run.err() == "");
 }
@@ -54,7 +41,7 @@ TEST_CASE("copied memory: a job that cannot be executed ends with 126")
   CopiedMemoryFixture fixture;
   std::ofstream(fixture.dir / "job") << "#!/nowhere\n";
   std::filesystem::permissions(fixture.dir / "job", std::filesystem::perms::owner_all);
-  CHECK(fixture.run({"./job"}).wait(30s) == Exit{.code = 126, .signal = 0});
+  CHECK(fixture.run({"./job"}).wait(30s) == exited(126));
 }
 
 TEST_CASE("copied memory: the job dies with rlock")

@@ -3,21 +3,12 @@
 // of the lease.
 #include "support/activity_log.h"
 #include "support/guardian_of.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/seed.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <functional>
 #include <random>
-#include <string>
-#include <thread>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -89,7 +80,7 @@ TEST_CASE("dead before expiry: rlock stopped for three times the ttl")
 TEST_CASE("dead before expiry: kill -9 of the guardian")
 {
   check_fault([](FaultTarget scene) { ::kill(guardian_of(scene.holder.pid()), SIGKILL); },
-              [](FaultTarget scene) { CHECK(scene.holder.wait(5s) == Exit{.code = 71, .signal = 0}); });
+              [](FaultTarget scene) { CHECK(scene.holder.wait(5s) == exited(71)); });
 }
 
 TEST_CASE("dead before expiry: the guardian stopped")
@@ -103,7 +94,7 @@ TEST_CASE("dead before expiry: the server stopped")
 {
   check_fault([](FaultTarget scene) { scene.server.stop_signal(); },
               [](FaultTarget scene) {
-                CHECK(scene.holder.wait(10s) == Exit{.code = 121, .signal = 0});
+                CHECK(scene.holder.wait(10s) == exited(121));
                 scene.server.cont();
               });
 }
@@ -122,12 +113,12 @@ TEST_CASE("dead before expiry: force-unlock, by a holder that listens")
 {
   check_fault(
       [](FaultTarget scene) {
-        const Finished forced = run_rlock({"force-unlock", "-S", scene.server.url(), "-k", "stock", "--yes", "--json"});
+        const Finished forced = rlock_on(scene.server, {"force-unlock", "-k", "stock", "--yes", "--json"});
         CHECK(forced.code == 0);
-        CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
+        CHECK(has(forced.out, "\"how\":\"released\""));
         const Exit end = scene.holder.wait(5s);
-        CHECK(end == Exit{.code = 121, .signal = 0});
-        CHECK(scene.holder.err().find("force-unlocked by ") != std::string::npos);
+        CHECK(end == exited(121));
+        CHECK(has(scene.holder.err(), "force-unlocked by "));
       },
       nothing);
 }
@@ -141,18 +132,14 @@ TEST_CASE("lost for certain: the runner sees to it when the guardian is stopped"
   for (const std::string& word : activity.stubborn_tree("victim")) {
     words.push_back(word);
   }
-  Process holder(rlock_argv(words));
+  Process holder = start_rlock(words);
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  wait_until(
-      [&] {
-        return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-      },
-      "the holder listens");
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   ::kill(guardian_of(holder.pid()), SIGSTOP);
-  const Finished forced = run_rlock({"force-unlock", "-S", server.url(), "-k", "stock", "--yes", "--json"});
-  CHECK(forced.out.find("\"how\":\"released\"") != std::string::npos);
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
+  CHECK(has(forced.out, "\"how\":\"released\""));
   const std::int64_t free_at = now_ns();
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(5s) == exited(121));
   CHECK(activity.jobs().at("victim").last_ns < free_at);
 }
 
@@ -167,10 +154,10 @@ TEST_CASE("lost for certain: dead within a second of the next renewal")
     wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
     const std::int64_t injected_at = now_ns();
     server.command(blow);
-    CHECK(holder.wait(10s) == Exit{.code = 121, .signal = 0});
+    CHECK(holder.wait(10s) == exited(121));
     const auto latest = ttl / 3 + 1s;
     CHECK((activity.jobs().at("victim").last_ns - injected_at) / 1'000'000 < latest.count());
-    CHECK(holder.err().find("the lock stock was lost: ") != std::string::npos);
+    CHECK(has(holder.err(), "the lock stock was lost: "));
   }
 }
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock doctor` about clients without a password, and about a cluster that cannot answer.
 #include "support/diagnosis.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -27,8 +22,6 @@ std::string line_of(const Finished& told, const std::string& check)
   const auto begin = told.out.rfind('\n', at) + 1;
   return told.out.substr(begin, told.out.find('\n', at) - begin);
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

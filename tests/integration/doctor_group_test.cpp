@@ -2,23 +2,14 @@
 // `rlock doctor` where several servers belong together: sentinels, a cluster, a quorum; and about certificates and this host.
 #include "support/certificates.h"
 #include "support/diagnosis.h"
+#include "support/integration.h"
 #include "support/redis_cluster.h"
 #include "support/scripted_server.h"
 #include "support/sentinel_group.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
 #include <deque>
-#include <filesystem>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -83,7 +74,7 @@ TEST_CASE("doctor: a certificate that is good for long, for a while, and no more
   const Diagnosis over = of_certificate(-1);
   CHECK(over.code == 69);
   CHECK(complaints(over) == "certificate=fail reach=fail");
-  CHECK(over.found("certificate").find("has expired") != std::string::npos);
+  CHECK(has(over.found("certificate"), "has expired"));
 }
 
 TEST_CASE("doctor: sentinels that agree")
@@ -108,7 +99,7 @@ TEST_CASE("doctor: sentinels that do not agree, are not there, or are too few")
   const Diagnosis apart = examined(url_of({here.where(), there.where()}));
   CHECK(apart.code == 1);
   CHECK(complaints(apart) == "sentinels=fail");
-  CHECK(apart.found("sentinels").find(std::to_string(other.port())) != std::string::npos);
+  CHECK(has(apart.found("sentinels"), std::to_string(other.port())));
 
   const Diagnosis absent = examined(url_of({here.where(), "127.0.0.1:1"}));
   CHECK(absent.code == 1);
@@ -117,7 +108,7 @@ TEST_CASE("doctor: sentinels that do not agree, are not there, or are too few")
   const Diagnosis few = examined(url_of({lonely.where()}));
   CHECK(few.code == 1);
   CHECK(complaints(few) == "fail-over=fail");
-  CHECK(few.found("fail-over").find("NOQUORUM") != std::string::npos);
+  CHECK(has(few.found("fail-over"), "NOQUORUM"));
 
   const Diagnosis unknown = examined("redis+sentinel://" + here.where() + "/nobody");
   CHECK(unknown.code == 78);
@@ -131,7 +122,7 @@ TEST_CASE("doctor: sentinels that name a replica, or may not be asked everything
   const SentinelProcess here = sentinel_of(master.port()), there = sentinel_of(replica.port());
   const Diagnosis wrong = examined(url_of({here.where(), there.where()}));
   CHECK(wrong.status("master") == "fail");
-  CHECK(wrong.found("master").find("replica") != std::string::npos);
+  CHECK(has(wrong.found("master"), "replica"));
 
   here.command({"ACL", "SETUSER", "watcher", "on", ">geheim", "+ping", "+hello", "+subscribe",
                 "+sentinel|get-master-addr-by-name"});
@@ -165,7 +156,7 @@ TEST_CASE("doctor: sentinels that are silent cost one timeout together, not one 
       examined(url_of(all).insert(5, "s"), {"--cacert", authority.file(), "--server-timeout", "500ms"});
   CHECK(real_clock.now() - start < 3s);  // each is asked twice: for the master, and for its certificate
   CHECK(complaints(told) == "sentinels=fail");
-  CHECK(told.found("sentinels").find(all[1]) != std::string::npos);
+  CHECK(has(told.found("sentinels"), all[1]));
 }
 
 TEST_CASE("doctor: a cluster in which each master has a replica")
@@ -192,7 +183,7 @@ TEST_CASE("doctor: a cluster without replicas, and without some slots")
     node.command({"CLUSTER", "DELSLOTS", "0"});
   }
   const auto sees_it = [](const RedisServer& node) {
-    return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_slots_ok:16383") != std::string::npos;
+    return has(as_text(node.command({"CLUSTER", "INFO"})), "cluster_slots_ok:16383");
   };
   for (const RedisServer& node : cluster.nodes()) {
     wait_until([&] { return sees_it(node); }, "all nodes know that no node has the slot");
@@ -208,7 +199,7 @@ TEST_CASE("doctor: a cluster without replicas, and without some slots")
     node.command({"CLUSTER", "DELSLOTS", "1"});  // a node checks its state after a change
     wait_until(
         [&] {
-          return as_text(node.command({"CLUSTER", "INFO"})).find("cluster_state:fail") != std::string::npos;
+          return has(as_text(node.command({"CLUSTER", "INFO"})), "cluster_state:fail");
         },
         "all have given up");
   }
@@ -253,15 +244,14 @@ TEST_CASE("doctor: examines each of several servers, and reports one that replic
 {
   const RedisServer one = fit_on_tcp(), two(fit()),
                     three = fit_on_tcp({"--replicaof", "127.0.0.1", std::to_string(one.port())});
-  wait_until([&] { return as_text(three.command({"INFO"})).find("master_link_status:up") != std::string::npos; },
-             "it follows");
+  wait_until([&] { return has(as_text(three.command({"INFO"})), "master_link_status:up"); }, "it follows");
   const Words words{"doctor", "-S", one.url(), "-S", two.url(), "-S", three.url()};
   const Finished text = run_rlock(words);
   CHECK(text.code == 1);
   for (const RedisServer* server : {&one, &two, &three}) {
-    CHECK_MESSAGE(text.out.find(server->url() + "\nok       reach") != std::string::npos, text.out);
+    CHECK_MESSAGE(has(text.out, server->url() + "\nok       reach"), text.out);
   }
-  CHECK(text.out.find("\nthis host\nok       host") != std::string::npos);
+  CHECK(has(text.out, "\nthis host\nok       host"));
   const Diagnosis told = examined(one.url(), {"-S", two.url(), "-S", three.url()});
   CHECK(told.status("unrelated") == "fail");
   CHECK(told.found("unrelated") ==

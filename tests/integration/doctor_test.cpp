@@ -2,23 +2,14 @@
 // `rlock doctor` on servers with one flaw each, and on one without.
 #include "support/acl_fixture.h"
 #include "support/diagnosis.h"
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/scripted_server.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -99,7 +90,7 @@ TEST_CASE("doctor: a good server is all well, and nothing is left on it")
   const Finished text = run_rlock({"doctor", "-S", server.url()});
   CHECK(text.code == 0);
   CHECK(text.out.starts_with("ok       reach         it answers at unix:///"));
-  CHECK(text.out.find("→") == std::string::npos);
+  CHECK_FALSE(has(text.out, "→"));
   CHECK(text.err == "");
 }
 
@@ -139,9 +130,7 @@ TEST_CASE("doctor: a replica, and its master")
 {
   const RedisServer master({.args = {"--appendonly", "yes"}, .tcp = true});
   const RedisServer replica(fit({"--replicaof", "127.0.0.1", std::to_string(master.port())}));
-  const auto follows = [&] {
-    return as_text(replica.command({"INFO", "replication"})).find("master_link_status:up") != std::string::npos;
-  };
+  const auto follows = [&] { return has(as_text(replica.command({"INFO", "replication"})), "master_link_status:up"); };
   wait_until(follows, "the replica follows");
   const Diagnosis told = examined(replica.url());
   CHECK(told.code == 1);
@@ -161,7 +150,7 @@ TEST_CASE("doctor: memory that is full, and nearly full")
   CHECK(full.code == 1);
   CHECK(full.status("memory") == "fail");
   CHECK(full.status("lock") == "fail");
-  CHECK(full.found("lock").find("OOM") != std::string::npos);
+  CHECK(has(full.found("lock"), "OOM"));
   server.command({"CONFIG", "SET", "maxmemory", "20mb"});
   for (int i = 0; i < 17; ++i) {
     REQUIRE_FALSE(server.command({"SET", "k" + std::to_string(i), std::string(1'000'000, 'x')}).is_error());
@@ -178,7 +167,7 @@ TEST_CASE("doctor: replicas that it asks for are not there")
   CHECK(told.code == 1);
   CHECK(told.status("min-replicas") == "fail");
   CHECK(told.status("lock") == "fail");
-  CHECK(told.found("lock").find("NOREPLICAS") != std::string::npos);
+  CHECK(has(told.found("lock"), "NOREPLICAS"));
 }
 
 TEST_CASE("doctor: nothing is kept")
@@ -200,14 +189,14 @@ TEST_CASE("doctor: a disk that takes nothing")
   std::filesystem::create_directory(server.socket_path().parent_path() / "taken.rdb");
   server.command({"BGSAVE"});
   const auto has_failed = [&] {
-    return as_text(server.command({"INFO", "persistence"})).find("rdb_last_bgsave_status:err") != std::string::npos;
+    return has(as_text(server.command({"INFO", "persistence"})), "rdb_last_bgsave_status:err");
   };
   wait_until(has_failed, "the snapshot has failed");
   const Diagnosis told = examined(server.url());
   CHECK(told.code == 1);
   CHECK(told.status("disk") == "warn");
   CHECK(told.status("lock") == "fail");
-  CHECK(told.found("lock").find("MISCONF") != std::string::npos);
+  CHECK(has(told.found("lock"), "MISCONF"));
 }
 
 TEST_CASE("doctor: a user without the right to scripts, and one with no more rights than it needs")
@@ -234,7 +223,7 @@ TEST_CASE("doctor: a user without the right to scripts, and one with no more rig
   const Diagnosis told = diagnosis(fixture.run({"doctor", "--json", "--prefix", "app:"}));
   CHECK(told.code == 1);
   CHECK(told.status("lock") == "fail");
-  CHECK(told.found("lock").find("NOPERM") != std::string::npos);
+  CHECK(has(told.found("lock"), "NOPERM"));
   CHECK(told.status("eviction") == "unknown");
   CHECK(told.status("round-trip") == "ok");
 }
@@ -259,7 +248,7 @@ TEST_CASE("doctor: a slow server, and a server busy with a script")
     const Burden burden(server);
     wait_until(
         [&] {
-          return as_text(server.command({"INFO", "commandstats"})).find("cmdstat_eval:") != std::string::npos;
+          return has(as_text(server.command({"INFO", "commandstats"})), "cmdstat_eval:");
         },
         "it is burdened");
     CHECK(examined(server.url(), {"--ttl", "500ms"}).status("round-trip") != "ok");
@@ -272,7 +261,7 @@ TEST_CASE("doctor: a slow server, and a server busy with a script")
   const Diagnosis busy = examined(server.url());
   CHECK(busy.code == 69);
   CHECK(complaints(busy) == "reach=fail");
-  CHECK(busy.found("reach").find("SCRIPT KILL") != std::string::npos);
+  CHECK(has(busy.found("reach"), "SCRIPT KILL"));
   server.command({"SCRIPT", "KILL"});
 }
 

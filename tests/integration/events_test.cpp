@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock events`: the event log of a lock.
 #include "support/acl_fixture.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <regex>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -47,10 +41,7 @@ std::string names(const std::vector<json>& all)
   return text;
 }
 
-bool is_told(const RedisServer& server, const std::string& name)
-{
-  return names(events(server)).find(name) != std::string::npos;
-}
+bool is_told(const RedisServer& server, const std::string& name) { return has(names(events(server)), name); }
 
 }  // namespace
 
@@ -73,8 +64,8 @@ TEST_CASE("events: taken and let go, by whom, with its number")
   CHECK(told[0].at("owner") == told[0].at("token"));  // accepted by release
   CHECK(as_int(server.command({"PTTL", "rlock:events:{k}"})) > 0);
   const Finished text = rlock_on(server, {"events", "-k", "k"});
-  CHECK(text.out.find("  k  acquired  ") != std::string::npos);
-  CHECK(text.out.find(", running true [nightly], fence ") != std::string::npos);
+  CHECK(has(text.out, "  k  acquired  "));
+  CHECK(has(text.out, ", running true [nightly], fence "));
 }
 
 TEST_CASE("events: each hand-over of a line is one event")
@@ -95,7 +86,7 @@ TEST_CASE("events: each hand-over of a line is one event")
     CHECK(told[i].at("fence") > told[i - 1].at("fence"));
   }
   const std::string text = rlock_on(queue.server, {"events", "-k", "k"}).out;
-  CHECK(text.find(", from " + told[0].at("token").get<std::string>()) == std::string::npos);
+  CHECK_FALSE(has(text, ", from " + told[0].at("token").get<std::string>()));
   CHECK(std::regex_search(
       text, std::regex("  handed_over  [^ ]+ \\(pid [0-9]+\\), running [^,]+, from [^ ]+@[^ ]+ \\(pid [0-9]+\\)")));
 }
@@ -107,22 +98,20 @@ TEST_CASE("events: forced and let go on request, and by whom")
   REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--now"}).code == 0);
   const auto told = events(server);
   CHECK(names(told) == "acquired forced");
-  CHECK(told[1].at("by").get<std::string>().find("(pid ") != std::string::npos);
+  CHECK(has(told[1].at("by").get<std::string>(), "(pid "));
 
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  Process holder = held_run(server);
   REQUIRE(rlock_on(server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait() == Exit{121});
   const auto asked = events(server);
   CHECK(names(asked) == "acquired forced acquired released");
-  CHECK(asked[3].at("by").get<std::string>().find("(pid ") != std::string::npos);
+  CHECK(has(asked[3].at("by").get<std::string>(), "(pid "));
 }
 
 TEST_CASE("events: lost when the key is deleted, once")
 {
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "600ms", "--", "sleep", "60"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  Process holder = held_run(server, {"--ttl", "600ms"});
   server.command({"DEL", "k"});
   CHECK(holder.wait() == Exit{121});
   CHECK(names(events(server)) == "acquired lost");
@@ -141,8 +130,7 @@ TEST_CASE("events: a lease that expires, found by a query or by the next holder"
 TEST_CASE("events: a renewal that comes late")
 {
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  Process holder = held_run(server, {"--ttl", "3s"});
   const auto left = [&] { return as_int(server.command({"PTTL", "k"})); };
   wait_until([&] { return left() < 2'500; }, "a while has passed");
   server.command({"PEXPIRE", "k", "950"});  // as if no renewal had come for a long time
@@ -180,7 +168,7 @@ TEST_CASE("events: of all locks, in the order of time, and as they happen")
   CHECK(events(server, {"--prefix", "{x}:"}).size() == 2);
   CHECK(events(server, {"-k", "b", "-k", "none"}).size() == 2);
 
-  Process follower(rlock_argv({"events", "-S", server.url(), "--json", "--follow", "-k", "b"}));
+  Process follower = start_on(server, {"events", "--json", "--follow", "-k", "b"});
   wait_until([&] { return objects(follower.out()).size() == 2; }, "what was is told");
   REQUIRE(rlock_on(server, {"run", "-k", "b", "--", "true"}).code == 0);
   wait_until([&] { return objects(follower.out()).size() == 4; }, "what is new is told");
@@ -225,9 +213,7 @@ TEST_CASE("events: names the missing right to inspect a lock, and how to ask for
     CHECK(told.code == 77);
     CHECK(told.out == "");
     CHECK(std::count(told.err.begin(), told.err.end(), '\n') == 1);
-    CHECK_MESSAGE(
-        told.err.find(": rlock:events:{other} (rlock acl prints the rules that a user needs") != std::string::npos,
-        told.err);
+    CHECK_MESSAGE(has(told.err, ": rlock:events:{other} (rlock acl prints the rules that a user needs"), told.err);
     return told.err;
   };
   CHECK(refusal({"events", "-k", "other"}).ends_with(" needs)\n"));

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plain lock and the read-write lock under one name exclude each other, and each waits for the other.
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -40,7 +32,7 @@ Process start(const RedisServer& server, const Invocation& invocation, const Wor
     words.emplace_back("--");
   }
   words.insert(words.end(), job.begin(), job.end());
-  return Process(rlock_argv(words));
+  return start_rlock(words);
 }
 
 std::string shown(const Invocation& invocation)
@@ -62,7 +54,7 @@ TEST_CASE("exclusive: rlock run and rlock flock under one name wait for each oth
       const RedisServer server;
       ActivityLog activity;
       Process holder = start(server, first, {}, activity.short_job("first", 500));
-      wait_until([&] { return as_int(server.command({"EXISTS", "nightly"})) == 1; }, "it is held", 30s);
+      wait_until([&] { return is_held(server, "nightly"); }, "it is held", 30s);
 
       Process refused = start(server, second, {"-n"}, {"true"});
       CHECK(refused.wait(30s).code == (std::string(second.verb) == "flock" ? 1 : 75));
@@ -80,8 +72,8 @@ TEST_CASE("exclusive: a caller that cannot wait for another kind long enough end
 {
   const RedisServer server;
   const Process holder = start(server, {"run", {}}, {}, {"sleep", "100"});
-  wait_until([&] { return as_int(server.command({"EXISTS", "nightly"})) == 1; }, "it is held", 30s);
+  wait_until([&] { return is_held(server, "nightly"); }, "it is held", 30s);
   Process late = start(server, {"run", {"-x"}}, {"-w", "300ms"}, {"true"});
-  CHECK(late.wait(30s) == Exit{.code = 75, .signal = 0});
-  CHECK_MESSAGE(late.err().find("sleep 100") != std::string::npos, late.err());
+  CHECK(late.wait(30s) == exited(75));
+  CHECK_MESSAGE(has(late.err(), "sleep 100"), late.err());
 }

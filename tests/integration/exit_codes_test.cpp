@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every exit code, and that nothing is left on the server.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -101,12 +90,11 @@ TEST_CASE("exit codes: 126 and 127 that only exec can tell, and the lock is rele
 TEST_CASE("exit codes: 75 or the one asked for when it is busy")
 {
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
+  Process holder = held_run(server);
 
   const Finished without_waiting = run_on(server, {"-k", "k", "-n", "--", "true"});
   CHECK(without_waiting.code == 75);
-  CHECK(without_waiting.err.find("k is busy, held by ") != std::string::npos);
+  CHECK(has(without_waiting.err, "k is busy, held by "));
   CHECK(one_line(without_waiting.err));
   CHECK(run_on(server, {"-k", "k", "-w", "0", "--", "true"}).code == 75);
   CHECK(run_on(server, {"-k", "k", "-w", "0.2", "-E", "0", "--", "true"}).code == 0);
@@ -123,8 +111,8 @@ TEST_CASE("exit codes: 69 when there is no server, with a line that mentions loc
     CHECK(end.code == 69);
     CHECK(end.out == "");
     CHECK(one_line(end.err));
-    CHECK(end.err.find("local:") != std::string::npos);
-    CHECK(end.err.find(url) != std::string::npos);
+    CHECK(has(end.err, "local:"));
+    CHECK(has(end.err, url));
   }
 }
 
@@ -152,7 +140,7 @@ TEST_CASE("exit codes: 77 for a password that is wrong or missing, which is neve
   const Finished wrong = run_rlock({"run", "-S", "unix://:wrong-secret@" + path, "-k", "k", "--", "true"});
   CHECK(wrong.code == 77);
   CHECK(one_line(wrong.err));
-  CHECK(wrong.err.find("wrong-secret") == std::string::npos);
+  CHECK_FALSE(has(wrong.err, "wrong-secret"));
   CHECK(run_rlock({"run", "-S", "unix://:hunter2@" + path, "-k", "k", "--", "true"}).code == 0);
   CHECK(run_on(server, {"-k", "k", "--", "true"}, {.env = {{"REDISCLI_AUTH", test_password}}}).code == 0);
 }
@@ -171,7 +159,7 @@ TEST_CASE("exit codes: 78 when the key holds something else, and it is left alon
     const Finished end = run_on(server, {"-k", "k", "--", "echo", "ran"});
     CHECK(end.code == 78);
     CHECK(one_line(end.err));
-    CHECK(end.err.find(row.says) != std::string::npos);
+    CHECK(has(end.err, row.says));
     CHECK(end.out == "");
     CHECK(as_int(server.command({"DBSIZE"})) == 1);
   }
@@ -219,7 +207,7 @@ TEST_CASE("exit codes: bad input gets one line, the right code, and leaves nothi
     CHECK(end.code == row.code);
     CHECK(end.out == "");
     CHECK(one_line(end.err));
-    CHECK(end.err.find(row.names) != std::string::npos);
+    CHECK(has(end.err, row.names));
   }
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
   const Finished empty_command = run_on(server, {"-k", "k", "--", ""});
@@ -238,12 +226,12 @@ TEST_CASE("exit codes: a bad URL is 64 in the arguments and 78 in the environmen
     const Finished typed = run_rlock({"run", "-S", url, "-k", "k", "--", "true"});
     CHECK(typed.code == 64);
     CHECK(one_line(typed.err));
-    CHECK(typed.err.find("geheim") == std::string::npos);
+    CHECK_FALSE(has(typed.err, "geheim"));
     const Finished found = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", url}}});
     CHECK(found.code == 78);
     CHECK(one_line(found.err));
-    CHECK(found.err.find("RLOCK_SERVER") != std::string::npos);
-    CHECK(found.err.find("geheim") == std::string::npos);
+    CHECK(has(found.err, "RLOCK_SERVER"));
+    CHECK_FALSE(has(found.err, "geheim"));
   }
 }
 

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock --older-than takes the lock of a holder of that age, and of no later one.
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include "support/integration.h"
 
-#include <chrono>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -43,8 +35,6 @@ Finished force_when_old(const RedisServer& server, const std::string& age, const
   return forced;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -66,13 +56,13 @@ TEST_CASE("force-unlock --older-than: a second request spares the next holder, w
         "the next one waits");
 
     CHECK(force_when_old(server, "1500ms").code == 0);
-    CHECK(hangs.wait() == Exit{.code = 121, .signal = 0});
+    CHECK(hangs.wait() == exited(121));
     wait_until([&] { return !token_on(server).empty() && token_on(server) != first; }, "the next one has the lock");
     // It has waited for longer than 1.5 s, but has not held the lock for so long.
     const Finished again = force(server, "10m");
     CHECK(again.code == 75);
-    CHECK(contains(again.out, "k: held by "));
-    CHECK(contains(again.out, ", less than --older-than 10m; nothing was done\n"));
+    CHECK(has(again.out, "k: held by "));
+    CHECK(has(again.out, ", less than --older-than 10m; nothing was done\n"));
     CHECK(next.running());
     CHECK(rlock_on(server, {"check", "-k", "k", "--token", token_on(server)}).code == 0);
     CHECK(as_int(server.command({"HEXISTS", "rlock:force:{k}", token_on(server)})) == 0);
@@ -112,7 +102,7 @@ TEST_CASE("force-unlock --older-than: the age of a foreign holder is not known, 
   CHECK(json::parse(told.out).at("broken") == false);
   CHECK(json::parse(told.out).at("how") == nullptr);
   CHECK(json::parse(told.out).at("holder").at("token") == java);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 1);
+  CHECK(is_held(server));
 
   server.command({"SET", "k", "theirs"});
   const Finished data = force(server, "1ms", {"--token", "theirs", "--now"});
@@ -149,9 +139,9 @@ TEST_CASE("force-unlock --older-than: of several holders those of that age lose 
   wait_until([&] { return readers() == 2; }, "two read");
   const Finished forced = force(server, "5s");
   CHECK(forced.code == 0);
-  CHECK(contains(forced.out, "k: released by "));
-  CHECK(contains(forced.out, ", less than --older-than 5s; nothing was done\n"));
-  CHECK(old.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(has(forced.out, "k: released by "));
+  CHECK(has(forced.out, ", less than --older-than 5s; nothing was done\n"));
+  CHECK(old.wait() == exited(121));
   CHECK(young.running());
   CHECK(readers() == 1);
 }
@@ -160,18 +150,18 @@ TEST_CASE("force-unlock --older-than: status advises an age that fits the presen
 {
   const RedisServer server;
   Process holder = start_run(server.url(), {"-k", "k"}, {"sleep", "300"});
-  wait_until([&] { return contains(rlock_on(server, {"status", "k"}).out, "force-unlock"); }, "status advises");
+  wait_until([&] { return has(rlock_on(server, {"status", "k"}).out, "force-unlock"); }, "status advises");
   const std::string advice = "\n  if stuck rlock force-unlock -k k --yes --older-than ";
-  wait_until([&] { return contains(rlock_on(server, {"status", "k"}).out, advice); }, "the holder is a second old");
+  wait_until([&] { return has(rlock_on(server, {"status", "k"}).out, advice); }, "the holder is a second old");
   const std::string status = rlock_on(server, {"status", "k"}).out;
   const auto at = status.find(advice) + advice.size();
   CHECK(force(server, status.substr(at, status.find('\n', at) - at)).code == 0);
-  CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
-  CHECK_FALSE(contains(rlock_on(server, {"status", "k"}).out, "if stuck"));
+  CHECK(holder.wait() == exited(121));
+  CHECK_FALSE(has(rlock_on(server, {"status", "k"}).out, "if stuck"));
 
   server.command({"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
-  CHECK(contains(rlock_on(server, {"status", "k"}).out,
-                 "\n  if stuck rlock force-unlock -k k --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1\n"));
+  CHECK(has(rlock_on(server, {"status", "k"}).out,
+            "\n  if stuck rlock force-unlock -k k --token 8743c9c0-0795-4907-87fd-6c719a6b4586:1\n"));
 }
 
 TEST_SUITE_END();

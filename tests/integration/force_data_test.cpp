@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock deletes nothing that is not provably a lock, and list shows no such key.
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include "support/integration.h"
 
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 using nlohmann::json;
 
@@ -108,9 +102,9 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
     }
     const Finished status = rlock_on(server, {"status", "cart"});
     CHECK(status.out.find("cart: data of another program, or its lock") == 0);
-    CHECK(status.out.find("\n  value    " + row.shown + "\n") != std::string::npos);
-    CHECK(status.out.find("held") == std::string::npos);
-    CHECK(status.out.find("holder") == std::string::npos);
+    CHECK(has(status.out, "\n  value    " + row.shown + "\n"));
+    CHECK_FALSE(has(status.out, "held"));
+    CHECK_FALSE(has(status.out, "holder"));
 
     const Finished other = rlock_on(server, {"force-unlock", "-k", "cart", "--token", "another", "--now"});
     CHECK(other.code == 1);
@@ -119,11 +113,11 @@ TEST_CASE("force-unlock: data of another program is called that, in one line who
 
     const Words forces = rlock_argv({"force-unlock", "-S", server.url(), "-k", "cart", "--now"});
     Process forced(joined({"bash", "-c", "\"$@\" --token " + row.quoted, "bash"}, forces));
-    CHECK(forced.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(forced.wait() == success);
     CHECK(forced.out() ==
           "cart: deleted; it held " + row.quoted + "; if that was a lock, its job may still be running\n");
     CHECK(forced.err().empty());
-    CHECK(rlock_on(server, {"status", "cart"}).out.find(row.shown) == std::string::npos);
+    CHECK_FALSE(has(rlock_on(server, {"status", "cart"}).out, row.shown));
   }
 }
 
@@ -132,17 +126,17 @@ TEST_CASE("force-unlock: a lock that another client keeps as a string goes with 
   const RedisServer server;
   server.command({"SET", "theirs", "token-1", "NX", "PX", "60000"});
   refuses_to_delete(server, "theirs");
-  CHECK(rlock_on(server, {"status", "-k", "theirs"}).out.find("token-1") != std::string::npos);
+  CHECK(has(rlock_on(server, {"status", "-k", "theirs"}).out, "token-1"));
   const Finished refused = rlock_on(server, {"force-unlock", "-k", "theirs", "--yes"});
-  CHECK(refused.err.find("--token token-1") != std::string::npos);
+  CHECK(has(refused.err, "--token token-1"));
   CHECK(rlock_on(server, {"force-unlock", "-k", "theirs", "--token", "token-1", "--now"}).code == 0);
-  CHECK(as_int(server.command({"EXISTS", "theirs"})) == 0);
+  CHECK_FALSE(is_held(server, "theirs"));
 
   server.command({"HSET", "odd", "foreign-1", "1"});
   server.command({"PEXPIRE", "odd", "60000"});
   refuses_to_delete(server, "odd");
   CHECK(rlock_on(server, {"force-unlock", "-k", "odd", "--token", "foreign-1", "--now"}).code == 0);
-  CHECK(as_int(server.command({"EXISTS", "odd"})) == 0);
+  CHECK_FALSE(is_held(server, "odd"));
 }
 
 TEST_CASE("force-unlock: locks as Redisson writes them go with --yes, and are listed")

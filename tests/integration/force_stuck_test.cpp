@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // force-unlock of holders whose jobs take their time: several at once, and one whose job does not die of KILL.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -88,11 +79,9 @@ TEST_CASE("force-unlock: several holders are asked at once, so their jobs end in
       holders.push_back(start_run(server.url(), joined({"-k", "k", "--kill-after", "5m"}, kind), jobs.job(i)));
     }
     wait_until([&] { return holders_on(server) == count; }, "all hold it");
-    Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes"}));
-    CHECK(forced.wait(30s) == Exit{.code = 0, .signal = 0});
-    for (Process& holder : holders) {
-      CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
-    }
+    Process forced = start_on(server, {"force-unlock", "-k", "k", "--yes"});
+    CHECK(forced.wait(30s) == success);
+    expect_ends(holders, 10s, exited(121));
     CHECK(holders_on(server) == 0);
   }
 }
@@ -110,15 +99,15 @@ TEST_CASE("force-unlock: a job that KILL does not end is named, and the request 
                                 {"sh", "-c", "echo $$; exec sleep 300"}));
     wait_until([&] { return holders[i].out().ends_with("\n"); }, "the job runs");
     tracers.push_back(std::make_unique<Tracer>(std::stoi(holders[i].out())));
-    forcing.emplace_back(rlock_argv({"force-unlock", "-S", server.url(), "-k", key(i), "--yes", "--grace", "200ms"}));
+    forcing.push_back(start_on(server, {"force-unlock", "-k", key(i), "--yes", "--grace", "200ms"}));
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     CAPTURE(key(i));
-    CHECK(forcing[i].wait(30s) == Exit{.code = 75, .signal = 0});
+    CHECK(forcing[i].wait(30s) == exited(75));
     CHECK(forcing[i].out().find(key(i) + ": ") == 0);
-    CHECK(forcing[i].out().find(" has been stopping its job for ") != std::string::npos);
-    CHECK(forcing[i].out().find("but the job does not end") != std::string::npos);
-    CHECK(forcing[i].out().find("--now") != std::string::npos);
+    CHECK(has(forcing[i].out(), " has been stopping its job for "));
+    CHECK(has(forcing[i].out(), "but the job does not end"));
+    CHECK(has(forcing[i].out(), "--now"));
     CHECK(rlock_on(server, {"status", key(i)}).code == 0);
     CHECK(holders[i].running());
   }
@@ -128,7 +117,7 @@ TEST_CASE("force-unlock: a job that KILL does not end is named, and the request 
   tracers.clear();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     CAPTURE(key(i));
-    CHECK(holders[i].wait(30s) == Exit{.code = 121, .signal = 0});
+    CHECK(holders[i].wait(30s) == exited(121));
     CHECK(rlock_on(server, {"status", key(i)}).code == 1);
   }
 }
@@ -140,12 +129,11 @@ TEST_CASE("force-unlock: a long --kill-after is on the server, so that the reque
   Process holder = start_run(server.url(), {"-k", "k", "--kill-after", "5m"}, tidies_up);
   wait_until([&] { return holder.out() == "up\n"; }, "the job runs");
   const std::string token = as_texts(server.command({"HKEYS", "k"})).at(0);
-  CHECK(as_text(server.command({"HGET", "rlock:holder:{k}", token})).find("\nkill_after=300000\n") !=
-        std::string::npos);
-  Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "200ms"}));
-  CHECK(forced.wait(60s) == Exit{.code = 0, .signal = 0});
+  CHECK(has(as_text(server.command({"HGET", "rlock:holder:{k}", token})), "\nkill_after=300000\n"));
+  Process forced = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "200ms"});
+  CHECK(forced.wait(60s) == success);
   CHECK(forced.out().find("k: released by ") == 0);
-  CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait() == exited(121));
 }
 
 TEST_SUITE_END();

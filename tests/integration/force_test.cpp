@@ -2,24 +2,13 @@
 // force-unlock without --now never overlaps with the job of an rlock, whatever happened to the holder.
 #include "support/activity_log.h"
 #include "support/guardian_of.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/relay.h"
 #include "support/topology.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <csignal>
-#include <fstream>
-#include <functional>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -29,11 +18,6 @@ const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "1"}, {"--forma
 Process start(const std::string& url, const Words& options, const Words& job)
 {
   return start_run(url, joined({"-k", "k"}, options), job);
-}
-
-bool somebody_listens(const RedisServer& server)
-{
-  return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
 }
 
 // "free": the lock was already free.
@@ -55,7 +39,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   const Words lease = options.empty() || options.front() != "--lease" ? Words{"--ttl", "3s"} : Words{};
   Process holder = start(server.url(), joined(lease, options), activity.stubborn_tree("victim"));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   const json held = json::parse(rlock_on(server, {"status", "--json", "k"}).out);
   const std::string token = held.at("holders").at(0).at("token");
   Words wish = options;
@@ -70,7 +54,7 @@ void no_overlap_after(const Words& options, const std::function<void(Process&)>&
   const std::string ended = how(forced);
   CAPTURE(ended);
   CHECK(std::find(expected.begin(), expected.end(), ended) != expected.end());
-  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(next.wait(20s) == success);
   const auto jobs = activity.jobs();
   REQUIRE(jobs.contains("next"));
   CHECK(overlap(jobs) == "");
@@ -124,13 +108,12 @@ TEST_CASE("force-unlock: a fixed lease whose rlock is stopped is not called one 
   const RedisServer server;
   Process holder = start_run(server.url(), {"-k", "k", "--lease", "5s"}, {"sleep", "60"});
   wait_until([&] { return as_int(server.command({"HLEN", "rlock:holder:{k}"})) > 0; }, "it is held");
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   holder.signal(SIGSTOP);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "100ms"});
   CHECK(forced.code == 0);
-  CHECK_MESSAGE(forced.err.find("k is revoked, its holder does not answer: it ends in ") != std::string::npos,
-                forced.err);
-  CHECK(forced.err.find("its job may still be running") != std::string::npos);
+  CHECK_MESSAGE(has(forced.err, "k is revoked, its holder does not answer: it ends in "), forced.err);
+  CHECK(has(forced.err, "its job may still be running"));
   holder.signal(SIGCONT);
   holder.wait();
 }
@@ -145,9 +128,9 @@ TEST_CASE("force-unlock: the next job does not overlap when the holder is cut of
   Process next = start(server.url(), {}, activity.short_job("next", 60));
   relay.answer("-LOADING the relay says so\r\n");
   CHECK(how(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"})) == "expired");
-  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(next.wait(20s) == success);
   CHECK(overlap(activity.jobs()) == "");
-  CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(20s) == exited(121));
 }
 
 TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and renews the lock meanwhile")
@@ -155,13 +138,13 @@ TEST_CASE("force-unlock: a holder that is told gives its job --kill-after, and r
   const RedisServer server;
   const Words tidies_up{"sh", "-c", "trap 'sleep 3; echo tidy; exit 0' TERM; while :; do sleep 0.05; done"};
   Process holder = start(server.url(), {"--ttl", "2s", "--kill-after", "30s"}, tidies_up);
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "500ms", "--json"});
   CHECK(how(forced) == "released");
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(5s) == exited(121));
   CHECK(holder.out() == "tidy\n");
-  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+  CHECK(has(holder.err(), "force-unlocked by "));
 }
 
 TEST_CASE("force-unlock: a lock that is lost while its job is being stopped does not wait for --kill-after")
@@ -169,11 +152,11 @@ TEST_CASE("force-unlock: a lock that is lost while its job is being stopped does
   const RedisServer server;
   const Words stubborn{"sh", "-c", "trap 'echo told' TERM; while :; do sleep 0.05; done"};
   Process holder = start(server.url(), {"--ttl", "90s", "--kill-after", "90s"}, stubborn);
-  wait_until([&] { return somebody_listens(server); }, "the holder listens", 30s);
-  const Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "90s"}));
+  wait_until([&] { return listening(server) > 0; }, "the holder listens", 30s);
+  const Process forced = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "90s"});
   wait_until([&] { return holder.out() == "told\n"; }, "the job is told to end", 30s);
   server.command({"DEL", "k"});
-  CHECK(holder.wait(45s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(45s) == exited(121));
 }
 
 TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at once")
@@ -187,7 +170,7 @@ TEST_CASE("force-unlock: a lock that --min-hold keeps after its job is broken at
     const Finished forced = rlock_on(server, {"force-unlock", "-k", "k", "--yes"});
     CHECK(std::chrono::steady_clock::now() - from < 5s);  // the grace is 10 s
     CHECK(forced.code == 0);
-    CHECK(forced.out.find("whose job was over") != std::string::npos);
+    CHECK(has(forced.out, "whose job was over"));
     CHECK(rlock_on(server, {"status", "-k", "k"}).code == 1);
   }
 }
@@ -197,7 +180,7 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
   const RedisServer server;
   const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "6s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
-  Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--grace", "60s", "--json"}));
+  Process forcing = start_on(server, {"force-unlock", "-k", "k", "--yes", "--grace", "60s", "--json"});
   wait_until(
       [&] {
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
@@ -206,18 +189,17 @@ TEST_CASE("force-unlock: a lease of acquire is revoked without a grace, and ends
   CHECK(rlock_on(server, {"check", "-k", "k", "--token", token}).code == 0);
   const Finished renewed = rlock_on(server, {"renew", "-k", "k", "--token", token, "--lease", "60s"});
   CHECK(renewed.code == 1);
-  CHECK(renewed.err.find("force-unlocked by ") != std::string::npos);
+  CHECK(has(renewed.err, "force-unlocked by "));
   server.command({"DEL", "rlock:force:{k}"});  // a lost mark is made anew
   wait_until(
       [&] {
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
       },
       "it is revoked again");
-  CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(forcing.wait(20s) == success);
   CHECK(json::parse(forcing.out()).at("how") == "expired");
-  CHECK(forcing.err().find("k is revoked, no process answers for it, as for a lease of rlock acquire: it ends in ") !=
-        std::string::npos);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+  CHECK(has(forcing.err(), "k is revoked, no process answers for it, as for a lease of rlock acquire: it ends in "));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("force-unlock: the script that holds a lease may still release it, and the next waiter has it")
@@ -226,15 +208,15 @@ TEST_CASE("force-unlock: the script that holds a lease may still release it, and
   const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--lease", "60s"});
   const std::string token = acquired.out.substr(0, acquired.out.find('\n'));
   Process next = start(server.url(), {}, {"true"});
-  Process forcing(rlock_argv({"force-unlock", "-S", server.url(), "-k", "k", "--yes", "--json"}));
+  Process forcing = start_on(server, {"force-unlock", "-k", "k", "--yes", "--json"});
   wait_until(
       [&] {
         return as_int(server.command({"HEXISTS", "rlock:force:{k}", "revoked:" + token})) == 1;
       },
       "it is revoked");
   CHECK(rlock_on(server, {"release", "-k", "k", "--token", token}).code == 0);
-  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
-  CHECK(forcing.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(next.wait(20s) == success);
+  CHECK(forcing.wait(20s) == success);
   CHECK(json::parse(forcing.out()).at("how") == "released");
 }
 
@@ -247,8 +229,8 @@ TEST_CASE("force-unlock: a foreign holder loses the lock after the grace, and --
     server.command({"PEXPIRE", "k", "60000"});
     const Finished forced = rlock_on(server, joined({"force-unlock", "-k", "k", "--yes"}, pace));
     CHECK(forced.code == 0);
-    CHECK(forced.out.find("broken; it was held by " + owner + ", whose job may still be running") != std::string::npos);
-    CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+    CHECK(has(forced.out, "broken; it was held by " + owner + ", whose job may still be running"));
+    CHECK_FALSE(is_held(server));
   }
 }
 
@@ -256,10 +238,10 @@ TEST_CASE("force-unlock: a live job whose lock has lost its ttl keeps its grace"
 {
   const RedisServer server;
   Process holder = start(server.url(), {"--ttl", "30s"}, {"sleep", "60"});
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   server.command({"PERSIST", "k"});
   CHECK(how(rlock_on(server, {"force-unlock", "-k", "k", "--yes", "--json"})) == "released");
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(5s) == exited(121));
 }
 
 TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all of them")
@@ -270,17 +252,17 @@ TEST_CASE("force-unlock: on several servers a stopped holder is revoked on all o
   const RedisServer third;
   const Words servers{"--no-restart-guard", "-S", first.url(), "-S", second.url(), "-S", third.url()};
   const ActivityLog activity;
-  Process holder(
-      rlock_argv(joined({"run", "-k", "k", "--ttl", "3s"}, with_job(servers, activity.stubborn_tree("victim")))));
+  Process holder =
+      start_rlock(joined({"run", "-k", "k", "--ttl", "3s"}, with_job(servers, activity.stubborn_tree("victim"))));
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  Process next(rlock_argv(joined({"run", "-k", "k"}, with_job(servers, activity.short_job("next", 60)))));
+  Process next = start_rlock(joined({"run", "-k", "k"}, with_job(servers, activity.short_job("next", 60))));
   holder.signal(SIGSTOP);
   CHECK(how(run_rlock(joined({"force-unlock", "-k", "k", "--yes", "--grace", "300ms", "--json"}, servers))) ==
         "expired");
-  CHECK(next.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(next.wait(20s) == success);
   CHECK(overlap(activity.jobs()) == "");
   holder.signal(SIGCONT);
-  CHECK(holder.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(20s) == exited(121));
 }
 
 TEST_SUITE_END();

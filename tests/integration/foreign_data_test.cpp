@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock runs no job under data of another program, and leaves that data alone.
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -30,9 +22,9 @@ TEST_CASE("foreign data: no kind of lock is taken on a hash with a field `mode`,
     CAPTURE(kind.empty() ? "plain" : kind.back());
     Process refused = queue.start(kind, {"true"});
     CHECK(refused.wait() == Exit{78});
-    CHECK_MESSAGE(refused.err().find("holds a hash that is no lock") != std::string::npos, refused.err());
+    CHECK_MESSAGE(has(refused.err(), "holds a hash that is no lock"), refused.err());
   }
-  CHECK(rlock_on(queue.server, {"list"}).out.find("k") == std::string::npos);
+  CHECK_FALSE(has(rlock_on(queue.server, {"list"}).out, "k"));
   CHECK(content(queue.server) == before);
   CHECK(as_int(queue.server.command({"PTTL", "k"})) == -1);
 }
@@ -44,10 +36,10 @@ TEST_CASE("foreign data: a counter is no number of permits, 78, also after a pla
   queue.server.command({"SET", "k", "1000"});
   Process refused = queue.start({"--permits", "3"}, {"true"});
   CHECK(refused.wait() == Exit{78});
-  CHECK_MESSAGE(
-      refused.err().find("holds the number 1000, of which rlock has no record (give --permits 1000 if that many "
-                         "permits are meant, else another --key)") != std::string::npos,
-      refused.err());
+  CHECK_MESSAGE(has(refused.err(),
+                    "holds the number 1000, of which rlock has no record (give --permits 1000 if that many "
+                    "permits are meant, else another --key)"),
+                refused.err());
   CHECK(as_text(queue.server.command({"GET", "k"})) == "1000");
 }
 
@@ -61,7 +53,7 @@ TEST_CASE("foreign data: what takes the place of the number of permits is a loss
   queue.server.command({"SET", "k", "hello"});
   std::ofstream(go) << "go";
   CHECK(holder.wait() == Exit{121});
-  CHECK_MESSAGE(holder.err().find("lost") != std::string::npos, holder.err());
+  CHECK_MESSAGE(has(holder.err(), "lost"), holder.err());
   CHECK(as_text(queue.server.command({"GET", "k"})) == "hello");
 }
 

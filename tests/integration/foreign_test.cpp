@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock beside clients that wait as Redisson does.
 #include "support/foreign_client.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "base/rng.h"
 #include "lock/waiting.h"
 #include "store/open.h"
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -143,9 +134,7 @@ TEST_CASE("foreign: a subscriber that never comes costs one reservation in three
   REQUIRE(absent);
   const Instant from = clock.now();
   holder.signal(SIGTERM);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(queue.waiters, 60s);
   CHECK(clock.now() - from < 9s);  // no waiter slept until look_again_after
   CHECK(queue.started_jobs() == numbers_below(crowd));
 
@@ -163,7 +152,7 @@ TEST_CASE("foreign: the first rlock waiter gets the lock from a foreign holder a
   const RedisServer server;
   ForeignClient java(server.direct_url(), "k", "uuid:1");
   REQUIRE_FALSE(java.try_lock());
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "true"}));
+  Process job = start_on(server, {"run", "-k", "k", "--", "true"});
   wait_until(
       [&] {
         const Reply subscribers = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
@@ -172,7 +161,7 @@ TEST_CASE("foreign: the first rlock waiter gets the lock from a foreign holder a
       "the first waiter has subscribed to releases");
   const auto from = std::chrono::steady_clock::now();
   java.unlock();
-  CHECK(job.wait(5s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.wait(5s) == success);
   CHECK(std::chrono::steady_clock::now() - from < 2s);  // its ttl had 30 s to go
 }
 
@@ -180,7 +169,7 @@ TEST_CASE("foreign: a forceUnlock while rlock holds the lock stops the job at on
 {
   skip_on_quorum("a foreign client knows one server");
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "k", "--", "sleep", "60"}));
+  Process job = start_on(server, {"run", "-k", "k", "--", "sleep", "60"});
   wait_until(
       [&] {
         const Reply subscribers = server.command({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"});
@@ -189,7 +178,7 @@ TEST_CASE("foreign: a forceUnlock while rlock holds the lock stops the job at on
       "the holder has subscribed to releases");
   ForeignClient(server.direct_url(), "k", "uuid:1").force_unlock();
   const auto from = std::chrono::steady_clock::now();
-  CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(5s) == exited(121));
   CHECK(std::chrono::steady_clock::now() - from < 3s);  // the next renewal was 10 s away
 }
 

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that begins on the message of a hand-over, and whose lease is confirmed later.
 #include "store/redis/kinds.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -31,13 +19,10 @@ class Monitor {
  public:
   explicit Monitor(const RedisServer& server) : m_process({"redis-cli", "-s", server.socket_path().string(), "monitor"})
   {
-    wait_until([&] { return m_process.out().find("OK") != std::string::npos; }, "the monitor listens");
+    wait_until([&] { return has(m_process.out(), "OK"); }, "the monitor listens");
   }
   [[nodiscard]] std::string heard() const { return m_process.out(); }
-  [[nodiscard]] bool has_heard(const std::string& text) const
-  {
-    return m_process.out().find(text) != std::string::npos;
-  }
+  [[nodiscard]] bool has_heard(const std::string& text) const { return has(m_process.out(), text); }
 
  private:
   Process m_process;
@@ -112,7 +97,7 @@ TEST_CASE("hand-over: a job that goes on is confirmed, and the next waiter is to
   wait_until([&] { return as_int(pair.server.command({"PTTL", "k"})) > 10'000; }, "the lease is confirmed");
   wait_until([&] { return monitor.has_heard("next 30000"); }, "the next one knows how long it lasts");
   for (const std::string& event : as_texts(pair.server.command({"LRANGE", "rlock:events:{k}", "0", "-1"}))) {
-    CHECK(event.find("renewed_late") == std::string::npos);
+    CHECK_FALSE(has(event, "renewed_late"));
   }
   std::ofstream{go};
   CHECK_MESSAGE(pair.waiter.wait(30s) == Exit{0}, pair.waiter.err());
@@ -125,7 +110,7 @@ TEST_CASE("hand-over: a job whose lease cannot be confirmed is dead before the s
   const RedisServer server;
   Relay relay(server);
   Process holder = start(server.url(), {}, {"sleep", "100"});
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+  wait_until([&] { return is_held(server); }, "the lock is held");
   Process waiter = start(relay.url(), {}, {"sh", "-c", "echo $$ > " + pid_file.string() + "; exec sleep 100"});
   wait_until([&] { return has_subscribed(server, waiter); }, "the waiter has subscribed");
   relay.answer("-LOADING no request gets through\r\n");  // messages do

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every option in a verb's help is accepted by the verb.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <map>
 #include <regex>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock history`: how runs ended, also those that were killed or lost their lock.
 #include "support/history_reader.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 TEST_CASE("history: stopped runs")
@@ -81,7 +72,7 @@ TEST_CASE("history: a run that was lost with all data of the server")
   CHECK(runs[0].at("fence") == begun.at("fence"));
   CHECK(runs[0].at("duration_ms").is_number());
   const Finished events = rlock_on(server, {"events", "--json", "k"});
-  CHECK_MESSAGE(events.out.find("\"event\":\"lost\"") != std::string::npos, events.out);
+  CHECK_MESSAGE(has(events.out, "\"event\":\"lost\""), events.out);
 
   // A job that is over before its lock is asked for again.
   CHECK(rlock_on(server, {"run", "-k", "k", "--", "redis-cli", "-s", server.socket_path().string(), "FLUSHALL"}).code ==
@@ -97,7 +88,7 @@ TEST_CASE("history: a lock for a process that was lost with all data of the serv
   const Finished taken = rlock_on(server, {"acquire", "-k", "k", "--pid", pid, "--ttl", "300ms", "--json"});
   REQUIRE_MESSAGE(taken.code == 0, taken.err);
   server.command({"FLUSHALL"});
-  CHECK(watched.wait() == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(watched.wait() == died_of(SIGTERM));
   wait_until([&] { return outcomes(history_of(server)) == "lost"; }, "the keeper has noted it");
   CHECK(history_of(server)[0].at("fence") == json::parse(taken.out).at("fence"));
 }
@@ -116,7 +107,7 @@ TEST_CASE("history: a waiter that is killed as it gets the lock is no lost run")
   CHECK(outcomes(history_of(fixture.server)) == "?, failed 143");
   REQUIRE(rlock_on(fixture.server, {"run", "-k", "k", "--", "true"}).code == 0);
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, ?, failed 143");
-  CHECK(rlock_on(fixture.server, {"history", "k"}).out.find("  unconfirmed  -  ") != std::string::npos);
+  CHECK(has(rlock_on(fixture.server, {"history", "k"}).out, "  unconfirmed  -  "));
   waiter.signal(SIGCONT);
   CHECK(waiter.wait() == Exit{0});
   CHECK(outcomes(history_of(fixture.server)) == "succeeded 0, succeeded 0, failed 143");
@@ -135,7 +126,7 @@ TEST_CASE("history: the first of many readers that get the lock at once confirms
   writer.wait();
   const auto confirmed = [&] {
     return std::ranges::any_of(as_texts(server.command({"LRANGE", "rlock:events:{k}", "0", "-1"})),
-                               [](const std::string& entry) { return entry.find("confirmed") != std::string::npos; });
+                               [](const std::string& entry) { return has(entry, "confirmed"); });
   };
   wait_until(confirmed, "the log says so");
 }
@@ -150,8 +141,8 @@ TEST_CASE("history: a command that cannot be executed")
   const auto runs = history_of(server);
   REQUIRE(outcomes(runs) == "failed 126, failed 127");
   CHECK(runs[1].at("times") == 2);
-  CHECK(rlock_on(server, {"history", "k"}).out.find("  failed 2 times  127  ") != std::string::npos);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+  CHECK(has(rlock_on(server, {"history", "k"}).out, "  failed 2 times  127  "));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is unknown")
@@ -159,7 +150,7 @@ TEST_CASE("history: a run whose rlock was killed is lost, and its exit code is u
   const RedisServer server;
   const std::string begin = "redis-cli -s " + server.socket_path().string() + " SET began 1; exec sleep 60";
   Process holder = held_run(server, {"--ttl", "30s"}, {"sh", "-c", begin});
-  wait_until([&] { return as_int(server.command({"EXISTS", "began"})) == 1; }, "its job has begun");
+  wait_until([&] { return is_held(server, "began"); }, "its job has begun");
   holder.signal(SIGKILL);
   wait_until([&] { return !status_of(server).at("held").get<bool>(); }, "the guardian has released the lock");
   CHECK(outcomes(history_of(server)) == "lost");

@@ -2,17 +2,10 @@
 // `rlock history`, and the last run in `status`: which runs of a lock they know.
 #include "support/acl_fixture.h"
 #include "support/history_reader.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 TEST_SUITE_BEGIN("topology-quick");
@@ -38,11 +31,11 @@ TEST_CASE("history: a free lock shows its last run")
 
   const Finished text = rlock_on(server, {"status", "k"});
   CHECK(text.out.starts_with("k: free\n  last run "));
-  CHECK(text.out.find(", failed (exit 3), by ") != std::string::npos);
-  CHECK(text.out.find(", running sh -c exit 3 [nightly]\n") != std::string::npos);
+  CHECK(has(text.out, ", failed (exit 3), by "));
+  CHECK(has(text.out, ", running sh -c exit 3 [nightly]\n"));
   const std::string table = rlock_on(server, {"history", "-k", "k"}).out;
   CHECK(table.starts_with("START "));
-  CHECK(table.find("  failed     3     ") != std::string::npos);
+  CHECK(has(table, "  failed     3     "));
 }
 
 TEST_CASE("history: a run that was busy is told with the one that held the lock")
@@ -63,7 +56,7 @@ TEST_CASE("history: a run that was busy is told with the one that held the lock"
   CHECK(runs[0].at("duration_ms") >= 100);
   CHECK(runs[0].at("fence").is_null());
   CHECK(status_of(server).at("last_run").at("exit_code") == 143);
-  CHECK(rlock_on(server, {"status", "k"}).out.find("\n  skipped  ") != std::string::npos);
+  CHECK(has(rlock_on(server, {"status", "k"}).out, "\n  skipped  "));
 }
 
 TEST_SUITE_END();
@@ -81,7 +74,7 @@ TEST_CASE("history: a crontab that finds the lock busy each minute pushes no run
   REQUIRE(outcomes(runs) == "skipped, skipped, succeeded 0");
   CHECK(runs[0].at("times") == 1);
   CHECK(runs[1].at("times") == 10);
-  CHECK(rlock_on(server, {"history", "k"}).out.find("skipped 10 times") != std::string::npos);
+  CHECK(has(rlock_on(server, {"history", "k"}).out, "skipped 10 times"));
 }
 
 TEST_CASE("history: followers of events see each skip once")
@@ -89,7 +82,7 @@ TEST_CASE("history: followers of events see each skip once")
   const RedisServer server;
   Process holder = held_run(server);
   REQUIRE(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
-  Process follower(rlock_argv({"events", "-S", server.url(), "--json", "--follow", "-k", "k"}));
+  Process follower = start_on(server, {"events", "--json", "--follow", "-k", "k"});
   wait_until([&] { return json_lines(follower.out()).size() == 2; }, "what was is told");
   for (std::size_t more = 1; more < 4; ++more) {
     REQUIRE(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
@@ -100,7 +93,7 @@ TEST_CASE("history: followers of events see each skip once")
   for (std::size_t i = 1; i < events.size(); ++i) {
     CHECK(events[i].at("event") == "skipped");
     CHECK(events[i].at("times") == i);
-    CHECK(events[i].at("by").get<std::string>().find("(pid ") != std::string::npos);
+    CHECK(has(events[i].at("by").get<std::string>(), "(pid "));
   }
 }
 
@@ -112,7 +105,7 @@ TEST_CASE("history: a skip names the foreign holder")
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   REQUIRE(events.size() == 1);
-  CHECK(events[0].at("by").get<std::string>().find("jvm:1") != std::string::npos);
+  CHECK(has(events[0].at("by").get<std::string>(), "jvm:1"));
 }
 
 TEST_CASE("history: a skip names the holder of another kind, and the foreign one of each kind")
@@ -158,8 +151,7 @@ TEST_CASE("history: a skip names the holder of another kind, and the foreign one
   CHECK(rlock_on(server, {"run", "-k", "k", "-n", "--", "true"}).code == 75);
   const auto events = json_lines(rlock_on(server, {"events", "--json", "k"}).out);
   CHECK(events.back().at("event") == "skipped");
-  CHECK(events.back().at("by").get<std::string>().find("(pid " + std::to_string(writer.pid()) + ")") !=
-        std::string::npos);
+  CHECK(has(events.back().at("by").get<std::string>(), "(pid " + std::to_string(writer.pid()) + ")"));
 }
 
 TEST_CASE("history: what takes a lock without a job, and gives it back")
@@ -169,7 +161,7 @@ TEST_CASE("history: what takes a lock without a job, and gives it back")
   CHECK(history_of(server).empty());
   REQUIRE(rlock_on(server, {"release", "-k", "k", "--token", token.out.substr(0, token.out.find('\n'))}).code == 0);
   CHECK(outcomes(history_of(server)) == "?");
-  CHECK(rlock_on(server, {"history", "k"}).out.find("  released  -  ") != std::string::npos);
+  CHECK(has(rlock_on(server, {"history", "k"}).out, "  released  -  "));
 }
 
 TEST_CASE("history: a run of several locks that does not get all of them is no run of the others")
@@ -187,8 +179,7 @@ TEST_CASE("history: a lock that was lost while the run waited for another one ha
     CAPTURE(gone.size());
     const RedisServer server;
     Process holder = held_run(server);
-    Process waiter = start_run(server.url(), {"-k", "a", "-k", "k", "-w", "1s"}, {"true"});
-    wait_until([&] { return as_int(server.command({"EXISTS", "a"})) == 1; }, "it has the first");
+    Process waiter = held_run(server, {"-k", "a", "-k", "k", "-w", "1s"}, {"true"});
     server.command(joined({"DEL"}, gone));
     CHECK(waiter.wait() == Exit{75});
     CHECK(outcomes(history_of(server, "a")) == "");
@@ -242,7 +233,7 @@ TEST_CASE("history: readers, permits and strings")
     Words held{"run", "-S", server.url(), "-k", "k"};
     held.insert(held.end(), kind.begin(), kind.end());
     held.insert(held.end(), {"--", "sleep", "60"});
-    Process holder(rlock_argv(held));
+    Process holder = start_rlock(held);
     wait_until([&] { return status_of(server).at("held").get<bool>(); }, "it is held");
     const bool is_shared = kind.front() == "-s" || kind.front() == "--permits";
     CHECK(rlock_on(server, words).code == (is_shared ? 6 : 75));

@@ -2,22 +2,12 @@
 // A malicious node of a cluster, sentinel or TLS server, and texts that a malicious server lets rlock show.
 #include "support/clean_text.h"
 #include "support/hostile_server.h"
-#include "support/process.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using namespace std::string_literals;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::vector<Words> three{{"run", "-k", "k", "--", "echo", "ran"}, {"status", "k"}, {"events", "k"}};
 
@@ -28,7 +18,7 @@ void check_refused(const std::string& url, int code, const std::string& says, co
     CAPTURE(words.front());
     Words all = words;
     all.insert(all.begin() + 1, {"-S", url, "--server-timeout", "1s"});
-    Process rlock(rlock_argv(all));
+    Process rlock = start_rlock(all);
     const Exit exit = rlock.wait(10s);
     const std::string err = rlock.err();
     CHECK_MESSAGE(exit == Exit{code}, err);
@@ -90,7 +80,7 @@ TEST_CASE("hostile: a cluster whose map makes no sense")
     for (const Words& words : {Words{"run", "-k", "k", "--", "echo", "ran"}, Words{"list"}}) {
       Words all = words;
       all.insert(all.begin() + 1, {"-S", url_of("redis+cluster", server), "--server-timeout", "1s"});
-      Process rlock(rlock_argv(all));
+      Process rlock = start_rlock(all);
       const Exit exit = rlock.wait(10s);
       CHECK_MESSAGE((exit.code >= 69 && exit.code <= 78), rlock.err());
       CHECK_MESSAGE(is_clean(rlock.out() + rlock.err()), rlock.err());
@@ -164,14 +154,14 @@ TEST_CASE("hostile: no text of a holder reaches the terminal as it is")
     CAPTURE(words[0] + words[1]);
     Words all = words;
     all.insert(all.begin() + 1, {"-S", holds.url(), "--server-timeout", "1s"});
-    Process rlock(rlock_argv(all));
+    Process rlock = start_rlock(all);
     rlock.wait(10s);
     CHECK_MESSAGE(is_clean(rlock.out()), rlock.out());
     CHECK_MESSAGE(is_clean(rlock.err()), rlock.err());
     CHECK_FALSE(has(rlock.err(), "internal"));
   }
   const HostileServer refuses(answers(busy));
-  Process waiter(rlock_argv({"run", "-n", "-S", refuses.url(), "-k", "k", "--", "echo", "ran"}));
+  Process waiter = start_rlock({"run", "-n", "-S", refuses.url(), "-k", "k", "--", "echo", "ran"});
   CHECK_MESSAGE(waiter.wait(10s) == Exit{75}, waiter.err());
   CHECK_MESSAGE(is_clean(waiter.err()), waiter.err());
 }

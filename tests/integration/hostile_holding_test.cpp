@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server that turns malicious while rlock holds a lock or waits for one.
 #include "support/hostile_server.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
-#include <chrono>
-#include <fstream>
-#include <thread>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Publishes on all channels of the owners of locks, as fast as the server takes it.
 class Flood {
@@ -62,8 +51,8 @@ TEST_CASE("hostile: a flood of messages to a holder delays no renewal and costs 
 {
   const RedisServer server({.alone = true});
   const auto go = make_temp_dir("flood") / "go";
-  Process job(
-      rlock_argv({"run", "-S", server.direct_url(), "-k", "k", "--ttl", "2s", "--", "sh", "-c", job_until(go)}));
+  Process job =
+      start_rlock({"run", "-S", server.direct_url(), "-k", "k", "--ttl", "2s", "--", "sh", "-c", job_until(go)});
   std::vector<std::string> heard;
   wait_until(
       [&] {
@@ -99,8 +88,8 @@ TEST_CASE("hostile: a flood of messages to a waiter does not keep it from its li
     const HostileServer server(answers_by_word({{.word = "SUBSCRIBE", .reply = again, .for_ever = true},
                                                 {.word = "ZSCORE", .reply = "$1\r\n7\r\n"},
                                                 {.word = "", .reply = busy}}));
-    Process waiter(
-        rlock_argv({"run", "-S", server.url(), "-w", "2s", "--server-timeout", "1s", "-k", "k", "--", "echo", "ran"}));
+    Process waiter =
+        start_rlock({"run", "-S", server.url(), "-w", "2s", "--server-timeout", "1s", "-k", "k", "--", "echo", "ran"});
     const Exit exit = waiter.wait(10s);
     CHECK_MESSAGE((exit.code == 75 || exit.code == 69), waiter.err());
     CHECK(waiter.out() == "");
@@ -121,8 +110,8 @@ TEST_CASE("hostile: a server that turns malicious while a job runs ends the job 
     const RedisServer server({.alone = true});
     Relay relay(server);
     const auto dir = make_temp_dir("turned");
-    Process job(rlock_argv({"run", "-S", relay.url(), "-k", "k", "--ttl", "2s", "--kill-after", "200ms", "--", "sh",
-                            "-c", "echo > " + (dir / "runs").string() + "; sleep 60; echo ran"}));
+    Process job = start_rlock({"run", "-S", relay.url(), "-k", "k", "--ttl", "2s", "--kill-after", "200ms", "--", "sh",
+                               "-c", "echo > " + (dir / "runs").string() + "; sleep 60; echo ran"});
     wait_until([&] { return std::filesystem::exists(dir / "runs"); }, "the job runs");
     relay.answer(harm);
     const Exit exit = job.wait(10s);

@@ -3,23 +3,13 @@
 // job, and lets no control character through.
 #include "support/hostile_server.h"
 #include "support/clean_text.h"
-#include "support/process.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
 #include <span>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The sanitizers reserve an address space of their own.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -146,7 +136,7 @@ TEST_CASE("hostile: a scan that goes round in circles ends list, watch, events a
                              Words{"watch", "--json"}, Words{"events"}}) {
     CAPTURE(words.front());
     Process rlock(limited(words, server.url()));
-    CHECK(rlock.wait(plenty * 3) == Exit{.code = 70, .signal = 0});
+    CHECK(rlock.wait(plenty * 3) == exited(70));
     CHECK(rlock.out() == "");
     const std::string err = rlock.err();
     CHECK_MESSAGE((has(err, "SCAN does not end") && std::count(err.begin(), err.end(), '\n') == 1), err);

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // packaging/install.sh, with files that look like a release.
+#include "support/integration.h"
 #include "support/release_fixture.h"
-
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -39,7 +32,7 @@ TEST_CASE("install.sh: installs the program of this machine, also over an old on
                                  "installed is not in PATH\n");
   }
   CHECK(release.sh("installed/rflock --version && cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) ==
-        Exit{.code = 0, .signal = 0});
+        success);
   CHECK(std::distance(fs::directory_iterator(release.dir / "installed"), fs::directory_iterator()) == 2);
 }
 
@@ -47,7 +40,7 @@ TEST_CASE("install.sh: takes the directory that it lies in when none is given")
 {
   const ReleaseFixture release;
   fs::copy_file(packaging / "install.sh", release.dir / "files" / "install.sh");
-  CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(release.sh("sh files/install.sh --to installed").wait(30s) == success);
   CHECK(fs::exists(release.dir / "installed" / "rlock"));
 }
 
@@ -55,7 +48,7 @@ TEST_CASE("install.sh: refuses a program with another checksum")
 {
   const ReleaseFixture release;
   std::ofstream(release.program(this_machine), std::ios::app) << "more";
-  CHECK(release.refusal().find("has the checksum") != std::string::npos);
+  CHECK(has(release.refusal(), "has the checksum"));
 }
 
 TEST_CASE("install.sh: refuses a program of another architecture, whatever its name and checksum say")
@@ -64,7 +57,7 @@ TEST_CASE("install.sh: refuses a program of another architecture, whatever its n
   release.pretend(other_machine);
   fs::rename(release.program(this_machine), release.program(other_machine));
   release.note_sums();
-  CHECK(release.refusal().find("is not a program for " + std::string(other_machine)) != std::string::npos);
+  CHECK(has(release.refusal(), "is not a program for " + std::string(other_machine)));
 }
 
 TEST_CASE("install.sh: says when there is no program for this machine")
@@ -73,17 +66,17 @@ TEST_CASE("install.sh: says when there is no program for this machine")
   SUBCASE("never")
   {
     release.pretend("riscv64");
-    CHECK(release.refusal().find("no program is made for riscv64") != std::string::npos);
+    CHECK(has(release.refusal(), "no program is made for riscv64"));
   }
   SUBCASE("in this release")
   {
     release.pretend(other_machine);
-    CHECK(release.refusal().find("names no program for " + std::string(other_machine)) != std::string::npos);
+    CHECK(has(release.refusal(), "names no program for " + std::string(other_machine)));
   }
   SUBCASE("because the files are not there")
   {
     fs::remove(release.dir / "files" / "SHA256SUMS");
-    CHECK(release.refusal().find("cannot get SHA256SUMS from files") != std::string::npos);
+    CHECK(has(release.refusal(), "cannot get SHA256SUMS from files"));
   }
 }
 
@@ -101,7 +94,7 @@ TEST_CASE("install.sh: gets the files over the network with curl or wget")
   rlock::test::Process installer = release.install(server.address() + "/v1");
   CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
   CHECK(installer.err().empty());
-  CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(release.sh("cmp installed/rlock " + std::string(RLOCK_BINARY)).wait(30s) == success);
 }
 
 TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
@@ -116,20 +109,20 @@ TEST_CASE("install.sh: refuses what the network gives wrong or not at all")
   const bool is_silent = !programs.empty() && programs.front() == "wget";  // with -q, also about errors
   const std::string away = address_without_server();
   const std::string reason = release.refusal(away);
-  CHECK(reason.find("cannot get SHA256SUMS from " + away + ": ") != std::string::npos);
-  CHECK((reason.find(": wget ended with 4\n") != std::string::npos) == is_silent);
-  CHECK(release.refusal(server.address() + "/v2").find("cannot get SHA256SUMS from ") != std::string::npos);
+  CHECK(has(reason, "cannot get SHA256SUMS from " + away + ": "));
+  CHECK((has(reason, ": wget ended with 4\n")) == is_silent);
+  CHECK(has(release.refusal(server.address() + "/v2"), "cannot get SHA256SUMS from "));
   std::ofstream(release.program(this_machine), std::ios::app) << "more";
-  CHECK(release.refusal(server.address()).find("has the checksum") != std::string::npos);
+  CHECK(has(release.refusal(server.address()), "has the checksum"));
   fs::remove(release.program(this_machine));
-  CHECK(release.refusal(server.address()).find("cannot get rlock-0.1.0-linux-") != std::string::npos);
+  CHECK(has(release.refusal(server.address()), "cannot get rlock-0.1.0-linux-"));
 }
 
 TEST_CASE("install.sh: says that it needs curl or wget")
 {
   const ReleaseFixture release;
   release.only_with({});
-  CHECK(release.refusal("http://127.0.0.1:1").find("needs curl or wget") != std::string::npos);
+  CHECK(has(release.refusal("http://127.0.0.1:1"), "needs curl or wget"));
 }
 
 TEST_CASE("install.sh: needs --from when it comes through a pipe")
@@ -137,7 +130,7 @@ TEST_CASE("install.sh: needs --from when it comes through a pipe")
   const ReleaseFixture release;
   rlock::test::Process installer =
       release.sh("cat " + (packaging / "install.sh").string() + " | sh -s -- --to installed");
-  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.wait(30s) == exited(1));
   CHECK(installer.err() == "install.sh: --from must name the directory or the address of the files\n");
   CHECK(!fs::exists(release.dir / "installed"));
 }
@@ -146,7 +139,7 @@ TEST_CASE("install.sh: says which option has no value")
 {
   const ReleaseFixture release;
   rlock::test::Process installer = release.sh("exec sh " + (packaging / "install.sh").string() + " --to");
-  CHECK(installer.wait(30s) == Exit{.code = 1, .signal = 0});
+  CHECK(installer.wait(30s) == exited(1));
   CHECK(installer.err() == "install.sh: --to needs a value\n");
 }
 
@@ -156,7 +149,7 @@ TEST_CASE("install.sh: refuses a program that does not run, and says why")
   std::string bytes = text_of("/bin/true").substr(0, 64);  // of an ELF file only the header
   std::ofstream(release.program(this_machine), std::ios::binary | std::ios::trunc) << bytes;
   release.note_sums();
-  CHECK(release.refusal().find("does not run here: ") != std::string::npos);
+  CHECK(has(release.refusal(), "does not run here: "));
 }
 
 TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is told where it may not write")
@@ -170,24 +163,23 @@ TEST_CASE("install.sh: another user than root installs in ~/.local/bin, and is t
     fs::permissions(release.dir, fs::perms(0755));
     fs::permissions(release.program(this_machine), fs::perms(0755));
     CHECK(release.sh("d=$PWD; while [ $d != / ] && [ -O $d ]; do chmod go+x $d || exit; d=${d%/*}; d=${d:-/}; done")
-              .wait(30s) == Exit{.code = 0, .signal = 0});
+              .wait(30s) == success);
     CHECK(release.sh("mkdir home && chown 65534 home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
-          Exit{.code = 0, .signal = 0});
+          success);
   } else {
-    CHECK(release.sh("mkdir home && cp " + (packaging / "install.sh").string() + " .").wait(30s) ==
-          Exit{.code = 0, .signal = 0});
+    CHECK(release.sh("mkdir home && cp " + (packaging / "install.sh").string() + " .").wait(30s) == success);
   }
   const std::string home = (release.dir / "home").string();
   rlock::test::Process installer = release.sh(as_user + "sh ./" + script, {{"HOME", home}});
   CHECK_MESSAGE(installer.wait(30s) == Exit{0}, installer.err());
-  CHECK(installer.out().find(" is now " + home + "/.local/bin/rlock\n") != std::string::npos);
-  CHECK(release.sh(as_user + home + "/.local/bin/rflock --version").wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(has(installer.out(), " is now " + home + "/.local/bin/rlock\n"));
+  CHECK(release.sh(as_user + home + "/.local/bin/rflock --version").wait(30s) == success);
 
   fs::create_directory(release.dir / "closed");
   fs::permissions(release.dir / "closed", fs::perms(0555));
   for (const char* place : {"closed", "closed/below"}) {
     rlock::test::Process refused = release.sh(as_user + "sh ./" + script + " --to " + place);
-    CHECK(refused.wait(30s) == Exit{.code = 1, .signal = 0});
+    CHECK(refused.wait(30s) == exited(1));
     CHECK(refused.err() == "install.sh: cannot write to " + std::string(place) + "; --to names another directory\n");
   }
   CHECK(fs::is_empty(release.dir / "closed"));

@@ -2,27 +2,18 @@
 // The table of JSON fields, rlock-json(5) and the real output of every verb agree.
 #include "cli/help/help.h"
 #include "cli/help/manual.h"
-#include "cli/output/json.h"
-#include "cli/verbs/dispatch.h"
+#include "cli/verbs/table.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
-using namespace rlock::cli;
 using namespace rlock::test;
+using namespace rlock::cli;
 
 namespace {
 
@@ -123,12 +114,8 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
   const Finished shard = rlock_on(server, {"acquire", "-k", "shop", "--shards", "2", "--lease", "1m", "--json"});
   comparison.compare_lines(shard.out, "lease");
 
-  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "true"}));
-  wait_until(
-      [&] {
-        return rlock_on(server, {"status", "stock"}).out.find("waiting") != std::string::npos;
-      },
-      "it waits");
+  Process waiter = start_on(server, {"run", "-k", "stock", "--", "true"});
+  wait_until([&] { return has(rlock_on(server, {"status", "stock"}).out, "waiting"); }, "it waits");
   comparison.compare_lines(rlock_on(server, {"status", "stock", "free", "--json"}).out, "lock");
   comparison.compare_lines(rlock_on(server, {"list", "--json"}).out, "lock");
   comparison.compare_lines(rlock_on(server, {"ttl", "stock", "--json"}).out, "ttl");
@@ -152,7 +139,7 @@ TEST_CASE("json fields: every verb with --json prints the documented objects")
     comparison.compare(printed, printed.at("measure") == "pairs" ? "pairs" : "measure");
   }
 
-  Process watch(rlock_argv({"watch", "-S", server.url(), "--json"}));
+  Process watch = start_on(server, {"watch", "--json"});
   wait_until([&] { return watch.out().find('\n') != std::string::npos; }, "watch has printed a line");
   watch.signal(SIGTERM);
   watch.wait();
@@ -174,8 +161,7 @@ TEST_CASE("json fields: a verb is documented if and only if it has --json")
 {
   for (const Verb* verb : all_verbs()) {
     CAPTURE(verb->name);
-    const bool has_option =
-        help_of(*verb).find("\n  --json") != std::string::npos || help_of(*verb).find(", --json") != std::string::npos;
+    const bool has_option = has(help_of(*verb), "\n  --json") || has(help_of(*verb), ", --json");
     bool is_documented = false;
     for (const JsonObject& object : json_objects()) {
       const auto& verbs = object.printed_by;
@@ -188,13 +174,13 @@ TEST_CASE("json fields: a verb is documented if and only if it has --json")
 TEST_CASE("json fields: the manual page and help have every object and every field")
 {
   const std::string page = text_of(RLOCK_MAN_DIR "/rlock-json.5");
-  CHECK(page.find(mdoc_of_json()) != std::string::npos);
+  CHECK(has(page, mdoc_of_json()));
   const std::string help = help_of_json();
   for (const JsonObject& object : json_objects()) {
-    CHECK(page.find("\n.Ss " + std::string(object.name) + "\n") != std::string::npos);
-    CHECK(help.find("\n" + std::string(object.name) + ": ") != std::string::npos);
+    CHECK(has(page, "\n.Ss " + std::string(object.name) + "\n"));
+    CHECK(has(help, "\n" + std::string(object.name) + ": "));
     for (const JsonField& field : object.fields) {
-      CHECK(help.find("\n  " + std::string(field.name) + " ") != std::string::npos);
+      CHECK(has(help, "\n  " + std::string(field.name) + " "));
     }
   }
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster that faults have left in pieces can be mended: otherwise a storm of the judge ends at the first such fault.
 #include "server/slot.h"
+#include "support/integration.h"
 #include "support/redis_cluster.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -2,18 +2,12 @@
 // Each fault of the judge happens: a fault that does nothing would prove nothing.
 #include "judge/servers.h"
 
-#include "support/process.h"
+#include "support/integration.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <string>
-#include <thread>
 
 namespace rlock::judge {
 namespace {

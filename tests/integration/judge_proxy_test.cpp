@@ -3,13 +3,7 @@
 #include "judge/proxy.h"
 
 #include "net/connection.h"
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <optional>
+#include "support/integration.h"
 
 using namespace std::chrono_literals;
 

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A keeper has no stderr, so it reports the loss of its lock to syslog.
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/script.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -33,7 +23,7 @@ struct Syslog {
   [[nodiscard]] std::string text() const { return text_of(file); }
   void await(const std::string& line) const
   {
-    wait_until([&] { return text().find(line) != std::string::npos; }, "syslog has: " + line, 30s);
+    wait_until([&] { return has(text(), line); }, "syslog has: " + line, 30s);
   }
 
   const std::filesystem::path file = make_temp_dir("syslog") / "lines";
@@ -84,7 +74,7 @@ TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
   const Syslog syslog;
   Process holder = script(server, acquire_line("--ttl 3s"), syslog.options());
   keeper_of(server, holder);
-  Process forced(rlock_argv({"force-unlock", "-S", server.url(), "-k", "x", "--yes", "--grace", "1s"}));
+  Process forced = start_on(server, {"force-unlock", "-k", "x", "--yes", "--grace", "1s"});
   syslog.await(user_error + "the lock x was force-unlocked by ");
   forced.wait(30s);
 
@@ -92,7 +82,7 @@ TEST_CASE("keeper: writes a forced unlock to syslog, but no release")
   Process released =
       script(server, R"(lock=$(rlock acquire -S "$URL" -k y --pid $$ --export) || exit; eval "$lock"; rlock release)",
              other.options());
-  CHECK(released.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(released.wait(20s) == success);
   wait_until([&] { return as_int(server.command({"EXISTS", "y"})) == 0; }, "it is released");
   CHECK(other.text() == "");
 }
@@ -101,9 +91,8 @@ TEST_CASE("keeper: a lock that is kept for what a flock command left is a line i
 {
   const RedisServer server;
   const Syslog syslog;
-  Process front(rlock_argv({"flock", "-S", server.url(), "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}),
-                syslog.options());
-  CHECK(front.wait(20s) == Exit{.code = 0, .signal = 0});
+  Process front = start_on(server, {"flock", "--ttl", "2s", "x", "sh", "-c", "sleep 60 & true"}, syslog.options());
+  CHECK(front.wait(20s) == success);
   server.command({"DEL", "x"});
   server.command({"HSET", "x", "somebody:1", "1"});
   server.command({"PEXPIRE", "x", "60000"});

@@ -4,24 +4,14 @@
 #include "server/direct.h"
 #include "store/redis/redis_store.h"
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/script.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -37,13 +27,11 @@ std::string acquire_line(const std::string& options)
 const std::string work = "while :; do sleep 0.02; done";
 const std::string work_until_go = "while [ ! -e go ]; do sleep 0.02; done; echo finished";
 
-bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "x"})) == 1; }
-
 std::string owner(const RedisServer& server) { return as_texts(server.command({"HKEYS", "x"})).at(0); }
 
 void wait_for_release(const RedisServer& server)
 {
-  wait_until([&] { return !held(server); }, "x is free", 5s);
+  wait_until([&] { return !is_held(server, "x"); }, "x is free", 5s);
 }
 
 void wait_for_end(const RedisServer& server)
@@ -100,7 +88,7 @@ TEST_CASE("keeper: a lock that another has by now is told to the script, and let
   Process holder = script(server, acquire_line("--pid $$ --ttl 3s") + work);
   keeper_of(server, holder);
   give_to_another(server);
-  CHECK(holder.wait(5s) == Exit{.code = 7, .signal = 0});
+  CHECK(holder.wait(5s) == exited(7));
   wait_for_end(server);
   CHECK(belongs_to_another(server));
 }
@@ -110,14 +98,10 @@ TEST_CASE("keeper: a lock that was deleted is told at once, if the news of it ge
   const RedisServer server;
   Process holder = script(server, acquire_line("--pid $$ --signal USR1") + work);
   keeper_of(server, holder);
-  wait_until(
-      [&] {
-        return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-      },
-      "the keeper listens");
+  wait_until([&] { return listening(server) > 0; }, "the keeper listens");
   server.command({"DEL", "x"});
   server.command({"PUBLISH", "redisson_lock__channel:{x}", "0"});
-  CHECK(holder.wait(3s) == Exit{.code = -1, .signal = SIGUSR1});  // a third of the ttl would be 10 s
+  CHECK(holder.wait(3s) == died_of(SIGUSR1));  // a third of the ttl would be 10 s
 }
 
 TEST_CASE("keeper: --on-lost warn says nothing, and check does")
@@ -131,7 +115,7 @@ TEST_CASE("keeper: --on-lost warn says nothing, and check does")
   give_to_another(server);
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   CHECK(holder.out() == "ready\nfinished\n1\n");
   CHECK(holder.err() == "rlock: the lock x is not held under this token: now held by somebody:1\n");
 }
@@ -146,7 +130,7 @@ TEST_CASE("keeper: a silent server is told before the lease ends, whether killed
     std::this_thread::sleep_for(2s);  // some renewals later
     const std::int64_t struck = now_ns();
     killed ? server.kill_hard() : server.stop_signal();
-    CHECK(holder.wait() == Exit{.code = 7, .signal = 0});
+    CHECK(holder.wait() == exited(7));
     const std::string said = holder.out();
     const std::int64_t told = std::stoll(said.substr(said.find("told ") + 5));
     CHECK((told - struck) / 1'000'000 < 4000);
@@ -162,12 +146,12 @@ TEST_CASE("keeper: what the script releases is not lost: no signal, and the keep
   const fs::path dir = make_temp_dir("script");
   Process holder = script(
       server, acquire_line("--pid $$ --ttl 900ms") + "rlock release && echo released; " + work_until_go, {.cwd = dir});
-  wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
+  wait_until([&] { return has(holder.out(), "released"); }, "the script releases");
   wait_for_end(server);
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server, "x"));
   std::this_thread::sleep_for(1s);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   CHECK(holder.out() == "ready\nreleased\nfinished\n");
   CHECK(holder.err() == "");
 }
@@ -184,14 +168,14 @@ TEST_CASE("keeper: nor is it lost when the keeper was stopped meanwhile and the 
   const pid_t keeper = keeper_of(server, holder);
   ::kill(keeper, SIGSTOP);
   std::ofstream(dir / "let-go") << "";
-  wait_until([&] { return holder.out().find("released") != std::string::npos; }, "the script releases");
+  wait_until([&] { return has(holder.out(), "released"); }, "the script releases");
   server.command({"FLUSHALL"});
   give_to_another(server);
   std::this_thread::sleep_for(3100ms);  // its lease is over when it continues
   ::kill(keeper, SIGCONT);
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   CHECK(holder.out() == "ready\nreleased\nfinished\n");
   CHECK(belongs_to_another(server));
 }
@@ -213,7 +197,7 @@ TEST_CASE("keeper: a release from another host, which announces nothing on this 
   REQUIRE(std::holds_alternative<Released>(*released));
   wait_for_end(server);
   std::ofstream(dir / "go") << "";
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
 }
 
 TEST_CASE("keeper: a script that releases and takes it again is not disturbed by the first keeper")
@@ -222,7 +206,7 @@ TEST_CASE("keeper: a script that releases and takes it again is not disturbed by
   const std::string round = R"(lock=$(rlock acquire -S "$URL" -k x -w 5s --pid $$ --ttl 3s --export) || exit 1
                                eval "$lock"; rlock check || exit 2; rlock release || exit 3; )";
   Process holder = script(server, "for i in 1 2 3 4 5 6 7 8 9 10; do " + round + "done; sleep 0.5; echo done");
-  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(20s) == success);
   CHECK(holder.out() == "done\n");
   wait_for_end(server);
 }
@@ -255,7 +239,7 @@ TEST_CASE("keeper: told to end, it tells the script, and keeps the lock until th
   const pid_t keeper = keeper_of(server, holder);
   ::kill(keeper, SIGHUP);
   ::kill(keeper, SIGTERM);
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   CHECK(holder.out() == "ready\nstill ours\n");
   wait_for_release(server);
   wait_for_end(server);
@@ -279,11 +263,11 @@ TEST_CASE("keeper: force-unlock reaches the script, and no other job overlaps wi
                              trap 'sleep 0.5; rlock check -q && echo still ours; exit 0' TERM; echo ready; )" +
                               work);
   keeper_of(server, holder);
-  const Finished forced = run_rlock({"force-unlock", "-S", server.url(), "-k", "x", "--yes"});
+  const Finished forced = rlock_on(server, {"force-unlock", "-k", "x", "--yes"});
   CHECK(forced.code == 0);
-  CHECK(forced.out.find("released by ") != std::string::npos);
-  CHECK(forced.err.find("(pid " + std::to_string(holder.pid()) + ")") != std::string::npos);
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(has(forced.out, "released by "));
+  CHECK(has(forced.err, "(pid " + std::to_string(holder.pid()) + ")"));
+  CHECK(holder.wait() == success);
   CHECK(holder.out() == "ready\nstill ours\n");
   wait_for_end(server);
 }
@@ -299,9 +283,9 @@ TEST_CASE("keeper: a caller that was killed before it had its token has no lock"
   }
   Process caller = script(server, "exec rlock acquire -S \"$URL\" -k x --pid $PPID >" + pipe.string());
   wait_until([&] { return keepers(server).size() == 1; }, "the keeper has the lock, and acquire cannot say so");
-  CHECK(held(server));
+  CHECK(is_held(server, "x"));
   std::this_thread::sleep_for(100ms);
-  CHECK(held(server));
+  CHECK(is_held(server, "x"));
   caller.signal(SIGKILL);
   wait_for_release(server);
   wait_for_end(server);

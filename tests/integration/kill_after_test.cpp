@@ -2,35 +2,19 @@
 // --kill-after that is given also counts from a signal that rlock passes on to its job, as that of timeout(1).
 #include "support/guardian_of.h"
 #include "support/job_runner.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
 #include "base/defaults.h"
 #include "process/signals.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
+#include "support/integration.h"
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Exit killed{.code = -1, .signal = SIGKILL};
+constexpr Exit killed = died_of(SIGKILL);
 
 // It and its worker ignore every signal that a user may send; DIR/main and DIR/worker have their numbers.
 Words stubborn(const std::filesystem::path& dir)
@@ -131,7 +115,7 @@ TEST_CASE("kill-after: the same for each kind of lock")
     holder.process().signal(SIGTERM);
     holder.await_end();
   }
-  const Finished again = run_rlock({"once", "-S", server.url(), "-k", "once", "--for", "1h", "--", "echo", "ran"});
+  const Finished again = rlock_on(server, {"once", "-k", "once", "--for", "1h", "--", "echo", "ran"});
   CHECK(again.out == "ran\n");  // a killed job is no success
 }
 
@@ -139,8 +123,9 @@ TEST_CASE("kill-after: 0 kills at once, without the signal")
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--kill-after", "0", "--", "sh", "-c",
-                            "trap 'echo TERM >$0/heard' TERM; echo $$ >$0/main; while :; do sleep 0.01; done", dir}));
+  Process rlock =
+      start_on(server, {"run", "-k", "stock", "--kill-after", "0", "--", "sh", "-c",
+                        "trap 'echo TERM >$0/heard' TERM; echo $$ >$0/main; while :; do sleep 0.01; done", dir});
   const pid_t job = pid_from(dir / "main");
   rlock.signal(SIGTERM);
   CHECK(rlock.wait(30s) == killed);
@@ -160,18 +145,18 @@ TEST_CASE("kill-after: from the config file it counts as well, and without it th
   CHECK(by_file.wait(30s) == killed);
 
   const auto without = make_temp_dir("job");
-  Process patient(
-      rlock_argv({"run", "-S", server.url(), "-k", "none", "--", "sh", "-c",
-                  "trap 'echo TERM >$0/heard' TERM; echo $$ >$0/main; until [ -e $0/go ]; do sleep 0.05; done; "
-                  "exit 5",
-                  without}));
+  Process patient =
+      start_on(server, {"run", "-k", "none", "--", "sh", "-c",
+                        "trap 'echo TERM >$0/heard' TERM; echo $$ >$0/main; until [ -e $0/go ]; do sleep 0.05; done; "
+                        "exit 5",
+                        without});
   pid_from(without / "main");
   patient.signal(SIGTERM);
   wait_until([&] { return !text_of(without / "heard").empty(); }, "the job has the signal");
   std::this_thread::sleep_for(default_kill_after + 1s);
   CHECK(patient.running());
   std::ofstream(without / "go") << "\n";
-  CHECK(patient.wait(30s) == Exit{.code = 5, .signal = 0});
+  CHECK(patient.wait(30s) == exited(5));
 }
 
 TEST_CASE("kill-after: a job that ends in time has its own exit code")
@@ -179,14 +164,14 @@ TEST_CASE("kill-after: a job that ends in time has its own exit code")
   const RedisServer server;
   const auto dir = make_temp_dir("job");
   const Words options{"once", "-S", server.url(), "-k", "stock", "--for", "1h", "--kill-after", "30s"};
-  Process rlock(rlock_argv(with_job(options, {"sh", "-c",
-                                              "trap 'echo >$0/usr' USR1; trap 'exit 0' TERM; echo $$ >$0/main; "
-                                              "while :; do sleep 0.01; done",
-                                              dir})));
+  Process rlock = start_rlock(with_job(options, {"sh", "-c",
+                                                 "trap 'echo >$0/usr' USR1; trap 'exit 0' TERM; echo $$ >$0/main; "
+                                                 "while :; do sleep 0.01; done",
+                                                 dir}));
   pid_from(dir / "main");
   rlock.signal(SIGTERM);
-  CHECK(rlock.wait(30s) == Exit{.code = 0, .signal = 0});
-  CHECK(rlock.err().find("rlock: ") == std::string::npos);
+  CHECK(rlock.wait(30s) == success);
+  CHECK_FALSE(has(rlock.err(), "rlock: "));
   const Finished again = run_rlock(with_job(options, {"echo", "ran"}));
   CHECK(again.out.empty());  // it succeeded
 }
@@ -196,11 +181,12 @@ TEST_CASE("kill-after: USR1 and a terminal's Ctrl-C do not count, and a signal t
   const RedisServer server;
   const auto dir = make_temp_dir("job");
   test::Terminal terminal;
-  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--kill-after", "200ms", "--", "sh", "-c",
+  Process rlock = start_on(server,
+                           {"run", "-k", "stock", "--kill-after", "200ms", "--", "sh", "-c",
                             "trap 'echo >$0/usr1' USR1; trap 'echo >$0/int' INT; echo $$ >$0/main; "
                             "while :; do sleep 0.05; done",
-                            dir}),
-                {.terminal = terminal.process_side()});
+                            dir},
+                           {.terminal = terminal.process_side()});
   const pid_t job = pid_from(dir / "main");
   terminal.type("\x03");
   wait_until([&] { return std::filesystem::exists(dir / "int"); }, "Ctrl-C has reached the job");

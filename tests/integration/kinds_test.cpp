@@ -2,23 +2,12 @@
 // What an operator sees of each kind and can do about it, and the fencing number, which grows over all kinds. Over 300
 // lines: one table of kinds serves all cases.
 #include "support/guardian_of.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <csignal>
-#include <fstream>
-#include <functional>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
@@ -46,11 +35,6 @@ std::string shown(const Kind& kind)
 }
 
 json status(const QueueFixture& queue) { return json::parse(rlock_on(queue.server, {"status", "k", "--json"}).out); }
-
-std::size_t listening(const RedisServer& server)
-{
-  return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size();
-}
 
 std::vector<Process> hold(const QueueFixture& queue, const Kind& kind)
 {
@@ -99,7 +83,7 @@ TEST_CASE("kinds: status, list and ttl show each kind with all holders and waite
       holder.signal(SIGTERM);
       holder.wait();
     }
-    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.wait() == success);
     CHECK(status(queue).at("held") == false);
     CHECK(rlock_on(queue.server, {"ttl", "k"}).code == 1);
   }
@@ -116,7 +100,7 @@ TEST_CASE("kinds: list finds each kind, also by a name with a tag of its own")
       const Finished told = rlock_on(queue.server, {"list", pattern, "--json"});
       CHECK(json::parse(told.out).at("key") == "a{b}c");
     }
-    CHECK(rlock_on(queue.server, {"list", "b*"}).out.find("a{b}c") == std::string::npos);
+    CHECK_FALSE(has(rlock_on(queue.server, {"list", "b*"}).out, "a{b}c"));
   }
 }
 
@@ -134,7 +118,7 @@ TEST_CASE("kinds: wait ends when there is room, for permits as soon as one is fr
       holders[gone].signal(SIGTERM);
       holders[gone].wait();
     } while (++gone < kind.holders && std::string(kind.mode) != "permits");
-    CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(waiting.wait() == success);
     CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 0);
   }
 }
@@ -152,8 +136,8 @@ TEST_CASE("kinds: force-unlock reaches each holder, or only the named one")
     CHECK(json::parse(one.out).at("how") == "released");
     for (Process& holder : holders) {
       if (holder.pid() == pid) {
-        CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
-        CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+        CHECK(holder.wait() == exited(121));
+        CHECK(has(holder.err(), "force-unlocked by "));
       } else {
         CHECK(holder.running());
       }
@@ -209,7 +193,7 @@ TEST_CASE("kinds: a name that is held as another is refused, 78, with what would
         without_waiting.options.emplace_back("-n");
         Process refused = queue.start(without_waiting.options, {"true"});
         CHECK(refused.wait() == Exit{.code = waits ? 75 : 78, .signal = 0});
-        CHECK((waits || refused.err().find(row.advice) != std::string::npos));
+        CHECK((waits || has(refused.err(), row.advice)));
       }
     }
     CHECK(status(queue).at("holders").size() == kinds[row.held].holders);
@@ -224,7 +208,7 @@ TEST_CASE("kinds: a plain lock nested in a read lock of the same owner is refuse
     inner += "'" + word + "' ";
   }
   Process outer(queue.rlock("run", {"-s", "--", "sh", "-c", inner}));
-  CHECK(outer.wait() == Exit{.code = 78, .signal = 0});
+  CHECK(outer.wait() == exited(78));
 }
 
 TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that forgets everything")
@@ -242,7 +226,7 @@ TEST_CASE("fence: grows over all kinds, over a flush, and over a restart that fo
     for (const Kind& kind : kinds) {
       CAPTURE(shown(kind));
       Process job = queue.start(kind.options, {"sh", "-c", "echo $RLOCK_FENCE"});
-      REQUIRE(job.wait() == Exit{.code = 0, .signal = 0});
+      REQUIRE(job.wait() == success);
       const std::uint64_t number = std::stoull(job.out());
       CHECK(number > last);
       last = number;
@@ -278,13 +262,13 @@ TEST_CASE("fence: a resource that remembers the highest refuses the holder that 
     }
 
     Process next = queue.start(brief.options, {"sh", "-c", write("next")});
-    CHECK(next.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(next.wait() == success);
     CHECK(text_of(dir / "next") == "written\n");
     std::ofstream(dir / "go") << "now";
     ::kill(job, SIGCONT);
     wait_until([&] { return !text_of(dir / "late").empty(); }, "it has tried to write");
     CHECK(text_of(dir / "late") == "refused\n");
-    CHECK(text_of(dir / "resource").find("next") != std::string::npos);
+    CHECK(has(text_of(dir / "resource"), "next"));
     paused.signal(SIGCONT);
     CHECK(paused.wait().code == 121);
   }
@@ -302,11 +286,9 @@ TEST_CASE("kinds: beside jobs that take the plain lock by turns, one for the rea
   }
   wait_until([&] { return queue.queue_length() > 0; }, "one of them waits");
   Process other = queue.start({"-x"}, {"true"});
-  CHECK(other.wait(15s) == Exit{.code = 0, .signal = 0});
+  CHECK(other.wait(15s) == success);
   std::ofstream(dir / "stop") << "now";
-  for (Process& job : jobs) {
-    CHECK(job.wait() == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(jobs);
 }
 
 TEST_SUITE_END();

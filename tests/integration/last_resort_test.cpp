@@ -2,29 +2,15 @@
 // When runner, guardian or both are killed or stopped: the job ends, by the guardian or by the kernel, and what becomes of its
 // lock. Over 300 lines: every case needs the same holder.
 #include "support/guardian_of.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -177,7 +163,7 @@ TEST_CASE("last resort: what the system refuses of it is told when the job start
   const auto told = [&](const Words& limits, const Words& rlock, const Words& job) {
     const Words all = joined(joined({"prlimit"}, limits), joined(rlock_argv(rlock), job));
     Process process(all);
-    CHECK(process.wait() == Exit{.code = 3, .signal = 0});
+    CHECK(process.wait() == exited(3));
     return process.err();
   };
   const Words job{"sh", "-c", "exit 3"};
@@ -196,20 +182,18 @@ TEST_CASE("last resort: what the system refuses of it is told when the job start
   const Words run{"run", "-S", server.url(), "-k", "stock"};
   CHECK(told({"--sigpending=0"}, joined(run, {"-q", "--"}), job).empty());
   CHECK(told({"--sigpending=0"}, joined(run, {"--on-lost", "warn", "--"}), job).empty());  // no lease stops this job
-  CHECK(told({"--sigpending=0"}, {"flock", "--verbose", "-S", server.url(), "stock"}, job).find(no_timer) !=
-        std::string::npos);
+  CHECK(has(told({"--sigpending=0"}, {"flock", "--verbose", "-S", server.url(), "stock"}, job), no_timer));
   CHECK(
-      told({"--sigpending=0"}, joined(run, {"--log-format", "json", "--"}), job).find("\"event\":\"no_last_resort\"") !=
-      std::string::npos);
+      has(told({"--sigpending=0"}, joined(run, {"--log-format", "json", "--"}), job), "\"event\":\"no_last_resort\""));
 }
 
 TEST_CASE("last resort: what --leftovers leave leaves lives on when rlock has ended")
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--leftovers", "leave", "--", "sh", "-c",
-                            "sleep 300 & echo $! >$0/left; ps -o ppid= -p $$ >$0/guardian", dir}));
-  CHECK(rlock.wait() == Exit{.code = 0, .signal = 0});
+  Process rlock = start_on(server, {"run", "-k", "stock", "--leftovers", "leave", "--", "sh", "-c",
+                                    "sleep 300 & echo $! >$0/left; ps -o ppid= -p $$ >$0/guardian", dir});
+  CHECK(rlock.wait() == success);
   const pid_t left = pid_from(dir / "left");
   const pid_t guardian = pid_from(dir / "guardian");
   wait_until([&] { return !is_alive(guardian); }, "the guardian has ended");
@@ -259,8 +243,8 @@ TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
   const RedisServer server;
   const auto dir = make_temp_dir("job");
   const Instant started = BootClock().now();
-  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "3s", "--kill-after", "0", "--", "sh",
-                            "-c", "trap '' TERM; echo $$ >$0/main; while :; do sleep 0.01; done", dir}));
+  Process rlock = start_on(server, {"run", "-k", "stock", "--lease", "3s", "--kill-after", "0", "--", "sh", "-c",
+                                    "trap '' TERM; echo $$ >$0/main; while :; do sleep 0.01; done", dir});
   const pid_t job = pid_from(dir / "main");
   const Instant running = BootClock().now();
   while (is_alive(job)) {
@@ -268,7 +252,7 @@ TEST_CASE("last resort: no KILL after the lease, also with --kill-after 0")
     std::this_thread::sleep_for(1ms);
   }
   CHECK(BootClock().now() > started + 2s);
-  CHECK(rlock.wait() == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait() == exited(124));
 }
 
 TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and its line")
@@ -277,10 +261,9 @@ TEST_CASE("last resort: a fixed lease with a stopped guardian ends with 124 and 
   Holder holder(server, {{"run", "-k", "stock"}, "stock"}, {"--lease", "3s"});
   holder.await_job();
   const std::filesystem::path stat = "/proc/" + std::to_string(holder.guardian()) + "/stat";
-  wait_until([&] { return text_of(stat).find(") S ") != std::string::npos; },
-             "the guardian waits, and has set its timer");
+  wait_until([&] { return has(text_of(stat), ") S "); }, "the guardian waits, and has set its timer");
   ::kill(holder.guardian(), SIGSTOP);
-  CHECK(holder.process().wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(holder.process().wait(30s) == exited(124));
   CHECK(holder.job_is_dead());
   CHECK(holder.process().err() == "rlock: the job was stopped: its lease of stock was over\n");
 }
@@ -290,19 +273,20 @@ TEST_CASE("last resort: the runner finds a job with a session of its own when th
   const RedisServer server;
   const auto dir = make_temp_dir("job");
   const test::Terminal terminal;
-  Process rlock(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "60s", "--", "setsid", "sh", "-c",
+  Process rlock = start_on(server,
+                           {"run", "-k", "stock", "--ttl", "60s", "--", "setsid", "sh", "-c",
                             "sh -c 'trap \"\" TERM HUP INT; echo $$ >$0/worker; while :; do sleep 0.05; done' $0 & "
                             "ps -o ppid= -p $$ >$0/guardian; wait",
-                            dir}),
-                {.terminal = terminal.process_side()});
+                            dir},
+                           {.terminal = terminal.process_side()});
   const pid_t worker = pid_from(dir / "worker");
   const pid_t guardian = pid_from(dir / "guardian");
   REQUIRE(::getsid(worker) != ::getsid(rlock.pid()));
   ::kill(guardian, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(71));
   CHECK_FALSE(is_alive(worker));
   ::kill(worker, SIGKILL);
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 0);
+  CHECK_FALSE(is_held(server, "stock"));
 }
 
 TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
@@ -333,7 +317,7 @@ TEST_CASE("killed rlock: the guardian releases its locks, once the job is dead")
   for (const char* key : {"b", "c"}) {
     CHECK(as_int(server.command({"EXISTS", key})) == 0);
   }
-  const Finished again = run_rlock({"once", "-S", server.url(), "-k", "once", "--for", "1h", "--", "echo", "ran"});
+  const Finished again = rlock_on(server, {"once", "-k", "once", "--for", "1h", "--", "echo", "ran"});
   CHECK(again.out == "ran\n");
 }
 
@@ -368,16 +352,16 @@ TEST_CASE("killed rlock: a daemon that has flock's descriptor keeps the lock")
 {
   const RedisServer server;
   const auto dir = make_temp_dir("job");
-  Process rlock(
-      rlock_argv({"flock", "-S", server.url(), "--ttl", "60s", "stock", "sh", "-c",
-                  "(setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 &); until [ -s $0/daemon ]; do sleep 0.02; "
-                  "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
-                  dir}));
+  Process rlock = start_on(
+      server, {"flock", "--ttl", "60s", "stock", "sh", "-c",
+               "(setsid sh -c 'echo $$ >$0/daemon; exec sleep 300' $0 &); until [ -s $0/daemon ]; do sleep 0.02; "
+               "done; ps -o ppid= -p $$ >$0/guardian; sleep 300",
+               dir});
   const pid_t guardian = pid_from(dir / "guardian");
   const pid_t daemon = pid_from(dir / "daemon");
   rlock.signal(SIGKILL);
   wait_until([&] { return !is_alive(guardian); }, "the guardian has ended", 30s);
   CHECK(is_alive(daemon));
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  CHECK(is_held(server, "stock"));
   ::kill(daemon, SIGKILL);
 }

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // run --latest: of the runs that wait the newest stays, whatever is stopped, killed or cut off meanwhile.
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-const Exit success{.code = 0, .signal = 0};
-const Exit is_busy{.code = 75, .signal = 0};
+constexpr Exit is_busy = exited(75);
 
 struct LatestFixture {
   LatestFixture() { skip_on_quorum("several servers have no queue"); }
@@ -29,7 +18,7 @@ struct LatestFixture {
   [[nodiscard]] Process hold() const
   {
     Process holder = start({}, {"sleep", "1000"});
-    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+    wait_until([&] { return is_held(server); }, "the lock is held");
     return holder;
   }
   // Returns when the run, whose label is its name, is in line.
@@ -45,28 +34,22 @@ struct LatestFixture {
     const auto line = as_texts(server.command({"ZRANGE", "rlock:queue:{k}", "0", "-1"}));
     const auto has_label = [&](const std::string& owner) {
       const Reply info = server.command({"HGET", "rlock:waiters:{k}", owner});
-      return info.text.find("label=" + name + "\n") != std::string::npos;
+      return has(info.text, "label=" + name + "\n");
     };
     return std::any_of(line.begin(), line.end(), has_label);
   }
   void await_listener() const
   {
-    wait_until(
-        [&] {
-          return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-        },
-        "a waiter listens");
+    wait_until([&] { return listening(server) > 0; }, "a waiter listens");
   }
   static void end(Process& holder)
   {
     holder.signal(SIGTERM);
-    CHECK(holder.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+    CHECK(holder.wait(30s) == died_of(SIGTERM));
   }
 
   RedisServer server;
 };
-
-bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
 
 }  // namespace
 
@@ -79,11 +62,11 @@ TEST_CASE("latest: earlier waiters end with 75 and say who replaced them, and th
   Process first = lock.wait_in_line("first");
   Process second = lock.wait_in_line("second", {"-E", "9", "--notify", R"(echo "$RLOCK_OUTCOME: $RLOCK_MESSAGE")"});
   CHECK(first.wait(30s) == is_busy);
-  CHECK(says(first, "rlock: k: a newer run has taken the place of this one: "));
-  CHECK(says(first, "running echo second [second]\n"));
+  CHECK(has(first.err(), "rlock: k: a newer run has taken the place of this one: "));
+  CHECK(has(first.err(), "running echo second [second]\n"));
   Process third = lock.wait_in_line("third");
-  CHECK(second.wait(30s) == Exit{.code = 9, .signal = 0});
-  CHECK(says(second, "replaced: k: a newer run has taken the place of this one: "));
+  CHECK(second.wait(30s) == exited(9));
+  CHECK(has(second.err(), "replaced: k: a newer run has taken the place of this one: "));
   LatestFixture::end(holder);
   CHECK(third.wait(30s) == success);
   CHECK(first.out() + second.out() + third.out() == "third\n");

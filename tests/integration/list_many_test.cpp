@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock list` and `rlock watch` on a server with much other data.
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/redis_cluster.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -102,7 +90,7 @@ TEST_CASE("list: more locks than one round trip asks for")
     keys.push_back("many:" + std::to_string(i));
   }
   std::sort(keys.begin(), keys.end());
-  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json"}).out) == keys);
+  CHECK(listed(rlock_on(server, {"list", "--json"}).out) == keys);
 }
 
 TEST_CASE("watch: on a large server some refreshes ask only for the locks that are known, and show their changes")
@@ -114,7 +102,7 @@ TEST_CASE("watch: on a large server some refreshes ask only for the locks that a
   REQUIRE(run_rlock({"list", "-S", server.direct_url()}).code == 0);
   const auto pages_of_list = calls(server, "scan") - pages;
   const auto before = calls(server, "scan");
-  Process watch(rlock_argv({"watch", "-S", server.direct_url(), "--interval", "100ms", "--json"}));
+  Process watch = start_rlock({"watch", "-S", server.direct_url(), "--interval", "100ms", "--json"});
   const auto refreshes = [&] {
     const std::string out = watch.out();
     const std::string mark = "\"key\":\"foreign:rw\"";
@@ -129,10 +117,10 @@ TEST_CASE("watch: on a large server some refreshes ask only for the locks that a
   const auto shown = refreshes();
   server.command({"HSET", "new", foreign_owner, "1"});
   server.command({"PEXPIRE", "new", "60000"});
-  wait_until([&] { return watch.out().find("\"key\":\"new\"") != std::string::npos; }, "a new lock is found");
+  wait_until([&] { return has(watch.out(), "\"key\":\"new\""); }, "a new lock is found");
   CHECK(refreshes() <= shown + 2);
   watch.signal(SIGTERM);
-  CHECK(watch.wait() == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(watch.wait() == died_of(SIGTERM));
 }
 
 TEST_CASE("list: a pattern finds the same locks as the whole list")
@@ -143,12 +131,11 @@ TEST_CASE("list: a pattern finds the same locks as the whole list")
   server.command({"HSET", "rlock:holder:gone", foreign_owner, "1"});
   for (const char* pattern : {"*", "**", "[a-z]*"}) {
     CAPTURE(pattern);
-    CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", pattern}).out) == keys);
+    CHECK(listed(rlock_on(server, {"list", "--json", pattern}).out) == keys);
   }
-  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", "foreign:*"}).out) ==
-        Words{"foreign:plain", "foreign:rw"});
-  CHECK(listed(run_rlock({"list", "-S", server.url(), "--json", "str*"}).out) == Words{"string"});
-  CHECK(run_rlock({"list", "-S", server.url(), "rlock:*"}).code == 1);
+  CHECK(listed(rlock_on(server, {"list", "--json", "foreign:*"}).out) == Words{"foreign:plain", "foreign:rw"});
+  CHECK(listed(rlock_on(server, {"list", "--json", "str*"}).out) == Words{"string"});
+  CHECK(rlock_on(server, {"list", "rlock:*"}).code == 1);
 }
 
 TEST_CASE("list: a cluster and a quorum look through ordinary hashes the same way")
@@ -158,7 +145,7 @@ TEST_CASE("list: a cluster and a quorum look through ordinary hashes the same wa
     server.command({"HSET", "session:" + std::to_string(i), "user", "1"});
   }
   const Words keys = take_locks(server.url(), [&](const Words& words) { server.command(words); });
-  const Finished list = run_rlock({"list", "-S", server.url(), "--json"});
+  const Finished list = rlock_on(server, {"list", "--json"});
   CHECK(list.code == 0);
   CHECK(list.err == "");
   CHECK(listed(list.out) == keys);
@@ -196,7 +183,7 @@ TEST_CASE("list: a quorum of servers that are all down ends with 69 at once")
   }
   const Finished end = run_rlock(words);  // it waits for 10 s at most
   CHECK(end.code == 69);
-  CHECK(end.err.find("3 of 3 servers failed") != std::string::npos);
+  CHECK(has(end.err, "3 of 3 servers failed"));
 }
 
 TEST_SUITE_END();

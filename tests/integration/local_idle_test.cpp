@@ -2,26 +2,13 @@
 // The server of `local:` ends when it is not used, and no lock is lost by that.
 #include "base/fd.h"
 #include "server/local_server.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/runtime_dir.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -50,15 +37,6 @@ void let_pass(Millis time)
   wait_until([&] { return BootClock().now() - since > time; }, "the time has passed");
 }
 
-int count(const std::string& text, const std::string& part)
-{
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++found;
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_IDLE, and its data stays")
@@ -72,7 +50,7 @@ TEST_CASE("local: the server ends when no process has used it for RLOCK_LOCAL_ID
   const Finished again = on_local(options, once);
   CHECK(again.code == 0);
   CHECK(again.out == "");
-  CHECK(on_local(options, {"history", "o"}).out.find("succeeded") != std::string::npos);
+  CHECK(has(on_local(options, {"history", "o"}).out, "succeeded"));
   await_end(dir);
 }
 
@@ -83,8 +61,8 @@ TEST_CASE("local: the process that ends the server does not look like the rlock 
   wait_until([&] { return dir.watchers().size() == 1; }, "the process has its name");
   const std::string process = "/proc/" + std::to_string(*dir.watchers().begin());
   CHECK(text_of(process + "/cmdline").starts_with("rlock: ends the server of local: when it is not used"));
-  CHECK(text_of(process + "/cmdline").find("words") == std::string::npos);
-  CHECK(text_of(process + "/environ").find("XDG_RUNTIME_DIR") == std::string::npos);
+  CHECK_FALSE(has(text_of(process + "/cmdline"), "words"));
+  CHECK_FALSE(has(text_of(process + "/environ"), "XDG_RUNTIME_DIR"));
   dir.kill_servers();
   wait_until([&] { return dir.watchers().empty(); }, "it has ended with the server");
 }
@@ -95,7 +73,7 @@ TEST_CASE("local: a job that runs keeps the server, also one that is silent for 
   const ProcessOptions options = with_idle(dir, "200ms");
   const auto end = make_temp_dir("end") / "end";
   const std::string job = "touch " + end.string() + ".begun; until [ -e " + end.string() + " ]; do sleep 0.02; done";
-  Process holder(rlock_argv({"run", "-S", "local:", "-k", "k", "--ttl", "1m", "--", "sh", "-c", job}), options);
+  Process holder = start_rlock({"run", "-S", "local:", "-k", "k", "--ttl", "1m", "--", "sh", "-c", job}, options);
   wait_until([&] { return std::filesystem::exists(end.string() + ".begun"); }, "the job has begun");
   const auto servers = dir.servers();
   REQUIRE(servers.size() == 1);
@@ -151,8 +129,8 @@ TEST_CASE("local: the server does not end while a caller is about to connect, an
   REQUIRE(::flock(entry.get(), LOCK_EX) == 0);  // as the process that ends the server
   const Finished late = on_local(options, {"run", "-k", "k", "--server-timeout", "300ms", "--", "true"});
   CHECK(late.code == 69);
-  CHECK_MESSAGE(late.err.find("has been ending for") != std::string::npos, late.err);
-  Process waiting(rlock_argv({"run", "-S", "local:", "-k", "k", "--", "true"}), options);
+  CHECK_MESSAGE(has(late.err, "has been ending for"), late.err);
+  Process waiting = start_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, options);
   dir.kill_servers();
   entry.reset();
   CHECK_MESSAGE(waiting.wait(30s) == Exit{0}, waiting.err());
@@ -170,8 +148,8 @@ TEST_CASE("local: callers that come at the moment of the end exclude each other,
       "run", "-S", "local:", "-k", "k", "--", "sh", "-c", "n=$(cat " + file + "); echo $((n+1)) > " + file};
   for (int round = 0; round < rounds; ++round) {
     std::this_thread::sleep_for(Millis{round});  // the server ends 20 to 40 ms after the last connection
-    Process one(rlock_argv(words), options);
-    Process other(rlock_argv(words), options);
+    Process one = start_rlock(words, options);
+    Process other = start_rlock(words, options);
     const Exit end_of_one = one.wait(30s);
     CHECK_MESSAGE(end_of_one == Exit{0}, one.err());
     const Exit end_of_other = other.wait(30s);

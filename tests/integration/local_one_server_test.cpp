@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `local:` is one server for each user and root file system of a host, wherever its directory is, and is started again after a crash.
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/runtime_dir.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -25,9 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -45,7 +33,7 @@ Process hold(const RuntimeDir& dir, const std::filesystem::path& end, std::vecto
   const std::string begun = end.string() + ".begun";
   const std::string job = "echo >> " + begun + "; until [ -e " + end.string() + " ]; do sleep 0.02; done";
   words.insert(words.end(), {"--", "sh", "-c", job});
-  Process holder(rlock_argv(on_local(words)), dir.options());
+  Process holder = start_rlock(on_local(words), dir.options());
   wait_until([&] { return std::filesystem::exists(begun); }, "the job has begun", 30s);
   return holder;
 }
@@ -88,7 +76,7 @@ TEST_CASE("local: two runtime directories share one server")
   CHECK(dir.servers().size() == 1);
   CHECK(other.servers().empty());
   touch(end);
-  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(30s) == success);
   CHECK(try_once(other).code == 0);
 }
 
@@ -97,12 +85,9 @@ TEST_CASE("local: callers with different runtime directories that come at the sa
   const RuntimeDir dirs[4];
   std::vector<Process> crowd;
   for (int i = 0; i < 12; ++i) {
-    crowd.emplace_back(rlock_argv(on_local({"run", "-k", "k" + std::to_string(i), "--", "true"})),
-                       dirs[i % 4].options());
+    crowd.push_back(start_rlock(on_local({"run", "-k", "k" + std::to_string(i), "--", "true"}), dirs[i % 4].options()));
   }
-  for (Process& one : crowd) {
-    CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(crowd, 30s);
   std::size_t servers = 0;
   for (const RuntimeDir& dir : dirs) {
     servers += dir.servers().size();
@@ -127,11 +112,11 @@ TEST_CASE("local: a server whose directory was removed under a job is named, and
     }
     const Finished end_of_other = try_once(dir);
     CHECK(end_of_other.code == 69);
-    CHECK(end_of_other.err.find("process " + std::to_string(*servers.begin()) + " ") != std::string::npos);
+    CHECK(has(end_of_other.err, "process " + std::to_string(*servers.begin()) + " "));
     CHECK(dir.servers() == servers);
   }
   touch(end);
-  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(30s) == success);
   dir.kill_servers();
   CHECK(try_once(dir).code == 0);
 }
@@ -143,7 +128,7 @@ TEST_CASE("local: the name taken by a process that is no server is named with 69
   const Finished end =
       run_rlock(on_local({"run", "-k", "k", "--server-timeout", "500ms", "--", "true"}), dir.options());
   CHECK(end.code == 69);
-  CHECK(end.err.find("process " + std::to_string(::getpid()) + " ") != std::string::npos);
+  CHECK(has(end.err, "process " + std::to_string(::getpid()) + " "));
   ::close(fd);
 }
 
@@ -185,7 +170,7 @@ TEST_CASE("local: a container with the network of its host has a server of its o
   CHECK(dir.servers().size() == 1);
   CHECK(try_once(dir).code == 75);
   touch(end);
-  CHECK(holder.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(30s) == success);
 }
 
 TEST_CASE("local: a name for a further server has to be one")
@@ -195,7 +180,7 @@ TEST_CASE("local: a name for a further server has to be one")
   options.env["RLOCK_LOCAL_NAME"] = "../x";
   const Finished end = run_rlock(on_local({"run", "-k", "k", "--", "true"}), options);
   CHECK(end.code == 78);
-  CHECK(end.err.find("RLOCK_LOCAL_NAME") != std::string::npos);
+  CHECK(has(end.err, "RLOCK_LOCAL_NAME"));
 }
 
 TEST_CASE("local: running jobs of every kind of lock start the killed server again and keep their locks")
@@ -225,8 +210,8 @@ TEST_CASE("local: running jobs of every kind of lock start the killed server aga
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     touch(end / kinds[i][1]);
-    CHECK(holders[i].wait(30s) == Exit{.code = 0, .signal = 0});
-    CHECK(holders[i].err().find("lost") == std::string::npos);
+    CHECK(holders[i].wait(30s) == success);
+    CHECK_FALSE(has(holders[i].err(), "lost"));
   }
   CHECK(dir.servers() == after);  // a server that a job's rlock started outlives the job
 }
@@ -235,14 +220,14 @@ TEST_CASE("local: a waiter starts the killed server again and waits on")
 {
   const RuntimeDir dir;
   REQUIRE(run_rlock(on_local({"acquire", "-k", "k", "--lease", "6s"}), dir.options()).code == 0);
-  Process waiter(rlock_argv(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"})), dir.options());
+  Process waiter = start_rlock(on_local({"run", "-k", "k", "-w", "30s", "--", "echo", "ran"}), dir.options());
   wait_until(
       [&] {
-        return run_rlock(on_local({"status", "-k", "k"}), dir.options()).out.find("waiting") != std::string::npos;
+        return has(run_rlock(on_local({"status", "-k", "k"}), dir.options()).out, "waiting");
       },
       "the waiter is queued", 30s);
   dir.kill_servers();
-  CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait(30s) == success);
   CHECK(waiter.out() == "ran\n");
 }
 

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `local:` is one private server for each user, started by the first client.
+#include "support/integration.h"
 #include "support/runtime_dir.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 TEST_CASE("local: starts one, private and detached, and the next finds it")
 {
@@ -45,7 +35,7 @@ TEST_CASE("local: a command that is not found starts no server, and is in the hi
   REQUIRE(run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options()).code == 0);
   CHECK(run_rlock(missing, dir.options()).code == 127);
   const Finished history = run_rlock({"history", "-S", "local:", "k"}, dir.options());
-  CHECK(history.out.find("  failed     127  ") != std::string::npos);
+  CHECK(has(history.out, "  failed     127  "));
 }
 
 TEST_CASE("local: twelve that come at the same moment start one and exclude each other")
@@ -55,13 +45,11 @@ TEST_CASE("local: twelve that come at the same moment start one and exclude each
   std::ofstream(count) << "0\n";
   std::vector<Process> crowd;
   for (int i = 0; i < 12; ++i) {
-    crowd.emplace_back(rlock_argv({"run", "-S", "local:", "-k", "k", "--", "sh", "-c",
-                                   "n=$(cat " + count.string() + "); sleep 0.01; echo $((n+1)) > " + count.string()}),
-                       dir.options());
+    crowd.push_back(start_rlock({"run", "-S", "local:", "-k", "k", "--", "sh", "-c",
+                                 "n=$(cat " + count.string() + "); sleep 0.01; echo $((n+1)) > " + count.string()},
+                                dir.options()));
   }
-  for (Process& one : crowd) {
-    CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(crowd, 30s);
   int sum = 0;
   std::ifstream(count) >> sum;
   CHECK(sum == 12);
@@ -71,7 +59,7 @@ TEST_CASE("local: twelve that come at the same moment start one and exclude each
 TEST_CASE("local: a crash of the server loses no lock")
 {
   const RuntimeDir dir;
-  Process holder(rlock_argv({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}), dir.options());
+  Process holder = start_rlock({"run", "-S", "local:", "-k", "k", "--ttl", "10s", "--", "sleep", "30"}, dir.options());
   wait_until(
       [&] {
         return run_rlock({"status", "-S", "local:", "-k", "k"}, dir.options()).code == 0;
@@ -81,7 +69,7 @@ TEST_CASE("local: a crash of the server loses no lock")
   const Finished busy = run_rlock({"run", "-S", "local:", "-k", "k", "-n", "--", "true"}, dir.options());
   CHECK(busy.code == 75);
   holder.signal(SIGTERM);
-  CHECK(holder.wait() == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(holder.wait() == died_of(SIGTERM));
 }
 
 TEST_CASE("local: a directory that other users can enter is refused, and a symbolic link")
@@ -91,7 +79,7 @@ TEST_CASE("local: a directory that other users can enter is refused, and a symbo
   std::filesystem::permissions(dir.home(), std::filesystem::perms::all);
   const Finished open = run_rlock({"run", "-S", "local:", "-k", "k", "--", "true"}, dir.options());
   CHECK(open.code == 78);
-  CHECK(open.err.find(dir.home().string()) != std::string::npos);
+  CHECK(has(open.err, dir.home().string()));
 
   std::filesystem::remove(dir.home());
   std::filesystem::create_directory_symlink("/tmp", dir.home());
@@ -106,13 +94,13 @@ TEST_CASE("local: says what to install where there is no server program")
   options.env["PATH"] = make_temp_dir("empty").string();
   const Finished end = run_rlock({"run", "-S", "local:", "-k", "k", "--", "/bin/true"}, options);
   CHECK((end.code == 69 || end.code == 78));
-  CHECK(end.err.find("redis-server") != std::string::npos);
-  CHECK(end.err.find("install") != std::string::npos);
+  CHECK(has(end.err, "redis-server"));
+  CHECK(has(end.err, "install"));
 }
 
 TEST_CASE("local: is never chosen silently")
 {
   const Finished end = run_rlock({"run", "-S", "redis://127.0.0.1:1", "-k", "k", "--", "true"});
   CHECK(end.code == 69);
-  CHECK(end.err.find("local:") != std::string::npos);
+  CHECK(has(end.err, "local:"));
 }

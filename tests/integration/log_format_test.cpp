@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // --log-format json: every line on stderr is a JSON object.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include "support/integration.h"
 
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -63,8 +53,8 @@ struct JsonLogFixture {
   [[nodiscard]] Process hold(std::vector<std::string> options = {}) const
   {
     options.insert(options.end(), {"-k", "k", "--", "sleep", "100"});
-    Process holder(rlock_argv(words("run", std::move(options))));
-    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is held");
+    Process holder = start_rlock(words("run", std::move(options)));
+    wait_until([&] { return is_held(server); }, "the lock is held");
     return holder;
   }
 };
@@ -100,7 +90,7 @@ TEST_CASE("log format: waiting, and lost")
 {
   const JsonLogFixture fixture;
   Process holder = fixture.hold({"--ttl", "3s"});
-  Process waiter(rlock_argv(fixture.words("run", {"-k", "k", "--", "true"})));
+  Process waiter = start_rlock(fixture.words("run", {"-k", "k", "--", "true"}));
   wait_until([&] { return !waiter.err().empty(); }, "it says for whom it waits");
   CHECK(shown(waiter.err()) == Lines{"notice waiting k"});
   fixture.server.command({"DEL", "k"});
@@ -114,12 +104,8 @@ TEST_CASE("log format: forced")
 {
   const JsonLogFixture fixture;
   Process holder = fixture.hold();
-  wait_until(
-      [&] {
-        return !as_texts(fixture.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-      },
-      "the holder listens");
-  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "k", "--yes"}).code == 0);
+  wait_until([&] { return listening(fixture.server) > 0; }, "the holder listens");
+  CHECK(rlock_on(fixture.server, {"force-unlock", "-k", "k", "--yes"}).code == 0);
   CHECK(holder.wait().code == 121);
   CHECK(shown(holder.err()) == Lines{"error forced k"});
 }

@@ -4,24 +4,17 @@
 #include "cli/verbs/completion.h"
 #include "cli/verbs/dispatch.h"
 #include "process/command.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/process.h"
 #include "support/skip.h"
-#include "support/text_file.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
 #include <iterator>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
-using namespace rlock::cli;
 using namespace rlock::test;
+using namespace rlock::cli;
 
 namespace {
 
@@ -98,8 +91,8 @@ TEST_CASE("manual: every verb is on one page, and every page is clean")
       CHECK_MESSAGE(std::regex_search(finding, harmless), finding);
     }
     const std::string text = rendered(page);
-    CHECK(text.find("BSD") == std::string::npos);
-    CHECK(text.find("To is ") == std::string::npos);
+    CHECK_FALSE(has(text, "BSD"));
+    CHECK_FALSE(has(text, "To is "));
   }
 }
 
@@ -147,7 +140,7 @@ TEST_CASE("manual: every variable and every kind of server that the code knows i
   std::size_t known = 0;
   for (const std::regex& word : {variable, scheme}) {
     for (std::sregex_iterator each(code.begin(), code.end(), word), end; each != end; ++each, ++known) {
-      CHECK_MESSAGE(manual.find((*each)[1]) != std::string::npos, (*each)[1].str());
+      CHECK_MESSAGE(has(manual, (*each)[1].str()), (*each)[1].str());
     }
   }
   CHECK(known > 20);

@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Secrets in command lines stay off the server and out of every output; text of servers, keys and labels is escaped.
 #include "support/clean_text.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 using namespace std::string_literals;
 
 namespace {
 
 const std::string secret = "S3cretValue";
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The values of all keys, as the server dumps them. A dump does not compress short values.
 std::string stored(const RedisServer& server)
@@ -86,13 +73,13 @@ TEST_CASE("masking: no secret of a command line is stored, shown or logged, whic
     words.insert(words.begin() + 1, {"-S", server.url()});
     const Words job = secretive_job(go);
     words.insert(words.end(), job.begin(), job.end());
-    Process holder(rlock_argv(words));
-    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it holds the lock");
+    Process holder = start_rlock(words);
+    wait_until([&] { return is_held(server); }, "it holds the lock");
     CHECK(has(stored(server), "--password=***"));
     CHECK_FALSE(has(stored(server), secret));
 
     if (front.front() == "run" && front.size() == 4) {
-      Process waiter(rlock_argv(words));
+      Process waiter = start_rlock(words);
       wait_until([&] { return as_int(server.command({"EXISTS", "rlock:waiters:{k}"})) == 1; }, "a second one waits");
       CHECK_FALSE(has(stored(server), secret));
       const std::string shown = outputs(server);
@@ -113,8 +100,7 @@ TEST_CASE("masking: a lock that is acquired for a script stores its command line
 {
   const RedisServer server;
   Process script({"sh", "-c", "sleep 60; :", "--password=" + secret, "--token", secret});
-  const Finished acquired =
-      run_rlock({"acquire", "-S", server.url(), "-k", "k", "--pid", std::to_string(script.pid())});
+  const Finished acquired = rlock_on(server, {"acquire", "-k", "k", "--pid", std::to_string(script.pid())});
   REQUIRE_MESSAGE(acquired.code == 0, acquired.err);
   CHECK(has(stored(server), "--token ***"));
   CHECK_FALSE(has(stored(server), secret));
@@ -184,8 +170,8 @@ TEST_CASE("escaping: the requester of a force-unlock is named without control ch
 {
   const RedisServer server;
   const auto go = make_temp_dir("escaping") / "go";
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c",
-                             "touch " + go.string() + "; exec sleep 60"}));
+  Process holder =
+      start_on(server, {"run", "-k", "k", "--ttl", "3s", "--", "sh", "-c", "touch " + go.string() + "; exec sleep 60"});
   wait_until([&] { return std::filesystem::exists(go); }, "the job runs");
   const std::string owner = as_texts(server.command({"HKEYS", "k"})).at(0);
   server.command({"HSET", "rlock:force:{k}", owner,
@@ -211,8 +197,8 @@ TEST_CASE("labels: a label of more than 256 bytes is refused, a longer one of a 
     words[4] = fits;
     CHECK(run_rlock(words).code == 0);
   }
-  CHECK(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "1m", "--label", fits + "l"}).code == 64);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+  CHECK(rlock_on(server, {"acquire", "-k", "k", "--lease", "1m", "--label", fits + "l"}).code == 64);
+  CHECK_FALSE(is_held(server));
 
   server.command({"HSET", "k", "old:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});

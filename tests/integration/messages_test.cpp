@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of rlock: the program's name, suggestions, the length of lines, the end of output.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
 
 using Json = nlohmann::json;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<Json> objects(const std::string& lines)
 {
@@ -98,7 +87,7 @@ TEST_CASE("messages: -h is short, --help tells all, and the server's options are
 TEST_CASE("messages: a reader that has enough ends watch and events without a word")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"}).code == 0);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "5m"}).code == 0);
   const auto dir = make_temp_dir("messages");
   for (const char* verb : {"watch --interval 100ms", "watch --json --interval 100ms", "events"}) {
     CAPTURE(verb);
@@ -116,7 +105,7 @@ TEST_CASE("messages: a reader that has enough ends watch and events without a wo
 TEST_CASE("messages: --output is the format of the answer, and --format prometheus is still understood")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "k", "--lease", "5m"}).code == 0);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "k", "--lease", "5m"}).code == 0);
   const auto listed = [&](const Words& more) {
     Words words{"list", "-S", server.url()};
     words.insert(words.end(), more.begin(), more.end());
@@ -137,8 +126,8 @@ TEST_CASE("messages: --output is the format of the answer, and --format promethe
 TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
 {
   const RedisServer server;
-  Process holder(rlock_argv(
-      {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
+  Process holder = start_rlock(
+      {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");
   CHECK(objects(holder.err()).at(0).at("event") == "server");
   const Json acquired = objects(holder.err()).at(1);
@@ -152,7 +141,7 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   CHECK(has(busy.at("holder"), "running sleep 60"));
   CHECK(busy.at("fence").is_null());
 
-  Process waiter(rlock_argv({"run", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}));
+  Process waiter = start_rlock({"run", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"});
   wait_until([&] { return has(waiter.err(), "\"waiting\""); }, "it says that it waits", Millis{30'000});
   CHECK(objects(waiter.err()).at(0).at("place") == 1);
 
@@ -171,8 +160,7 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
 TEST_CASE("messages: events name the new holder of a lost lock")
 {
   const RedisServer server;
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"}));
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  Process holder = held_run(server, {"--ttl", "3s"});
   server.command({"DEL", "k"});
   server.command({"HSET", "k", "somebody:1", "1"});
   server.command({"PEXPIRE", "k", "60000"});
@@ -183,7 +171,7 @@ TEST_CASE("messages: events name the new holder of a lost lock")
     is_told = is_told || (event.at("event") == "lost" && event.at("by") == "somebody:1");
   }
   CHECK(is_told);
-  CHECK(has(run_rlock({"events", "-S", server.url(), "-k", "k"}).out, "now held by somebody:1"));
+  CHECK(has(rlock_on(server, {"events", "-k", "k"}).out, "now held by somebody:1"));
 }
 
 TEST_CASE("messages: a server is named by host and port alone")

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nested runs when one of them is killed, or ends early, or when the lock or the server of all is lost.
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/nested_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <string>
-#include <thread>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Exit well{.code = 0, .signal = 0};
-
-}  // namespace
 
 TEST_SUITE_BEGIN("topology-quick");
 
@@ -35,7 +21,7 @@ TEST_CASE("nested: the inner killed, its guardian releases its hold alone")
   CHECK(fixture.number_in("middle.code") == 0);
   fixture.comes_to(1);
   fixture.tell("middle");
-  CHECK(deep.outer->wait() == well);
+  CHECK(deep.outer->wait() == success);
   fixture.comes_to(0);
 }
 
@@ -53,7 +39,7 @@ TEST_CASE("nested: the middle killed, what ran in it is dead at once, and the ou
   CHECK(fixture.count() <= 2);  // the inner guardian may have been killed before it released the innermost hold
   CHECK(fixture.count() >= 1);
   fixture.tell("middle");
-  CHECK(deep.outer->wait() == well);
+  CHECK(deep.outer->wait() == success);
   fixture.gone_within(3s);
 }
 
@@ -66,7 +52,7 @@ TEST_CASE("nested: the outer killed, its whole tree dies before the lease is ove
   Process next = fixture.start({"-k", "k"}, {"sh", "-c", activity.short_job("next", 60).back()});
   deep.outer->signal(SIGKILL);
   deep.outer->wait();
-  CHECK(next.wait() == well);
+  CHECK(next.wait() == success);
   CHECK(overlap(activity.jobs()) == "");
   fixture.comes_to(0);
 }
@@ -78,7 +64,7 @@ TEST_CASE("nested: all lose the server, and all their jobs are dead before the l
   wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
   const std::int64_t struck = now_ns();
   deep.fixture.server.stop_signal();
-  CHECK(deep.outer->wait() == Exit{.code = 121, .signal = 0});
+  CHECK(deep.outer->wait() == exited(121));
   deep.fixture.server.cont();
   CHECK((activity.jobs().at("third").last_ns - struck) / 1'000'000 < 3000);
   deep.fixture.gone_within(3s);
@@ -93,7 +79,7 @@ TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
       fixture.start({"-k", "k", "--ttl", "3s"},
                     fixture.script("first.sh", "setsid $RLOCK run -k k --ttl 3s -- " + second[0] + " " + second[1] +
                                                    " &\nuntil [ -e inner.here ]; do sleep 0.02; done\n"));
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
   fixture.comes_to(1);
   Process other = fixture.start({"-k", "k"}, {"true"});
   for (int i = 0; i < 80; ++i) {  // longer than the lease
@@ -102,7 +88,7 @@ TEST_CASE("nested: the outer lets go first, and the inner goes on holding")
   }
   CHECK(other.running());
   fixture.tell("inner");
-  CHECK(other.wait() == well);
+  CHECK(other.wait() == success);
   fixture.comes_to(0);
 }
 
@@ -111,7 +97,7 @@ TEST_CASE("nested: an environment that is out of date gets a lock of its own")
   const NestedRunsFixture fixture;
   const Words job = fixture.innermost("job");
   Words words{"run", "-S", fixture.server.url(), "-k", "k", "--", job[0], job[1]};
-  Process fresh(rlock_argv(words), {.env = {{"RLOCK_HELD", "dead:1 k"}}});
+  Process fresh = start_rlock(words, {.env = {{"RLOCK_HELD", "dead:1 k"}}});
   fixture.wait_for("job.here");
   CHECK(fixture.variable("job", "RLOCK_TOKEN") != "dead:1");
   fixture.comes_to(1);
@@ -119,7 +105,7 @@ TEST_CASE("nested: an environment that is out of date gets a lock of its own")
   words = {"run", "-S", fixture.server.url(), "-n", "-k", "k", "--", "true"};
   CHECK(run_rlock(words, {.env = {{"RLOCK_HELD", "dead:1 k"}}}).code == 75);
   fixture.tell("job");
-  CHECK(fresh.wait() == well);
+  CHECK(fresh.wait() == success);
 }
 
 TEST_CASE("nested: on another server the ancestor is unknown")
@@ -137,7 +123,7 @@ TEST_CASE("nested: on another server the ancestor is unknown")
   CHECK(fixture.variable("job", "RLOCK_TOKEN") != fixture.variable("inner", "RLOCK_TOKEN"));
   fixture.tell("job");
   fixture.tell("inner");
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
 }
 
 TEST_CASE("nested: a lock that the outer has lost is not re-entered")
@@ -175,7 +161,7 @@ TEST_CASE("nested: a lock that the outer has lost is not re-entered")
   fixture.tell("job");
   CHECK(fixture.number_in("inner.code") == 0);
   fixture.tell("inner");
-  CHECK(outer.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(outer.wait() == exited(121));
 }
 
 TEST_CASE("nested: force-unlock stops them all")
@@ -183,10 +169,10 @@ TEST_CASE("nested: force-unlock stops them all")
   const ActivityLog activity;
   ThreeDeep deep("20s", activity.stubborn_tree("third").back());
   wait_until([&] { return activity.tree_beats("third"); }, "the innermost tree runs");
-  const Finished forced = run_rlock({"force-unlock", "-S", deep.fixture.server.url(), "-k", "k", "--yes", "--json"});
+  const Finished forced = rlock_on(deep.fixture.server, {"force-unlock", "-k", "k", "--yes", "--json"});
   CHECK(forced.code == 0);
-  CHECK(forced.out.find("\"released\"") != std::string::npos);
-  CHECK(deep.outer->wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(has(forced.out, "\"released\""));
+  CHECK(deep.outer->wait(5s) == exited(121));
   const int beats = activity.jobs().at("third").beats;
   std::this_thread::sleep_for(100ms);
   CHECK(activity.jobs().at("third").beats == beats);
@@ -200,7 +186,7 @@ TEST_CASE("nested: the inner lets go when memory is full")
   for (const char* name : {"third", "inner", "middle"}) {
     deep.fixture.tell(name);
   }
-  CHECK(deep.outer->wait() == well);
+  CHECK(deep.outer->wait() == success);
   deep.fixture.comes_to(0);
 }
 

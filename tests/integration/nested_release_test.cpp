@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A manual release under a lock that is held already releases that hold and no other.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that runs rlock on the lock that it runs under: the hold is counted, and does not wait.
+#include "support/integration.h"
 #include "support/nested_fixture.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <sstream>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Exit well{.code = 0, .signal = 0};
-
-}  // namespace
 
 TEST_SUITE_BEGIN("topology-quick");
 
@@ -36,7 +25,7 @@ TEST_CASE("nested: three deep it counts to three, under one owner and number, an
   }
   const std::string who =
       as_text(fixture.server.command({"HGET", "rlock:holder:{k}", fixture.variable("middle", "RLOCK_TOKEN")}));
-  CHECK(who.find("pid=" + std::to_string(deep.outer->pid())) != std::string::npos);
+  CHECK(has(who, "pid=" + std::to_string(deep.outer->pid())));
   CHECK(fixture.all_keys_end());
 
   fixture.tell("third");
@@ -46,7 +35,7 @@ TEST_CASE("nested: three deep it counts to three, under one owner and number, an
   CHECK(fixture.number_in("middle.code") == 0);
   fixture.comes_to(1);
   fixture.tell("middle");
-  CHECK(deep.outer->wait() == well);
+  CHECK(deep.outer->wait() == success);
   CHECK(deep.outer->err() == "");
   fixture.comes_to(0);
   CHECK(as_int(fixture.server.command({"EXISTS", "rlock:holder:{k}"})) == 0);
@@ -67,7 +56,7 @@ TEST_CASE("nested: a in b in a")
   for (const char* name : {"third", "inner", "middle"}) {
     fixture.tell(name);
   }
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
   CHECK(fixture.number_in("inner.code") == 0);
   CHECK(fixture.count("a") == 0);
   CHECK(fixture.count("b") == 0);
@@ -80,12 +69,11 @@ TEST_CASE("nested: a lock that no ancestor holds is waited for as ever")
   const Words there = fixture.innermost("holder");
   Process holder = fixture.start({"-k", "b"}, there);
   fixture.wait_for("holder.here");
-  CHECK(fixture.start({"-k", "a"}, fixture.script("try.sh", "$RLOCK run -n -k b -- true\n")).wait() ==
-        Exit{.code = 75, .signal = 0});
+  CHECK(fixture.start({"-k", "a"}, fixture.script("try.sh", "$RLOCK run -n -k b -- true\n")).wait() == exited(75));
   Process outer = fixture.start({"-k", "a"}, fixture.script("wait.sh", "$RLOCK run -k b -- true\n"));
   wait_until([&] { return as_int(fixture.server.command({"ZCARD", "rlock:queue:{b}"})) == 1; }, "the inner one waits");
   fixture.tell("holder");
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
 }
 
 TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer one's")
@@ -103,7 +91,7 @@ TEST_CASE("nested: a lease of its own neither shortens nor outlives the outer on
   CHECK(fixture.number_in("code") == 124);
   fixture.comes_to(1);
   fixture.tell("first");
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
 }
 
 TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refused")
@@ -134,9 +122,9 @@ TEST_CASE("nested: every kind of lock counts, and what cannot be nested is refus
     for (std::string word; words >> word;) {
       options.push_back(word);
     }
-    CHECK(fixture.start(options, second).wait() == Exit{.code = row.code, .signal = 0});
+    CHECK(fixture.start(options, second).wait() == exited(row.code));
     CHECK(fixture.exists("third.here") == (row.code == 0));
-    CHECK(run_rlock({"status", "-S", fixture.server.url(), "-k", "k"}).code == 1);
+    CHECK(rlock_on(fixture.server, {"status", "-k", "k"}).code == 1);
   }
 }
 
@@ -144,9 +132,9 @@ TEST_CASE("nested: once, in a lock that is held already, runs once")
 {
   const NestedRunsFixture fixture;
   const std::string once = "$RLOCK once -k k --for 1h -- sh -c 'echo ran >> ran'\n";
-  CHECK(fixture.start({"-k", "k"}, fixture.script("twice.sh", once + once + "cat ran\n")).wait() == well);
+  CHECK(fixture.start({"-k", "k"}, fixture.script("twice.sh", once + once + "cat ran\n")).wait() == success);
   Process show = fixture.start({"-k", "k"}, fixture.script("show.sh", once + "cat ran\n"));
-  CHECK(show.wait() == well);
+  CHECK(show.wait() == success);
   CHECK(show.out() == "ran\n");
   fixture.comes_to(0);
 }
@@ -176,7 +164,7 @@ TEST_CASE("nested: acquire counts as well, and lets go of its own hold alone")
   CHECK(fixture.exists("third.here"));
   fixture.comes_to(2);
   fixture.tell("again");
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
   CHECK(outer.err() == "");
   fixture.comes_to(0);
 }

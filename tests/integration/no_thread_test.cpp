@@ -1,37 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the system refuses rlock a thread, the main thread renews the lock: a job that forks up to a limit must not lose it.
 #include "base/fd.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
 #include <deque>
-#include <filesystem>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 namespace fs = std::filesystem;
 
-const Exit success{.code = 0, .signal = 0};
 const std::string refused = "Resource temporarily unavailable";
 
 std::string no_thread_for(const std::string& key)
@@ -54,10 +40,10 @@ ProcessOptions without_threads(const std::string& which = "1 11 good runner")
 Process start(const std::string& url, Words words, const ProcessOptions& options)
 {
   words.insert(words.begin() + 1, {"-S", url, "--ttl", "1.5s"});
-  return Process(rlock_argv(joined(words, {"sleep", "4.5"})), options);
+  return start_rlock(joined(words, {"sleep", "4.5"}), options);
 }
 
-bool is_told(Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
+bool is_told(Process& process, const std::string& text) { return has(process.err(), text); }
 
 // Three servers; the second one hangs.
 struct Three {
@@ -164,7 +150,7 @@ TEST_CASE("no thread: a quorum asks its servers one after the other, also beside
     Words words = call;
     const Words options = joined(three.options(), {"--ttl", "6s"});
     words.insert(words.begin() + 1, options.begin(), options.end());
-    runs.emplace_back(rlock_argv(joined(words, {"sleep", "14"})), without_threads());
+    runs.push_back(start_rlock(joined(words, {"sleep", "14"}), without_threads()));
   }
   for (Process& run : runs) {
     CHECK_MESSAGE(run.wait(60s) == success, run.err());
@@ -187,12 +173,11 @@ TEST_CASE("no thread: a keeper renews without one")
 {
   const RedisServer server;
   Process watched({"sleep", "60"});
-  Process acquire(
-      rlock_argv({"acquire", "-S", server.url(), "-k", "k", "--ttl", "1.5s", "--pid", std::to_string(watched.pid())}),
-      without_threads("1 11 good guardian"));
+  Process acquire = start_on(server, {"acquire", "-k", "k", "--ttl", "1.5s", "--pid", std::to_string(watched.pid())},
+                             without_threads("1 11 good guardian"));
   CHECK_MESSAGE(acquire.wait(30s) == success, acquire.err());
   std::this_thread::sleep_for(4500ms);
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 1);
+  CHECK(is_held(server));
   watched.signal(SIGKILL);
   wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 0; }, "the keeper releases", 30s);
 }
@@ -200,21 +185,19 @@ TEST_CASE("no thread: a keeper renews without one")
 TEST_CASE("no thread: a lost lock is heard of, and a loss names the reason")
 {
   RedisServer server{{.alone = true}};
-  Process robbed(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "60s", "--", "sleep", "60"}),
-                 without_threads());
+  Process robbed = start_on(server, {"run", "-k", "stock", "--ttl", "60s", "--", "sleep", "60"}, without_threads());
   const auto listens = [&] {
     return show(server.command({"PUBSUB", "NUMSUB", "rlock:taken:{stock}"})).ends_with(" 1]");
   };
   wait_until(listens, "the main thread listens", 30s);
   CHECK(as_int(server.command({"DEL", "stock"})) == 1);
-  CHECK(run_rlock({"run", "-S", server.url(), "-k", "stock", "--", "true"}).code == 0);
-  CHECK(robbed.wait(15s) == Exit{.code = 121, .signal = 0});  // the next renewal would come after 20 s
+  CHECK(rlock_on(server, {"run", "-k", "stock", "--", "true"}).code == 0);
+  CHECK(robbed.wait(15s) == exited(121));  // the next renewal would come after 20 s
 
-  Process cut_off(rlock_argv({"run", "-S", server.url(), "-k", "k", "--ttl", "1.5s", "--", "sleep", "60"}),
-                  without_threads());
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it has the lock", 30s);
+  Process cut_off = start_on(server, {"run", "-k", "k", "--ttl", "1.5s", "--", "sleep", "60"}, without_threads());
+  wait_until([&] { return is_held(server); }, "it has the lock", 30s);
   server.stop_signal();
-  CHECK(cut_off.wait(30s) == Exit{.code = 121, .signal = 0});
+  CHECK(cut_off.wait(30s) == exited(121));
   server.cont();
   CHECK(is_told(cut_off, "rlock: the lock k was lost: no renewal "));
   CHECK(is_told(cut_off, "; no thread of its own: " + refused));

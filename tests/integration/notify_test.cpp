@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // --notify: what a command of the user learns of a run.
 #include "support/flock_fixture.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/script.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
 #include <regex>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -85,7 +74,7 @@ TEST_CASE("notify: a run that never began")
   CHECK(fixture.told() == "k failed 127 [cannot execute ./no-such-job: no such file]\n");
   std::filesystem::remove(fixture.file);
 
-  Process holder(rlock_argv({"run", "-S", fixture.server.url(), "-k", "k", "--", "sleep", "60"}));
+  Process holder = start_on(fixture.server, {"run", "-k", "k", "--", "sleep", "60"});
   fixture.await_hold();
   CHECK(run_rlock(fixture.run({"-n"})).code == 75);
   CHECK_MESSAGE(matches(fixture.told(), R"(k busy 75 \[k is busy, held by .*\]\n)"), fixture.told());
@@ -118,10 +107,10 @@ TEST_CASE("notify: it runs after the release, with the variables of the job")
     CAPTURE(name);
     const std::size_t at = job.find("RLOCK_" + name + "=");
     REQUIRE(at != std::string::npos);
-    CHECK(told.find(job.substr(at, job.find('\n', at) - at + 1)) != std::string::npos);
+    CHECK(has(told, job.substr(at, job.find('\n', at) - at + 1)));
   }
-  CHECK(told.find("RLOCK_HELD") == std::string::npos);
-  CHECK(told.find("still held") == std::string::npos);
+  CHECK_FALSE(has(told, "RLOCK_HELD"));
+  CHECK_FALSE(has(told, "still held"));
   CHECK(std::regex_search(told, std::regex("RLOCK_DURATION_MS=[0-9]+\n")));
 }
 
@@ -132,14 +121,14 @@ TEST_CASE("notify: stopped, forced and lost")
   CHECK(fixture.told() == "k timed_out 124 [the job was stopped: its --max-runtime was over]\n");
   std::filesystem::remove(fixture.file);
 
-  Process forced(rlock_argv(fixture.run({}, {"sleep", "60"})));
+  Process forced = start_rlock(fixture.run({}, {"sleep", "60"}));
   fixture.await_hold();
-  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "k", "--yes"}).code == 0);
+  CHECK(rlock_on(fixture.server, {"force-unlock", "k", "--yes"}).code == 0);
   CHECK(forced.wait(30s) == Exit{121});
   CHECK_MESSAGE(fixture.told().starts_with("k forced 121 [the lock k was force-unlocked by "), fixture.told());
   std::filesystem::remove(fixture.file);
 
-  Process lost(rlock_argv(fixture.run({"--ttl", "3s"}, {"sleep", "60"})));
+  Process lost = start_rlock(fixture.run({"--ttl", "3s"}, {"sleep", "60"}));
   fixture.await_hold();
   fixture.server.command({"DEL", "k"});
   CHECK(lost.wait(30s) == Exit{121});
@@ -150,10 +139,10 @@ TEST_CASE("notify: a keeper whose lock is taken by an operator tells forced, as 
 {
   const NotifyFixture fixture;
   Process watched({"sleep", "60"});
-  const Finished taken = run_rlock({"acquire", "-S", fixture.server.url(), "-k", "k", "--pid",
-                                    std::to_string(watched.pid()), "--notify", fixture.tell});
+  const Finished taken = rlock_on(
+      fixture.server, {"acquire", "-k", "k", "--pid", std::to_string(watched.pid()), "--notify", fixture.tell});
   REQUIRE_MESSAGE(taken.code == 0, taken.err);
-  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "k", "--yes", "--now"}).code == 0);
+  CHECK(rlock_on(fixture.server, {"force-unlock", "k", "--yes", "--now"}).code == 0);
   CHECK(fixture.await().starts_with("k forced "));
 }
 
@@ -161,8 +150,8 @@ TEST_CASE("notify: the guardian of a killed rlock tells that the run is lost, wi
 {
   const NotifyFixture fixture;
   const std::string of_job = (fixture.file.parent_path() / "job").string();
-  Process killed(rlock_argv(fixture.run({}, {"sh", "-c", "echo $RLOCK_FENCE >" + of_job + "; exec sleep 60"},
-                                        "echo $RLOCK_FENCE >" + of_job + ".told; " + fixture.tell)));
+  Process killed = start_rlock(fixture.run({}, {"sh", "-c", "echo $RLOCK_FENCE >" + of_job + "; exec sleep 60"},
+                                           "echo $RLOCK_FENCE >" + of_job + ".told; " + fixture.tell));
   wait_until([&] { return text_of(of_job).ends_with("\n"); }, "the job runs", 30s);
   killed.signal(SIGKILL);
   CHECK(fixture.await() == "k lost 137 [rlock was killed: its job was stopped and its lock released]\n");
@@ -181,14 +170,14 @@ TEST_CASE("notify: a command that fails is one line, and changes no exit code")
   CHECK(odd.out == "");
   CHECK(odd.err == "out\n");
   CHECK(run_rlock(fixture.run({}, {"true"}, "")).code == 0);
-  CHECK(run_rlock({"run", "-S", fixture.server.url(), "-k", "k", "--notify", "", "--", "true"}).code == 64);
+  CHECK(rlock_on(fixture.server, {"run", "-k", "k", "--notify", "", "--", "true"}).code == 64);
 }
 
 TEST_CASE("notify: a signal meanwhile goes to the command, and the exit code of the job stays")
 {
   const NotifyFixture fixture;
   const std::string begun = (fixture.file.parent_path() / "begun").string();
-  Process rlock(rlock_argv(fixture.run({}, {"sh", "-c", "exit 3"}, "echo begun >" + begun + "; sleep 60")));
+  Process rlock = start_rlock(fixture.run({}, {"sh", "-c", "exit 3"}, "echo begun >" + begun + "; sleep 60"));
   wait_until([&] { return !text_of(begun).empty(); }, "the command runs", 30s);
   rlock.signal(SIGTERM);
   CHECK(rlock.wait(20s) == Exit{3});
@@ -203,12 +192,12 @@ TEST_CASE("notify: a run that shares the success of another, or ends while it wa
   }
   CHECK_MESSAGE(matches(fixture.told(), R"(o succeeded 0 \[.*\]\n)"), fixture.told());
   std::filesystem::remove(fixture.file);
-  Process holder(rlock_argv({"run", "-S", fixture.server.url(), "-k", "k", "--", "sleep", "60"}));
+  Process holder = start_on(fixture.server, {"run", "-k", "k", "--", "sleep", "60"});
   fixture.await_hold();
-  Process waiter(rlock_argv(fixture.run({})));
+  Process waiter = start_rlock(fixture.run({}));
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{k}"})) == 1; }, "it waits", 30s);
   waiter.signal(SIGTERM);
-  CHECK(waiter.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(waiter.wait(30s) == died_of(SIGTERM));
   CHECK(fixture.told() == "");
 }
 
@@ -238,5 +227,5 @@ TEST_CASE("notify: a keeper tells that its process has ended, or that the lock w
   fixture.await_hold();
   fixture.server.command({"DEL", "k"});
   CHECK_MESSAGE(fixture.await().starts_with("k lost  [the lock k was lost: "), fixture.told());
-  CHECK(run_rlock({"acquire", "-S", fixture.server.url(), "-k", "k", "--lease", "3s", "--notify", "true"}).code == 64);
+  CHECK(rlock_on(fixture.server, {"acquire", "-k", "k", "--lease", "3s", "--notify", "true"}).code == 64);
 }

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock once: one caller runs the command, the others wait and share its success, and nothing but a success.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <regex>
-#include <string>
-#include <vector>
+#include "support/integration.h"
 
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -31,8 +21,7 @@ struct Callers {
   Process call(const std::string& within, const std::string& text, std::vector<std::string> options = {}) const
   {
     const Words job{"sh", "-c", "echo run >> $0; " + text, log()};
-    return Process(
-        rlock_argv(joined({"once", "-q", "-S", server.url(), "-k", "k", "--for", within}, with_job(options, job))));
+    return start_rlock(joined({"once", "-q", "-S", server.url(), "-k", "k", "--for", within}, with_job(options, job)));
   }
   [[nodiscard]] std::int64_t runs() const
   {
@@ -73,7 +62,7 @@ TEST_CASE("once: 100 at a time: one run, and all of them succeed")
   }
   CHECK(callers.runs() == 1);
   CHECK(callers.in_line() == 0);
-  CHECK(as_int(callers.server.command({"EXISTS", "k"})) == 0);
+  CHECK_FALSE(is_held(callers.server));
 }
 
 TEST_CASE("once: a run that fails is not remembered: the next one runs" * doctest::test_suite("topology-quick"))
@@ -154,8 +143,7 @@ TEST_CASE("once: a caller that only wants the lock gets it in turn")
   skip_on_quorum("a quorum has no queue");
   const Callers callers;
   auto all = callers.crowd(5, "1h", callers.gate());
-  Process other(
-      rlock_argv({"run", "-S", callers.server.url(), "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()}));
+  Process other = start_on(callers.server, {"run", "-k", "k", "--", "sh", "-c", "echo other >> " + callers.log()});
   wait_until([&] { return callers.in_line() == 5; }, "it waits behind them");
   callers.go();
   CHECK(other.wait() == Exit{0});
@@ -168,7 +156,7 @@ TEST_CASE("once: a caller that only wants the lock gets it in turn")
 TEST_CASE("once: --for is needed, and -n is busy")
 {
   const Callers callers;
-  const Finished without = run_rlock({"once", "-S", callers.server.url(), "-k", "k", "--", "true"});
+  const Finished without = rlock_on(callers.server, {"once", "-k", "k", "--", "true"});
   CHECK(without.code == 64);
   CHECK(without.err == "rlock: --for is missing: it says how long a success counts (try --for 1h)\n");
   Process first = callers.call("1h", callers.gate());
@@ -186,15 +174,15 @@ TEST_CASE("once: status shows the success and its age, --again runs it anyway, f
     return run_rlock(std::move(words));
   };
   CHECK(verb({"forget", "k"}).code == 1);
-  CHECK(verb({"status", "--json", "k"}).out.find("\"once\":null") != std::string::npos);
+  CHECK(has(verb({"status", "--json", "k"}).out, "\"once\":null"));
 
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.call("1h", "true").wait().code == 0);
   CHECK(callers.runs() == 1);
   const Finished shown = verb({"status", "k"});
   CHECK(shown.code == 1);
-  CHECK(shown.out.find("succeeded 20") != std::string::npos);
-  CHECK(shown.out.find(" ago)") != std::string::npos);
+  CHECK(has(shown.out, "succeeded 20"));
+  CHECK(has(shown.out, " ago)"));
   // The server reads its clock once for the success and once for the ttl, and may stand still between the two.
   CHECK(std::regex_search(verb({"status", "--json", "k"}).out, std::regex(R"("for_ms":3600\d{3}\})")));
 

@@ -1,46 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that an operator types: status, ttl, list, force-unlock.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/terminal.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <csignal>
-#include <map>
-#include <optional>
-#include <string>
-#include <thread>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using nlohmann::json;
-
-namespace {
-
-void wait_for_lock(const RedisServer& server, const std::string& key)
-{
-  wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, key + " is held");
-}
-
-bool somebody_listens(const RedisServer& server)
-{
-  return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-}
-
-}  // namespace
 
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("status: of several keys, of a glob, and of all locks when no key is named")
 {
   const RedisServer server;
-  Process first = start_run(server.url(), {"-k", "app:1"}, {"sleep", "60"});
-  wait_for_lock(server, "app:1");
-  Process second = start_run(server.url(), {"-k", "app:2"}, {"sleep", "60"});
-  wait_for_lock(server, "app:2");
+  Process first = held_run(server, {"-k", "app:1"});
+  Process second = held_run(server, {"-k", "app:2"});
 
   const Finished both = rlock_on(server, {"status", "app:2", "app:1"});
   CHECK(both.code == 0);
@@ -59,7 +33,7 @@ TEST_CASE("status: of several keys, of a glob, and of all locks when no key is n
   CHECK(all.code == 0);
   CHECK(all.out.starts_with("KEY"));
   CHECK(all.out.find("app:1") < all.out.find("app:2"));
-  CHECK(rlock_on(server, {"status", "--json"}).out.find("\"app:2\"") != std::string::npos);
+  CHECK(has(rlock_on(server, {"status", "--json"}).out, "\"app:2\""));
   CHECK(rlock_on(server, {"status", "--prefix", "other:"}).code == 1);
 }
 
@@ -92,11 +66,9 @@ TEST_CASE("status, list, history: where nothing is to be shown standard error sa
 TEST_CASE("list: --sort")
 {
   const RedisServer server;
-  Process old = start_run(server.url(), {"-k", "b", "--ttl", "300s"}, {"sleep", "60"});
-  wait_for_lock(server, "b");
+  Process old = held_run(server, {"-k", "b", "--ttl", "300s"});
   std::this_thread::sleep_for(5ms);  // their ages differ
-  Process recent = start_run(server.url(), {"-k", "a", "--ttl", "1000s"}, {"sleep", "60"});
-  wait_for_lock(server, "a");
+  Process recent = held_run(server, {"-k", "a", "--ttl", "1000s"});
   const auto first = [&](const std::string& order) {
     const std::string out = rlock_on(server, {"list", "--json", "--sort", order}).out;
     return json::parse(out.substr(0, out.find('\n'))).at("key");
@@ -106,7 +78,7 @@ TEST_CASE("list: --sort")
   CHECK(first("ttl") == "b");
   const Finished wrong = rlock_on(server, {"list", "--sort", "size"});
   CHECK(wrong.code == 64);
-  CHECK(wrong.err.find("age, ttl, key, waiting") != std::string::npos);
+  CHECK(has(wrong.err, "age, ttl, key, waiting"));
 }
 
 TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always or never where they are asked for")
@@ -116,8 +88,8 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
     Terminal terminal;
     options.insert(options.begin(), {"status", "-S", server.url(), "stock"});
     variables.try_emplace("TERM", "xterm");
-    Process shown(rlock_argv(options), {.env = variables, .terminal = terminal.process_side()});
-    CHECK(shown.wait() == Exit{.code = 1, .signal = 0});
+    Process shown = start_rlock(options, {.env = variables, .terminal = terminal.process_side()});
+    CHECK(shown.wait() == exited(1));
     return terminal.seen().find('\x1b') != std::string::npos;
   };
   CHECK(seen({}, {}));
@@ -137,8 +109,7 @@ TEST_CASE("--color: on a terminal by default, unless NO_COLOR is set, and always
 TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * doctest::test_suite("topology-quick"))
 {
   const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "stock", "--label", "nightly"}, {"sleep", "60"});
-  wait_for_lock(server, "stock");
+  Process holder = held_run(server, {"-k", "stock", "--label", "nightly"});
 
   const Finished told = rlock_on(server, {"status", "-k", "stock", "--json"});
   CHECK(told.code == 0);
@@ -158,7 +129,7 @@ TEST_CASE("status: the holder, as JSON with the names that scripts rely on" * do
   CHECK(state.at("waiting").empty());
 
   const Finished text = rlock_on(server, {"status", "-k", "stock"});
-  CHECK(text.out.find("sleep 60") != std::string::npos);
+  CHECK(has(text.out, "sleep 60"));
   CHECK(rlock_on(server, {"status", "-k", "stock", "-k", "free"}).code == 1);
 }
 
@@ -186,7 +157,7 @@ TEST_CASE("status: what a server says cannot move the cursor" * doctest::test_su
   server.command({"PEXPIRE", "k", "20000"});
   const Finished told = rlock_on(server, {"status", "-k", "k"});
   CHECK(told.out.find('\x1b') == std::string::npos);
-  CHECK(told.out.find("\\x1b[2J\\n") != std::string::npos);
+  CHECK(has(told.out, "\\x1b[2J\\n"));
 }
 
 TEST_CASE("list: the locks among everything else")
@@ -196,10 +167,8 @@ TEST_CASE("list: the locks among everything else")
   server.command({"HSET", "a:hash", "name", "bob"});
   server.command({"HSET", "a:java", "8743c9c0-0795-4907-87fd-6c719a6b4586:7", "1"});
   server.command({"PEXPIRE", "a:java", "20000"});
-  Process holder = start_run(server.url(), {"-k", "a:ours"}, {"sleep", "60"});
-  wait_for_lock(server, "a:ours");
-  Process other = start_run(server.url(), {"-k", "b:ours"}, {"sleep", "60"});
-  wait_for_lock(server, "b:ours");
+  Process holder = held_run(server, {"-k", "a:ours"});
+  Process other = held_run(server, {"-k", "b:ours"});
 
   const Finished told = rlock_on(server, {"list", "a:*", "--json"});
   CHECK(told.code == 0);
@@ -208,63 +177,59 @@ TEST_CASE("list: the locks among everything else")
     keys.push_back(json::parse(told.out.substr(from, told.out.find('\n', from) - from)).at("key"));
   }
   CHECK(keys == std::vector<std::string>{"a:java", "a:ours"});
-  CHECK(rlock_on(server, {"list", "z:*"}).out.find("ours") == std::string::npos);
+  CHECK_FALSE(has(rlock_on(server, {"list", "z:*"}).out, "ours"));
 }
 
 TEST_CASE("force-unlock: asks for consent, and touches nothing without it")
 {
   const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "stock"}, {"sleep", "60"});
-  wait_for_lock(server, "stock");
+  Process holder = held_run(server, {"-k", "stock"});
   CHECK(rlock_on(server, {"force-unlock", "-k", "stock"}).code == 64);
   CHECK(rlock_on(server, {"force-unlock", "-k", "stock", "--token", "somebody:else"}).code == 1);
   CHECK(holder.running());
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  CHECK(is_held(server, "stock"));
   CHECK(rlock_on(server, {"force-unlock", "-k", "free", "--yes"}).code == 1);
 }
 
 TEST_CASE("force-unlock: the holder stops its job with KILL after --kill-after, says by whom, and releases")
 {
   const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "stock", "--kill-after", "500ms"},
-                             {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
-  wait_for_lock(server, "stock");
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  Process holder = held_run(server, {"-k", "stock", "--kill-after", "500ms"},
+                            {"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"});
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
 
   const auto from = std::chrono::steady_clock::now();
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "released");
   CHECK(json::parse(forced.out).at("holder").at("pid") == holder.pid());
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(5s) == exited(121));
   CHECK(std::chrono::steady_clock::now() - from < 3s);  // the job ignores TERM; the lease is 30 s
-  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+  CHECK(has(holder.err(), "force-unlocked by "));
 }
 
 TEST_CASE("force-unlock: a holder so young that it does not listen yet is still told")
 {
   const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "stock"}, {"sleep", "60"});
-  wait_for_lock(server, "stock");
+  Process holder = held_run(server, {"-k", "stock"});
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--json"});
   CHECK(json::parse(forced.out).at("how") == "released");
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait(5s) == exited(121));
 }
 
 TEST_CASE("force-unlock: a holder that does not answer is revoked, and learns by whom when it wakes")
 {
   const RedisServer server;
-  Process holder = start_run(server.url(), {"-k", "stock", "--ttl", "3s"}, {"sleep", "60"});
-  wait_for_lock(server, "stock");
-  wait_until([&] { return somebody_listens(server); }, "the holder listens");
+  Process holder = held_run(server, {"-k", "stock", "--ttl", "3s"});
+  wait_until([&] { return listening(server) > 0; }, "the holder listens");
   holder.signal(SIGSTOP);
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "stock", "--yes", "--grace", "300ms", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "expired");
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 0);
+  CHECK_FALSE(is_held(server, "stock"));
   holder.signal(SIGCONT);
-  CHECK(holder.wait(5s) == Exit{.code = 121, .signal = 0});
-  CHECK(holder.err().find("force-unlocked by ") != std::string::npos);
+  CHECK(holder.wait(5s) == exited(121));
+  CHECK(has(holder.err(), "force-unlocked by "));
 }
 
 TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
@@ -275,7 +240,7 @@ TEST_CASE("force-unlock: --now breaks at once, a foreign holder too")
   const Finished forced = rlock_on(server, {"force-unlock", "-k", "java", "--token", "uuid:7", "--now", "--json"});
   CHECK(forced.code == 0);
   CHECK(json::parse(forced.out).at("how") == "broken");
-  CHECK(as_int(server.command({"EXISTS", "java"})) == 0);
+  CHECK_FALSE(is_held(server, "java"));
 }
 
 TEST_SUITE_END();

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that becomes another user, whose processes rlock may not signal: what sudo does. rlock runs as an ordinary user and
 // its job through a copy of setpriv(1) that is setuid root.
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -41,7 +28,7 @@ class OtherUser {
     ::chmod((m_dir / "as-root").c_str(), 04755);
     fs::copy_file(rlock_argv({}).front(), m_dir / "rlock");
     Process probe(as_nobody({m_dir / "as-root", "--reuid", "0", "true"}));
-    if (probe.wait() != Exit{.code = 0, .signal = 0}) {
+    if (probe.wait() != success) {
       skip("setuid programs have no effect in the directory for temporary files");
     }
   }
@@ -69,7 +56,7 @@ class OtherUser {
     test::wait_until([&] { return text_of(name) == "sleep\n"; }, "the job runs");
     return pid;
   }
-  [[nodiscard]] bool held() const { return as_int(m_server.command({"EXISTS", "stock"})) == 1; }
+  [[nodiscard]] bool held() const { return is_held(m_server, "stock"); }
   void remove_lock() const { m_server.command({"DEL", "stock"}); }
 
   // With --ttl 2s: for longer than the ttl.
@@ -134,7 +121,7 @@ TEST_CASE("other user: --max-runtime names the process at once, keeps the lock u
   CHECK(rlock.running());
   CHECK(is_alive(pid));
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(!scene.held());
 }
 
@@ -143,7 +130,7 @@ TEST_CASE("other user: a fixed lease ends with 124")
   const OtherUser scene;
   Process rlock = scene.start({"--lease", "3s"});
   const pid_t pid = scene.pid();
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(rlock.err() == named(pid) + still_runs(pid) + left);
   CHECK(is_alive(pid));
 }
@@ -157,7 +144,7 @@ TEST_CASE("other user: rlock waits for what the job leaves behind, and ends with
   scene.await_renewals();
   CHECK(rlock.running());
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 6, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(6));
   CHECK(!scene.held());
 }
 
@@ -176,7 +163,7 @@ TEST_CASE("other user: TERM is told, and rlock still waits")
       "rlock has told of TERM");
   CHECK(rlock.running());
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
 }
 
 TEST_CASE("other user: a loss is told while the process runs")
@@ -186,12 +173,11 @@ TEST_CASE("other user: a loss is told while the process runs")
   const pid_t pid = scene.pid();
   wait_until([&] { return rlock.err() == named(pid) + still_runs(pid); }, "rlock has sent KILL", 30s);
   scene.remove_lock();
-  wait_until([&] { return rlock.err().find("the lock stock was lost: ") != std::string::npos; },
-             "rlock has told of the loss");
-  CHECK(rlock.err().find("; a process of its job still runs, although it was sent KILL\n") != std::string::npos);
+  wait_until([&] { return has(rlock.err(), "the lock stock was lost: "); }, "rlock has told of the loss");
+  CHECK(has(rlock.err(), "; a process of its job still runs, although it was sent KILL\n"));
   CHECK(rlock.running());
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 121, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(121));
 }
 
 TEST_CASE("other user: the guardian of a killed rlock keeps the lock while the process runs, then releases it")
@@ -237,7 +223,7 @@ TEST_CASE("other user: after the guardian was killed rlock keeps the lock until 
   scene.await_renewals();
   CHECK(rlock.running());
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(71));
   CHECK(!scene.held());
 }
 
@@ -251,15 +237,15 @@ TEST_CASE("other user: a process that /proc hides is one of the job")
   const std::string number = std::to_string(pid);
   wait_until(
       [&] {
-        return rlock.err().find("rlock: process " + number +
-                                " of the job still runs as another user; rlock waits for its end; "
-                                "end it as root with: kill " +
-                                number + "\n") != std::string::npos;
+        return has(rlock.err(), "rlock: process " + number +
+                                    " of the job still runs as another user; rlock waits for its end; "
+                                    "end it as root with: kill " +
+                                    number + "\n");
       },
       "rlock has sent KILL", 30s);
   scene.await_renewals();
   CHECK(rlock.running());
   ::kill(pid, SIGKILL);
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(!scene.held());
 }

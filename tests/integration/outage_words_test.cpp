@@ -1,37 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages during failing renewals and after a lost lock: few, early, and with the true reason.
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-Process job_of(const RedisServer& server, const std::string& ttl, const std::vector<std::string>& options = {})
-{
-  Process job = start_run(server.url(), joined({"-k", "k", "--ttl", ttl}, options), {"sleep", "100"});
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the lock is taken");
-  return job;
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part)
-{
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++found;
-  }
-  return found;
-}
 
 std::string last_line(const std::string& text)
 {
@@ -44,7 +17,7 @@ std::string last_line(const std::string& text)
 TEST_CASE("outage: one line when it lasts a second, one when it is over")
 {
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
-  Process job = job_of(server, "12s");
+  Process job = held_run(server, {"--ttl", "12s"});
   server.kill_hard();
   wait_until([&] { return has(job.err(), "\n"); }, "it is told", 30s);
   CHECK(job.err().starts_with("rlock: cannot renew k: cannot reach "));
@@ -59,10 +32,10 @@ TEST_CASE("outage: one line when it lasts a second, one when it is over")
 TEST_CASE("outage: with -v there is no more than a line a second")
 {
   RedisServer server;
-  Process job = job_of(server, "6s", {"-v"});
+  Process job = held_run(server, {"--ttl", "6s", "-v"});
   const auto from = std::chrono::steady_clock::now();
   server.kill_hard();
-  CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(30s) == exited(121));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - from).count();
   CHECK(count(job.err(), "rlock: cannot ") <= static_cast<std::size_t>(seconds) + 1);
 }
@@ -72,10 +45,10 @@ TEST_CASE("outage: the last line is plain, and no time is spent on a release tha
   for (const bool killed : {true, false}) {
     CAPTURE(killed);
     RedisServer server;
-    Process job = job_of(server, "6s");
+    Process job = held_run(server, {"--ttl", "6s"});
     killed ? server.kill_hard() : server.stop_signal();
     const auto from = std::chrono::steady_clock::now();
-    CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
+    CHECK(job.wait(30s) == exited(121));
     CHECK(std::chrono::steady_clock::now() - from < 6s);  // it ends with its lease, not seconds later
     const std::string line = last_line(job.err());
     CHECK_MESSAGE(line.starts_with("rlock: the lock k was lost: no renewal for "), job.err());
@@ -99,9 +72,9 @@ TEST_CASE("outage: a server that refuses to write is the reason of the loss")
   for (const Row& row : rows) {
     CAPTURE(row.says);
     const RedisServer server({.alone = true});
-    Process job = job_of(server, "4s");
+    Process job = held_run(server, {"--ttl", "4s"});
     server.command(row.words);
-    CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
+    CHECK(job.wait(30s) == exited(121));
     const std::string line = last_line(job.err());
     CHECK_MESSAGE(line.starts_with("rlock: the lock k was lost: no renewal for "), job.err());
     CHECK_MESSAGE(has(line, row.says), line);

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classic example: twenty tickets, sixty buyers, each reads, waits and writes.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/seed.h"
-#include "support/temp_dir.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
 #include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -82,9 +72,7 @@ TEST_CASE("oversell: under the lock exactly twenty of sixty buyers get a ticket"
   for (int i = 0; i < buyers; ++i) {
     crowd.emplace_back(under_lock(server, office.purchase()));
   }
-  for (Process& buyer : crowd) {
-    CHECK(buyer.wait(60s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(crowd, 60s);
   CHECK(happy(crowd) == tickets);
   CHECK(office.sold() == tickets);
   CHECK(office.left() == 0);

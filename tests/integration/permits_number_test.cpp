@@ -1,38 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of permits, which stays while no permit is held, and which another program may delete.
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 using nlohmann::json;
-
-namespace {
-
-const Exit well{.code = 0, .signal = 0};
-
-}  // namespace
 
 TEST_SUITE_BEGIN("topology");
 
 TEST_CASE("permits: an idle number of theirs is refused to every other kind, 78, and said to be what it is")
 {
   const QueueFixture queue;
-  REQUIRE(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
+  REQUIRE(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == success);
   for (const std::vector<std::string>& kind :
        std::vector<std::vector<std::string>>{{}, {"-s"}, {"-x"}, {"--format", "string"}}) {
     CAPTURE(kind.empty() ? "plain" : kind.back());
     Process refused = queue.start(joined({"-n"}, kind), {"true"});
-    CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
-    CHECK(refused.err().find("take one with --permits N") != std::string::npos);
+    CHECK(refused.wait() == exited(78));
+    CHECK(has(refused.err(), "take one with --permits N"));
   }
-  CHECK(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == well);
+  CHECK(Process(queue.rlock("run", {"--permits", "2", "--", "true"})).wait() == success);
 }
 
 TEST_CASE("permits: deleting their number hides no holder")
@@ -54,7 +43,7 @@ TEST_CASE("permits: deleting their number hides no holder")
   const Finished told = rlock_on(queue.server, {"status", "k"});
   CHECK(told.code == 0);
   CHECK(told.out.starts_with("k: held, 2 permits (their number is gone)\n"));
-  CHECK(rlock_on(queue.server, {"list"}).out.find("sleep 60") != std::string::npos);
+  CHECK(has(rlock_on(queue.server, {"list"}).out, "sleep 60"));
   CHECK(std::stoi(rlock_on(queue.server, {"ttl", "k"}).out) > 15'000);
   CHECK(rlock_on(queue.server, {"wait", "-n", "k"}).code == 75);
   const std::string token = seen.at("holders").at(0).at("owner");

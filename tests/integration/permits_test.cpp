@@ -2,24 +2,13 @@
 // Permits with real processes: never more holders than permits, never fewer, in order, also after kills.
 #include "support/activity_log.h"
 #include "support/foreign_kinds.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-const Exit well{.code = 0, .signal = 0};
 constexpr const char* expiries = "{k}:timeout";
 
 std::int64_t queue_length(const RedisServer& server)
@@ -56,11 +45,6 @@ std::vector<std::string> until(const std::filesystem::path& file)
   return {"sh", "-c", "until [ -e " + file.string() + " ]; do sleep 0.02; done"};
 }
 
-std::int64_t listening(const RedisServer& server)
-{
-  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("topology");
@@ -92,44 +76,11 @@ TEST_CASE("permits: two hundred jobs over five: never more than five at once, ne
         return over();
       },
       "all have run", 90s);
-  for (Process& one : crowd) {
-    CHECK(one.wait() == well);
-  }
+  expect_ends(crowd);
   CHECK(looks > 20);
   CHECK(most_at_once(log) == 5);
   CHECK(as_text(queue.server.command({"GET", "k"})) == "5");
   CHECK(as_int(queue.server.command({"EXISTS", expiries})) == 0);
-}
-
-TEST_CASE("permits: waiters are admitted in order of arrival")
-{
-  const QueueFixture queue;
-  const auto dir = make_temp_dir("permits");
-  std::vector<Process> holders;
-  for (int i = 0; i < 2; ++i) {
-    holders.push_back(queue.start({"--permits", "2"}, until(dir / std::to_string(i))));
-  }
-  wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 2; }, "both are held");
-  std::vector<Process> waiters;
-  for (int i = 0; i < 8; ++i) {
-    waiters.push_back(
-        queue.start({"--permits", "2"},
-                    {"sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "ran").string() + "; sleep 0.05"}));
-    wait_until([&] { return queue_length(queue.server) == i + 1; }, "one more waits");
-  }
-  std::ofstream(dir / "0") << "now";  // the other permit stays taken: the waiters follow one by one
-  for (Process& waiter : waiters) {
-    CHECK(waiter.wait() == well);
-  }
-  std::ifstream file(dir / "ran");
-  int expected = 0;
-  for (int number = 0; file >> number;) {
-    CHECK(number == expected++);
-  }
-  CHECK(expected == 8);
-  std::ofstream(dir / "1") << "now";
-  CHECK(holders[0].wait() == well);
-  CHECK(holders[1].wait() == well);
 }
 
 TEST_CASE("permits: the permit of a killed holder goes to a waiter within its lease, while the others keep theirs")
@@ -145,13 +96,13 @@ TEST_CASE("permits: the permit of a killed holder goes to a waiter within its le
   wait_until([&] { return queue_length(queue.server) == 1; }, "one waits");
   victim.signal(SIGKILL);
   const std::int64_t struck = now_ns();
-  CHECK(next.wait() == well);
+  CHECK(next.wait() == success);
   const auto jobs = activity.jobs();
   CHECK(overlap(jobs) == "");
   CHECK((jobs.at("next").first_ns - struck) / 1'000'000 < 3000 + 1000);  // the lease, and a second for a busy machine
   CHECK(other.running());
   std::ofstream(dir / "go") << "now";
-  CHECK(other.wait() == well);
+  CHECK(other.wait() == success);
   CHECK(as_text(queue.server.command({"GET", "k"})) == "2");
 }
 
@@ -166,9 +117,7 @@ TEST_CASE("permits: holders are not taken for foreign clients that wait")
   wait_until([&] { return listening(queue.server) == 3; }, "their watchdogs listen");
   CHECK(queue.server.command({"PUBSUB", "NUMSUB", "redisson_sc:{k}"}).elements.at(1).integer == 0);
   std::ofstream(dir / "go") << "now";
-  for (Process& holder : holders) {
-    CHECK(holder.wait() == well);
-  }
+  expect_ends(holders);
 }
 
 TEST_CASE("permits: a request for another number is told both numbers, 78")
@@ -178,12 +127,12 @@ TEST_CASE("permits: a request for another number is told both numbers, 78")
   Process holder = queue.start({"--permits", "5"}, until(dir / "go"));
   wait_until([&] { return as_int(queue.server.command({"ZCARD", expiries})) == 1; }, "one is held");
   Process other = queue.start({"--permits", "3"}, {"true"});
-  CHECK(other.wait() == Exit{.code = 78, .signal = 0});
-  CHECK(other.err().find("are 5, not 3 (give --permits 5") != std::string::npos);
+  CHECK(other.wait() == exited(78));
+  CHECK(has(other.err(), "are 5, not 3 (give --permits 5"));
   std::ofstream(dir / "go") << "now";
-  CHECK(holder.wait() == well);
+  CHECK(holder.wait() == success);
   Process later = queue.start({"--permits", "3"}, {"true"});
-  CHECK(later.wait() == well);
+  CHECK(later.wait() == success);
 }
 
 TEST_CASE(
@@ -205,13 +154,13 @@ TEST_CASE(
   wait_until([&] { return subscribers() == 1; }, "the first waiter has subscribed to releases");
   const auto from = std::chrono::steady_clock::now();
   CHECK(java.release(permit) == 1);
-  CHECK(waiter.wait() == well);
+  CHECK(waiter.wait() == success);
   CHECK(std::chrono::steady_clock::now() - from < 4s);
 
   REQUIRE(java.acquire(permit, 60'000) == "OK");
   CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000).starts_with(":"));
   std::ofstream(dir / "go") << "now";
-  CHECK(rlock_holder.wait() == well);
+  CHECK(rlock_holder.wait() == success);
   CHECK(java.acquire(permit_bytes("ffffffffffffffffffffffffffffffff"), 1000) == "OK");
 }
 

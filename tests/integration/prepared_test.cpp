@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A waiter whose prepared processes are killed prepares others, and runs its job.
 #include "process/proc.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
-#include "support/redis_fixture.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -75,7 +65,7 @@ TEST_CASE("prepared: a waiter whose prepared process or guardian is killed runs 
     ::kill(kill_guardian ? prepared.guardian : prepared.gate, SIGKILL);
     rlock::test::wait_until([&] { return !is_alive(prepared.gate) && !is_alive(prepared.guardian); }, "both are gone");
     holder.signal(SIGTERM);
-    CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.wait(20s) == success);
     CHECK(waiter.err() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
@@ -94,7 +84,7 @@ TEST_CASE("prepared: a waiter whose prepared process gets any signal that ends p
     rlock::test::wait_until([&] { return !is_alive(first.gate); }, "it is gone");
     CHECK(waiter.running());
     holder.signal(SIGTERM);
-    CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.wait(20s) == success);
     CHECK(waiter.err() == "");
     CHECK(queue.started_jobs() == std::vector{0});
   }
@@ -103,18 +93,18 @@ TEST_CASE("prepared: a waiter whose prepared process gets any signal that ends p
 TEST_CASE("prepared: the lock of a run that was killed before it learned of its grant is released by its guardian")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "other", "--", "true"}).code == 0);  // it knows the script
+  REQUIRE(rlock_on(server, {"run", "-k", "other", "--", "true"}).code == 0);  // it knows the script
   Relay relay(server);
   relay.hold_next("stock");
-  rlock::test::Process killed(rlock_argv({"run", "-S", relay.url(), "-k", "stock", "--", "true"}));
+  rlock::test::Process killed = rlock::test::start_rlock({"run", "-S", relay.url(), "-k", "stock", "--", "true"});
   rlock::test::wait_until([&] { return relay.holds(); }, "it asks");
   prepared_by(killed.pid());
   killed.signal(SIGSTOP);
   relay.deliver();
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  CHECK(is_held(server, "stock"));
   killed.signal(SIGKILL);
   rlock::test::wait_until([&] { return as_int(server.command({"EXISTS", "stock"})) == 0; }, "the lock is free", 20s);
-  CHECK(run_rlock({"history", "-S", server.url(), "stock"}).code == 1);  // no job has begun
+  CHECK(rlock_on(server, {"history", "stock"}).code == 1);  // no job has begun
 }
 
 TEST_CASE("prepared: the first waiter in line leaves the queue when it is killed")
@@ -154,8 +144,9 @@ TEST_CASE(
   server.command({"PING"});
   const auto url = server.direct_url();
   ::kill(server.pid(), SIGSTOP);
-  rlock::test::Process rlock(rlock_argv({"run", "-S", url, "-k", "stock", "--ttl", "1s", "--server-timeout", "60s",
-                                         "--", "sh", "-c", "echo $$ >$0/main; exec sleep 300", dir}));
+  rlock::test::Process rlock =
+      rlock::test::start_rlock({"run", "-S", url, "-k", "stock", "--ttl", "1s", "--server-timeout", "60s", "--", "sh",
+                                "-c", "echo $$ >$0/main; exec sleep 300", dir});
   const Prepared prepared = prepared_by(rlock.pid());
   rlock::test::wait_until([&] { return !is_alive(prepared.guardian); }, "the timer has killed the guardian");
   ::kill(server.pid(), SIGCONT);

@@ -1,41 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 TEST_CASE("prometheus: status and list tell a collector")
 {
   const RedisServer server;
-  const Finished nothing = run_rlock({"list", "-S", server.url(), "-o", "prometheus"});
+  const Finished nothing = rlock_on(server, {"list", "-o", "prometheus"});
   CHECK(nothing.code == 0);  // no lock is held: no failure of the collector
   CHECK(nothing.out.empty());
-  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "stock", "--lease", "1m"}).code == 0);
-  const Finished told = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "stock", "free"});
+  REQUIRE(rlock_on(server, {"acquire", "-k", "stock", "--lease", "1m"}).code == 0);
+  const Finished told = rlock_on(server, {"status", "--format", "prometheus", "stock", "free"});
   CHECK(told.code == 0);  // cron jobs publish with: rlock status ... >new && mv new old
-  CHECK(told.out.find("\nrlock_held{key=\"stock\"} 1\nrlock_held{key=\"free\"} 0\n") != std::string::npos);
-  const Finished listed = run_rlock({"list", "-S", server.url(), "--format", "prometheus"});
+  CHECK(has(told.out, "\nrlock_held{key=\"stock\"} 1\nrlock_held{key=\"free\"} 0\n"));
+  const Finished listed = rlock_on(server, {"list", "--format", "prometheus"});
   CHECK(listed.code == 0);
-  CHECK(listed.out.find("\nrlock_holders{key=\"stock\"} 1\n") != std::string::npos);
-  CHECK(listed.out.find("# TYPE rlock_held gauge\n") != std::string::npos);
-  CHECK(listed.out.find("rlock_last_run") == std::string::npos);  // no family without a sample
-  CHECK(run_rlock({"list", "-S", server.url(), "--format", "json"}).out.starts_with("{\"key\":\"stock\""));
-  CHECK(run_rlock({"status", "-S", server.url(), "stock", "free"}).code == 1);
-  REQUIRE(run_rlock({"acquire", "-S", server.url(), "-k", "pool", "--permits", "3", "--lease", "1m"}).code == 0);
-  const Finished pool = run_rlock({"status", "-S", server.url(), "--format", "prometheus", "pool", "stock"});
-  CHECK(pool.out.find("\nrlock_limit{key=\"pool\"} 3\n") != std::string::npos);
-  CHECK(pool.out.find("rlock_limit{key=\"stock\"}") == std::string::npos);
-  CHECK(run_rlock({"status", "-S", server.url(), "--json", "pool"}).out.find("\"limit\":3,") != std::string::npos);
-  CHECK(run_rlock({"status", "-S", server.url(), "--json", "stock"}).out.find("\"limit\":null,") != std::string::npos);
+  CHECK(has(listed.out, "\nrlock_holders{key=\"stock\"} 1\n"));
+  CHECK(has(listed.out, "# TYPE rlock_held gauge\n"));
+  CHECK_FALSE(has(listed.out, "rlock_last_run"));  // no family without a sample
+  CHECK(rlock_on(server, {"list", "--format", "json"}).out.starts_with("{\"key\":\"stock\""));
+  CHECK(rlock_on(server, {"status", "stock", "free"}).code == 1);
+  REQUIRE(rlock_on(server, {"acquire", "-k", "pool", "--permits", "3", "--lease", "1m"}).code == 0);
+  const Finished pool = rlock_on(server, {"status", "--format", "prometheus", "pool", "stock"});
+  CHECK(has(pool.out, "\nrlock_limit{key=\"pool\"} 3\n"));
+  CHECK_FALSE(has(pool.out, "rlock_limit{key=\"stock\"}"));
+  CHECK(has(rlock_on(server, {"status", "--json", "pool"}).out, "\"limit\":3,"));
+  CHECK(has(rlock_on(server, {"status", "--json", "stock"}).out, "\"limit\":null,"));
   CHECK(run_rlock({"list", "--format", "xml"}).code == 64);
   CHECK(run_rlock({"list", "--json", "--format", "text"}).code == 64);
 }
@@ -43,16 +35,16 @@ TEST_CASE("prometheus: status and list tell a collector")
 TEST_CASE("prometheus: status tells a collector of the last run, also of a free lock")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "false"}).code == 1);
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "/nonexistent/job"}).code == 127);  // without the lock
-  const Finished told = run_rlock({"status", "-S", server.url(), "-o", "prometheus", "k"});
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "false"}).code == 1);
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "/nonexistent/job"}).code == 127);  // without the lock
+  const Finished told = rlock_on(server, {"status", "-o", "prometheus", "k"});
   CHECK(told.code == 0);
   for (const std::string sample : {"last_run_exit_code{key=\"k\"} 127", "recent_acquired{key=\"k\"} 2",
                                    "recent_succeeded{key=\"k\"} 1", "recent_failed{key=\"k\"} 2"}) {
-    CHECK_MESSAGE(told.out.find("\nrlock_" + sample + "\n") != std::string::npos, told.out);
+    CHECK_MESSAGE(has(told.out, "\nrlock_" + sample + "\n"), told.out);
   }
-  CHECK(told.out.find("\nrlock_last_success_timestamp_seconds{key=\"k\"} 1") != std::string::npos);
+  CHECK(has(told.out, "\nrlock_last_success_timestamp_seconds{key=\"k\"} 1"));
 }
 
 TEST_CASE("prometheus: how long runs waited")
@@ -66,7 +58,7 @@ TEST_CASE("prometheus: how long runs waited")
   holder.wait();
   CHECK(fixture.waiters.front().wait() == Exit{0});
   const auto waited = [&](const std::string& key) {
-    const Finished told = run_rlock({"status", "-S", fixture.server.url(), "-o", "prometheus", key});
+    const Finished told = rlock_on(fixture.server, {"status", "-o", "prometheus", key});
     const std::string family = "\nrlock_recent_waited_seconds{key=\"" + key + "\"} ";
     const std::size_t at = told.out.find(family);
     return at == std::string::npos ? -1 : std::stod(told.out.substr(at + family.size()));

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiters that are stopped, and continue when their turn is over; and waiters that are killed before they listen.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <csignal>
-#include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -30,11 +20,13 @@ class Gate {
   std::filesystem::path m_file = make_temp_dir("gate") / "open";
 };
 
-// Waits until the lock was handed to the waiter with that number, although it is stopped.
-void send_away(const Process& holder, const QueueFixture& queue, std::size_t next)
+// Stops the first waiter, and waits until the lock was handed to it.
+void hand_to_stopped(const Process& holder, QueueFixture& queue)
 {
+  queue.await_subscriptions();
+  stop_process(queue.waiters[0].pid());
   holder.signal(SIGTERM);
-  wait_until([&] { return queue.holder() == queue.waiters[next].pid(); }, "it is its turn");
+  wait_until([&] { return queue.holder() == queue.waiters[0].pid(); }, "it is its turn");
 }
 
 // Of the contract: how long silent waiters together delay the next one that lives.
@@ -103,8 +95,7 @@ TEST_CASE("killed waiter: any number of them that had no time to listen delays t
     process.signal(SIGKILL);
     process.wait();
   }
-  const auto listeners = [&] { return as_texts(queue.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
-  wait_until([&] { return listeners() == 2; }, "the server knows that the killed ones listen no more");
+  wait_until([&] { return listening(queue.server) == 2; }, "the server knows that the killed ones listen no more");
   arrive_now(queue);
   CHECK((time_to_next_job(holder, queue) < most_delay));
 }
@@ -117,17 +108,13 @@ TEST_CASE("stopped waiter: it is passed over, and is first again when it comes b
   queue.add_waiter();
   queue.add_waiter("30s", gate.work());
   queue.add_waiter();
-  queue.await_subscriptions();
-  stop_process(queue.waiters[0].pid());
-  send_away(holder, queue, 0);
+  hand_to_stopped(holder, queue);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
 
   queue.waiters[0].signal(SIGCONT);
   wait_until([&] { return queue.queue_length() == 2; }, "it is queued again");
   gate.open();
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(queue.waiters, 20s);
   CHECK(queue.started_jobs() == std::vector{1, 0, 2});
 }
 
@@ -137,13 +124,9 @@ TEST_CASE("stopped waiter: back before its claim is over it runs in its turn")
   Process holder = queue.hold("30s");
   queue.add_waiter();
   queue.add_waiter();
-  queue.await_subscriptions();
-  stop_process(queue.waiters[0].pid());
-  send_away(holder, queue, 0);
+  hand_to_stopped(holder, queue);
   queue.waiters[0].signal(SIGCONT);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(queue.waiters, 20s);
   CHECK(queue.started_jobs() == numbers_below(2));
 }
 
@@ -154,17 +137,15 @@ TEST_CASE("stopped waiter: back when its time is over it starts nothing and take
   Process holder = queue.hold("30s");
   queue.add_waiter("30s", "", {"-w", "1"});
   queue.add_waiter("30s", gate.work());
-  queue.await_subscriptions();
-  stop_process(queue.waiters[0].pid());
-  send_away(holder, queue, 0);
+  hand_to_stopped(holder, queue);
   wait_until([&] { return queue.started_jobs() == std::vector{1}; }, "the one behind it runs", 6s);
 
   queue.waiters[0].signal(SIGCONT);
-  CHECK(queue.waiters[0].wait() == Exit{.code = 75, .signal = 0});
+  CHECK(queue.waiters[0].wait() == exited(75));
   CHECK(queue.queue_length() == 0);
   CHECK(queue.holder() == queue.waiters[1].pid());
   gate.open();
-  CHECK(queue.waiters[1].wait() == Exit{.code = 0, .signal = 0});
+  CHECK(queue.waiters[1].wait() == success);
   CHECK(queue.started_jobs() == std::vector{1});
 }
 
@@ -174,11 +155,9 @@ TEST_CASE("stopped waiter: killed with the lock in its hands, it does not block 
   Process holder = queue.hold("30s");
   queue.add_waiter();
   queue.add_waiter();
-  queue.await_subscriptions();
-  stop_process(queue.waiters[0].pid());
-  send_away(holder, queue, 0);
+  hand_to_stopped(holder, queue);
   queue.waiters[0].signal(SIGKILL);
-  CHECK(queue.waiters[1].wait(6s) == Exit{.code = 0, .signal = 0});
+  CHECK(queue.waiters[1].wait(6s) == success);
   CHECK(queue.started_jobs() == std::vector{1});
 }
 

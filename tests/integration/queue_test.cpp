@@ -2,19 +2,33 @@
 // First come, first served, without the dead waiters, whatever happens to messages, connections and the queue itself.
 #include "base/defaults.h"
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
+
+namespace {
+
+// Strikes while twelve waiters have the lock one after the other. Each of them runs once, and no two at the same time.
+void drain_under(QueueFixture& queue, const std::function<void()>& strike)
+{
+  const ActivityLog activity;
+  Process holder = queue.hold("5s");
+  for (int i = 0; i < 12; ++i) {
+    queue.add_waiter("5s", "; " + activity.short_job("w" + std::to_string(i), 60).back());
+  }
+  queue.await_subscriptions();
+  holder.signal(SIGTERM);
+  wait_until([&] { return queue.started_jobs().size() >= 4; }, "the drain is under way");
+  strike();
+  expect_ends(queue.waiters, 60s);
+  std::vector<int> ran = queue.started_jobs();
+  std::sort(ran.begin(), ran.end());
+  CHECK(ran == numbers_below(12));
+  CHECK(overlap(activity.jobs()) == "");
+}
+
+}  // namespace
 
 TEST_SUITE_BEGIN("topology");
 
@@ -27,9 +41,7 @@ TEST_CASE("queue: two hundred behind one holder run in order of arrival, each on
   }
   queue.await_subscriptions();
   holder.signal(SIGTERM);
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(queue.waiters, 60s);
   CHECK(queue.started_jobs() == numbers_below(200));
   CHECK(queue.queue_length() == 0);
 }
@@ -77,7 +89,7 @@ TEST_CASE("queue: every third waiter killed, one stopped: the others run in orde
   holder.signal(SIGTERM);
   for (std::size_t i = 0; i < queue.waiters.size(); ++i) {
     if (i % 3 != 0 && i != 10) {
-      CHECK(queue.waiters[i].wait(30s) == Exit{.code = 0, .signal = 0});
+      CHECK(queue.waiters[i].wait(30s) == success);
     }
   }
   std::vector<int> expected = numbers_below(30);
@@ -85,9 +97,45 @@ TEST_CASE("queue: every third waiter killed, one stopped: the others run in orde
   CHECK(queue.started_jobs() == expected);
 
   queue.waiters[10].signal(SIGCONT);
-  CHECK(queue.waiters[10].wait(20s) == Exit{.code = 0, .signal = 0});  // late, but in its turn
+  CHECK(queue.waiters[10].wait(20s) == success);  // late, but in its turn
   expected.push_back(10);
   CHECK(queue.started_jobs() == expected);
+}
+
+TEST_CASE("queue: waiters of each kind run in order of arrival, also when the holder is killed")
+{
+  struct Row {
+    Words kind;
+    const char* queue;
+    bool has_another;  // holder beside the first one: its permit stays taken, so that the waiters follow one by one
+  };
+  for (const Row& row :
+       {Row{{"-x"}, "rlock:queue-rw:{k}", false}, Row{{"--permits", "2"}, "rlock:queue-permits:{k}", true},
+        Row{{"--format", "string"}, "rlock:queue-string:{k}", false}}) {
+    CAPTURE(row.queue);
+    const QueueFixture queue;
+    const ActivityLog activity;
+    const Words options = joined({"--ttl", "3s"}, row.kind);
+    std::optional<Process> another;
+    if (row.has_another) {
+      another = queue.start(options, {"sleep", "60"});
+      wait_until([&] { return listening(queue.server) == 1; }, "another holder has it");
+    }
+    Process victim = queue.start(options, activity.stubborn_tree("victim"));
+    wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
+    std::vector<Process> waiters;
+    for (int i = 0; i < 8; ++i) {
+      waiters.push_back(queue.start(options, activity.short_job("w" + std::to_string(i), 40)));
+      wait_until([&] { return as_int(queue.server.command({"ZCARD", row.queue})) == i + 1; }, "one more waits");
+    }
+    victim.signal(SIGKILL);
+    expect_ends(waiters, 20s);
+    const auto jobs = activity.jobs();
+    CHECK(overlap(jobs) == "");
+    for (int i = 0; i + 1 < 8; ++i) {
+      CHECK(jobs.at("w" + std::to_string(i)).first_ns < jobs.at("w" + std::to_string(i + 1)).first_ns);
+    }
+  }
 }
 
 TEST_CASE("queue: the holder killed and the first waiter as well: the next runs when the lease is over")
@@ -102,9 +150,9 @@ TEST_CASE("queue: the holder killed and the first waiter as well: the next runs 
   holder.signal(SIGKILL);
   queue.waiters[0].signal(SIGKILL);
   const auto from = std::chrono::steady_clock::now();
-  CHECK(queue.waiters[1].wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(queue.waiters[1].wait(20s) == success);
   CHECK(std::chrono::steady_clock::now() - from < 2s + 2s);
-  CHECK(queue.waiters[2].wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(queue.waiters[2].wait(20s) == success);
   CHECK(queue.started_jobs() == std::vector<int>{1, 2});
 }
 
@@ -120,47 +168,21 @@ TEST_CASE("queue: connections cut, scripts and queue flushed in the middle of a 
         Blow{"queue lost", {"DEL", "rlock:queue:{k}"}}}) {
     CAPTURE(blow.why);
     QueueFixture queue;
-    const ActivityLog activity;
-    Process holder = queue.hold("5s");
-    for (int i = 0; i < 12; ++i) {
-      queue.add_waiter("5s", "; " + activity.short_job("w" + std::to_string(i), 30).back());
-    }
-    queue.await_subscriptions();
-    holder.signal(SIGTERM);
-    wait_until([&] { return queue.started_jobs().size() >= 4; }, "the drain is under way");
-    const Reply struck = queue.server.command(blow.words);
-    CAPTURE(show(struck));
-    CHECK((struck.text == "OK" || struck.integer > 0));  // it hit something
-    for (Process& waiter : queue.waiters) {
-      CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
-    }
-    std::vector<int> ran = queue.started_jobs();
-    std::sort(ran.begin(), ran.end());
-    CHECK(ran == numbers_below(12));
-    CHECK(overlap(activity.jobs()) == "");
+    drain_under(queue, [&] {
+      const Reply struck = queue.server.command(blow.words);
+      CAPTURE(show(struck));
+      CHECK((struck.text == "OK" || struck.integer > 0));  // it hit something
+    });
   }
 }
 
 TEST_CASE("queue: the server restarted with its file in the middle of a drain")
 {
   QueueFixture queue({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
-  const ActivityLog activity;
-  Process holder = queue.hold("5s");
-  for (int i = 0; i < 12; ++i) {
-    queue.add_waiter("5s", "; " + activity.short_job("w" + std::to_string(i), 60).back());
-  }
-  queue.await_subscriptions();
-  holder.signal(SIGTERM);
-  wait_until([&] { return queue.started_jobs().size() >= 4; }, "the drain is under way");
-  queue.server.kill_hard();
-  queue.server.restart();
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait(60s) == Exit{.code = 0, .signal = 0});
-  }
-  std::vector<int> ran = queue.started_jobs();
-  std::sort(ran.begin(), ran.end());
-  CHECK(ran == numbers_below(12));
-  CHECK(overlap(activity.jobs()) == "");
+  drain_under(queue, [&] {
+    queue.server.kill_hard();
+    queue.server.restart();
+  });
 }
 
 TEST_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing on the server")
@@ -174,7 +196,7 @@ TEST_CASE("queue: twenty waiters whose -w ends leave in time, and leave nothing 
   }
   for (int i = 1; i <= 20; ++i) {
     CAPTURE(i);
-    CHECK(waiters[static_cast<std::size_t>(i - 1)].wait(20s) == Exit{.code = 75, .signal = 0});
+    CHECK(waiters[static_cast<std::size_t>(i - 1)].wait(20s) == exited(75));
     const auto waited = std::chrono::steady_clock::now() - from;
     CHECK(waited >= i * 200ms);
     CHECK(waited < i * 200ms + 3s);  // on a busy machine; bench measures how late it really is
@@ -189,13 +211,13 @@ TEST_CASE("queue: --min-hold keeps the lock by its ttl, and the queue knows when
 {
   QueueFixture queue;
   Process holder(queue.rlock("run", {"--min-hold", "1500ms", "--", "true"}));
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   const std::int64_t left = as_int(queue.server.command({"PTTL", "k"}));
   CHECK(left > 500);
   CHECK(left <= 1500);
-  CHECK(Process(queue.rlock("run", {"-n", "--", "true"})).wait() == Exit{.code = 75, .signal = 0});
+  CHECK(Process(queue.rlock("run", {"-n", "--", "true"})).wait() == exited(75));
   queue.add_waiter();
-  CHECK(queue.waiters[0].wait(5s) == Exit{.code = 0, .signal = 0});
+  CHECK(queue.waiters[0].wait(5s) == success);
 }
 
 TEST_SUITE_END();

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of a quorum that lose their data: a lock that they may have forgotten is not granted to another client.
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <deque>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -86,7 +78,7 @@ TEST_CASE("quorum restart: a snapshot brings back the marker of another run, whi
   three.servers[1].kill_hard();
   const Finished run = three.try_it();
   CHECK(run.code == 69);
-  CHECK_MESSAGE(run.err.find("may have forgotten locks") != std::string::npos, run.err);
+  CHECK_MESSAGE(has(run.err, "may have forgotten locks"), run.err);
   CHECK(Three::marker(three.servers[0]) != before);
 }
 
@@ -98,14 +90,14 @@ TEST_CASE("quorum restart: servers that are too young are waited for like a busy
   const Finished run = three.rlock({"run", "-w", "30s", "-k", "k", "--ttl", "3s", "--", "true"});
   CHECK_MESSAGE(run.code == 0, run.err);
   CHECK(clock.now() - start >= 3s);
-  CHECK_MESSAGE(run.err.find("waiting for k: ") != std::string::npos, run.err);
-  CHECK_MESSAGE(run.err.find("may have forgotten locks") != std::string::npos, run.err);
+  CHECK_MESSAGE(has(run.err, "waiting for k: "), run.err);
+  CHECK_MESSAGE(has(run.err, "may have forgotten locks"), run.err);
   CHECK(three.try_it().code == 0);
 
   const Three others;
   const Finished given_up = others.rlock({"run", "-w", "500ms", "-k", "k", "--", "true"});
   CHECK(given_up.code == 69);
-  CHECK_MESSAGE(given_up.err.find("may have forgotten locks") != std::string::npos, given_up.err);
+  CHECK_MESSAGE(has(given_up.err, "may have forgotten locks"), given_up.err);
 }
 
 TEST_CASE("quorum restart: the guard can be given, or switched off, which leaves no marker")

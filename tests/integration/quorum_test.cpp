@@ -6,25 +6,14 @@
 #include "store/quorum/quorum_store.h"
 #include "store/redis/redis_store.h"
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/redis_fixture.h"
 #include "support/scripted_server.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <deque>
 #include <iterator>
-#include <string>
-#include <utility>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -52,7 +41,7 @@ struct Quorum {
   {
     return run_rlock(words(verb, rest));
   }
-  [[nodiscard]] Process start(const Words& rest) const { return Process(rlock_argv(words("run", rest))); }
+  [[nodiscard]] Process start(const Words& rest) const { return start_rlock(words("run", rest)); }
 
   // On how many of the living servers the lock exists.
   [[nodiscard]] int held(const std::vector<std::size_t>& living, const std::string& key = "k") const
@@ -151,7 +140,7 @@ TEST_CASE("quorum: with three of five in trouble it is 69 within the deadline, a
     Finished run;
     const auto took = time_of([&] { run = quorum.rlock("run", {"-n", "-k", "k", "--", "true"}); });
     CHECK(run.code == 69);
-    CHECK(run.err.find("3 of 5 servers failed, and it takes 3") != std::string::npos);
+    CHECK(has(run.err, "3 of 5 servers failed, and it takes 3"));
     CHECK(took < 3s);  // 500 ms, and the delay of a busy machine
     quorum.wait_until_free({2, 4});
     for (const std::size_t i : {0, 1, 3}) {
@@ -173,14 +162,13 @@ TEST_CASE("quorum: a waiter is woken by the release, with two servers hung")
   Process waiter = quorum.start({"-k", "k", "--", "true"});
   wait_until(
       [&] {
-        return as_text(quorum.servers[0].command({"CLIENT", "LIST", "TYPE", "pubsub"})).find("sub=2") !=
-               std::string::npos;
+        return has(as_text(quorum.servers[0].command({"CLIENT", "LIST", "TYPE", "pubsub"})), "sub=2");
       },
       "the waiter listens");
   const auto took = time_of([&] {
     Process({"touch", go.string()}).wait();
-    CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
-    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(holder.wait() == success);
+    CHECK(waiter.wait() == success);
   });
   CHECK(took < 5s);  // the ttl is 30 s
   quorum.servers[1].cont();
@@ -206,9 +194,9 @@ TEST_CASE("quorum: two of five killed during a job are not noticed, a third stop
 
   quorum.servers[1].kill_hard();
   const std::int64_t killed = now_ns();
-  CHECK(job.wait(20s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(20s) == exited(121));
   CHECK(activity.jobs().at("job").last_ns < killed + 2'000'000'000);
-  CHECK(job.err().find("3 of 5 servers failed") != std::string::npos);
+  CHECK(has(job.err(), "3 of 5 servers failed"));
   quorum.servers[3].cont();
 }
 
@@ -226,8 +214,8 @@ TEST_CASE("quorum: a lock that was deleted on three servers is a lost lock")
   for (const std::size_t server : holders) {
     quorum.servers[server].command({"DEL", "k"});
   }
-  CHECK(job.wait(40s) == Exit{.code = 121, .signal = 0});
-  CHECK(job.err().find("expired or deleted") != std::string::npos);
+  CHECK(job.wait(40s) == exited(121));
+  CHECK(has(job.err(), "expired or deleted"));
 }
 
 TEST_CASE("quorum: two clients that race: one winner each round, and always one in the end")
@@ -244,8 +232,8 @@ TEST_CASE("quorum: two clients that race: one winner each round, and always one 
   loop += " sh -c '" + job + "' || exit; done";
   Process one({"sh", "-c", loop});
   Process other({"sh", "-c", loop});
-  CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
-  CHECK(other.wait(100s) == Exit{.code = 0, .signal = 0});
+  CHECK(one.wait(100s) == success);
+  CHECK(other.wait(100s) == success);
   CHECK(one.err() == "");
   CHECK(text_of(dir / "count") == "200\n");
   quorum.wait_until_free({0, 1, 2});
@@ -307,7 +295,7 @@ TEST_CASE("quorum: fresh servers are refused with the reason, unless they are sa
   words.insert(words.end(), {"--", "true"});
   const Finished run = run_rlock(words);
   CHECK(run.code == 69);
-  CHECK(run.err.find("--no-restart-guard if it keeps its data") != std::string::npos);
+  CHECK(has(run.err, "--no-restart-guard if it keeps its data"));
 }
 
 TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock away on all")
@@ -318,16 +306,16 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   wait_until([&] { return quorum.held({0, 1, 3, 4}) >= 3; }, "the lock is taken");
   const Finished status = quorum.rlock("status", {"k"});
   CHECK(status.code == 0);
-  CHECK(status.out.find("mine") != std::string::npos);
-  CHECK(quorum.rlock("list", {}).out.find("sleep 20") != std::string::npos);
+  CHECK(has(status.out, "mine"));
+  CHECK(has(quorum.rlock("list", {}).out, "sleep 20"));
   CHECK(quorum.rlock("wait", {"-w", "200ms", "k"}).code == 75);
 
-  Process waiting(rlock_argv(quorum.words("wait", {"k"})));
+  Process waiting = start_rlock(quorum.words("wait", {"k"}));
   const Finished forced = quorum.rlock("force-unlock", {"k", "--yes"});
   CHECK(forced.code == 0);
-  CHECK(forced.out.find("released by") != std::string::npos);
-  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
-  CHECK(waiting.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(has(forced.out, "released by"));
+  CHECK(job.wait() == exited(121));
+  CHECK(waiting.wait() == success);
   quorum.wait_until_free({0, 1, 3, 4});
   CHECK(quorum.rlock("status", {"k"}).code == 1);
 
@@ -335,7 +323,7 @@ TEST_CASE("quorum: operators see the holder, wait for it, and can take the lock 
   quorum.servers[0].command({"PEXPIRE", "k", "60000"});
   const Finished partly = quorum.rlock("status", {"k"});
   CHECK(partly.code == 1);
-  CHECK(partly.out.find("dead:1, on too few servers to hold it") != std::string::npos);
+  CHECK(has(partly.out, "dead:1, on too few servers to hold it"));
   CHECK(quorum.rlock("run", {"-n", "-k", "k", "--", "true"}).code == 0);
 }
 

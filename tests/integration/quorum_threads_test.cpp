@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A quorum uses a thread for each server. None of them runs when rlock forks or ends, because a child process has only
 // one thread, and the memory of a thread is gone when main returns.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-
-#include <doctest/doctest.h>
 
 #include <deque>
-#include <filesystem>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -74,10 +65,10 @@ TEST_CASE("quorum: rlock has one thread when it forks, and when it ends")
                   {.env = {{"LD_PRELOAD", RLOCK_PRELOAD_THREAD_COUNT}, {"RLOCK_TEST_THREADS", file.string()}}});
     CHECK_MESSAGE(run.code == 0, run.err);
     const std::string seen = text_of(file);
-    CHECK(seen.find("fork") != std::string::npos);
-    CHECK(seen.find("exit") != std::string::npos);
+    CHECK(has(seen, "fork"));
+    CHECK(has(seen, "exit"));
     for (const char* several : {" 2", " 3", " 4", " 5"}) {
-      CHECK_MESSAGE(seen.find(several) == std::string::npos, seen);
+      CHECK_MESSAGE(!has(seen, several), seen);
     }
   }
 }

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that only read change nothing on the server.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -33,7 +27,7 @@ TEST_CASE("check, status, ttl, list: a lock without a ttl is still there afterwa
   CHECK(rlock_on(server, {"status", "-k", "stock"}).code == 0);
   CHECK(rlock_on(server, {"ttl", "-k", "stock"}).code == 0);
   CHECK(rlock_on(server, {"list"}).code == 0);
-  CHECK(as_int(server.command({"EXISTS", "stock"})) == 1);
+  CHECK(is_held(server, "stock"));
   CHECK(as_int(server.command({"PTTL", "stock"})) == -1);
 
   CHECK(rlock_on(server, {"renew", "-k", "stock", "--token", token, "--lease", "30s"}).code == 0);

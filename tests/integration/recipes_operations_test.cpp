@@ -2,25 +2,15 @@
 // Recipes of packaging/recipes in which several runs meet: leaders, freezes, containers, CI systems.
 #include "base/duration.h"
 #include "process/command.h"
+#include "support/integration.h"
 #include "support/recipe_fixture.h"
 #include "support/skip.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
 #include <regex>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-const Exit success{.code = 0, .signal = 0};
 
 std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
@@ -52,8 +42,8 @@ void check_preview(const std::string& line, const std::map<std::string, std::opt
   await_lines(fixture, 1);
   Process newest = start("new");
   CHECK(newest.wait(60s) == success);
-  CHECK(old.wait(60s) == Exit{.code = 121, .signal = 0});
-  CHECK(old.err().find("force-unlocked by ") != std::string::npos);
+  CHECK(old.wait(60s) == exited(121));
+  CHECK(has(old.err(), "force-unlocked by "));
   CHECK(fixture.notes() == "preview.sh\npreview.sh\n");
 }
 
@@ -74,10 +64,10 @@ TEST_CASE("recipes: of the hosts with the leader service one leads, and another 
   Process again = start();  // as systemd does
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{leader:api}"})) == 1; }, "it waits");
   CHECK(fixture.start({"bin/rlock", "force-unlock", "leader:api", "--yes"}).wait(60s) == success);
-  CHECK(second.wait(60s) == Exit{.code = 121, .signal = 0});
+  CHECK(second.wait(60s) == exited(121));
   await_lines(fixture, 3);
   again.signal(SIGTERM);
-  CHECK(again.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(again.wait(60s) == died_of(SIGTERM));
   CHECK(fixture.is_free("leader:api"));
 }
 
@@ -106,13 +96,13 @@ TEST_CASE("recipes: no job runs during a maintenance freeze")
     return fixture.start(std::move(words), env).wait(30s);
   };
   CHECK(freeze({"begin", key, "database upgrade"}) == success);
-  CHECK(freeze({"begin", key, "twice"}) == Exit{.code = 1, .signal = 0});
+  CHECK(freeze({"begin", key, "twice"}) == exited(1));
   const std::string nowhere = "unix://" + (fixture.dir / "nothing").string();
-  CHECK(freeze({"end", key}, {{"RLOCK_SERVER", nowhere}}) == Exit{.code = 69, .signal = 0});  // its token is kept
-  CHECK(fixture.start({"bin/rlock", "run", "-k", key, "-n", "--", "true"}).wait(30s) == Exit{.code = 75, .signal = 0});
+  CHECK(freeze({"end", key}, {{"RLOCK_SERVER", nowhere}}) == exited(69));  // its token is kept
+  CHECK(fixture.start({"bin/rlock", "run", "-k", key, "-n", "--", "true"}).wait(30s) == exited(75));
   Process status = fixture.start({"bin/rlock", "status", key});
   CHECK(status.wait(30s) == success);
-  CHECK(status.out().find("freeze: database upgrade") != std::string::npos);
+  CHECK(has(status.out(), "freeze: database upgrade"));
   Process waiter = fixture.start({"bin/rlock", "run", "-k", key, "--", "true"});
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{" + key + "}"})) == 1; }, "it waits");
   CHECK(freeze({"end", key}) == success);
@@ -143,7 +133,7 @@ TEST_CASE("recipes: the quiet job of cron is stopped with its script")
   Process cron = fixture.start({"./cron-quietly.sh", "nightly", "./nightly"}, {{"TMPDIR", fixture.dir.string()}});
   await_lines(fixture, 1);
   cron.signal(SIGTERM);
-  CHECK(cron.wait(30s) == Exit{.code = 143, .signal = 0});
+  CHECK(cron.wait(30s) == exited(143));
   CHECK(fixture.is_free("nightly"));
   CHECK(cron.out() == "output\nnightly ended with exit code 143\n");
 }
@@ -160,10 +150,10 @@ TEST_CASE("recipes: of several containers one works, and TERM stops it")
   Process second = start();
   wait_until([&] { return as_int(fixture.server.command({"EXISTS", "rlock:queue:{worker}"})) == 1; }, "it waits");
   first.signal(SIGTERM);
-  CHECK(first.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(first.wait(60s) == died_of(SIGTERM));
   await_lines(fixture, 2);
   second.signal(SIGTERM);
-  CHECK(second.wait(60s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(second.wait(60s) == died_of(SIGTERM));
   CHECK(fixture.notes() == "worker --all\nworker --all\n");
 }
 
@@ -175,7 +165,7 @@ TEST_CASE("recipes: a container's worker that ignores TERM is killed, and the lo
       fixture.start({"./entrypoint.sh", "./worker"}, {{"RLOCK_NAME", "worker"}, {"RLOCK_KILL_AFTER", "300ms"}});
   await_lines(fixture, 2);
   rlock.signal(SIGTERM);
-  CHECK(rlock.wait(60s) == Exit{.code = -1, .signal = SIGKILL});
+  CHECK(rlock.wait(60s) == died_of(SIGKILL));
   CHECK(fixture.is_free("worker"));
 }
 

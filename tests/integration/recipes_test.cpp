@@ -3,27 +3,15 @@
 #include "cli/help/help.h"
 #include "cli/verbs/dispatch.h"
 #include "process/command.h"
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/recipe_fixture.h"
-#include "support/redis_fixture.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <regex>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -32,7 +20,7 @@ std::vector<std::string> outputs(std::vector<Process> all)
 {
   std::vector<std::string> said;
   for (Process& one : all) {
-    CHECK(one.wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(one.wait(30s) == success);
     said.push_back(one.out());
   }
   return said;
@@ -46,7 +34,7 @@ TEST_CASE("recipes: a deployment switches under the lock, and leaves it free")
   fixture.stub("build.sh");
   fixture.stub("upload.sh", "rlock status deploy:shop >/dev/null && echo held >>notes");
   fixture.stub("switch.sh", "rlock check && echo ours >>notes");
-  CHECK(fixture.start({"./deploy.sh"}).wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(fixture.start({"./deploy.sh"}).wait(30s) == success);
   CHECK(fixture.notes() == "build.sh\nupload.sh\nheld\nswitch.sh\nours\n");
   CHECK(fixture.is_free("deploy:shop"));
 }
@@ -57,7 +45,7 @@ TEST_CASE("recipes: a deployment that has lost the lock does not switch")
   fixture.stub("build.sh");
   fixture.stub("upload.sh", "trap '' TERM; rlock force-unlock deploy:shop --yes --now >/dev/null 2>&1; true");
   fixture.stub("switch.sh");
-  CHECK(fixture.start({"./deploy.sh"}).wait(30s) != Exit{.code = 0, .signal = 0});
+  CHECK(fixture.start({"./deploy.sh"}).wait(30s) != success);
   CHECK(fixture.notes() == "build.sh\nupload.sh\n");
 }
 
@@ -126,12 +114,11 @@ TEST_CASE("recipes: a database refuses a late writer")
     return database.out();
   };
   sql("CREATE TABLE account(id INTEGER, balance INTEGER, fence INTEGER); INSERT INTO account VALUES(7, 100, 0);");
-  CHECK(fixture.start({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() ==
-        Exit{.code = 0, .signal = 0});
+  CHECK(fixture.start({"bin/rlock", "run", "-k", "account:7", "--", "./fenced.sh", "7", "10"}).wait() == success);
   CHECK(sql("SELECT balance FROM account") == "90\n");
 
   Process late = fixture.start({"./fenced.sh", "7", "10"}, {{"RLOCK_FENCE", "1"}});
-  CHECK(late.wait() == Exit{.code = 1, .signal = 0});
+  CHECK(late.wait() == exited(1));
   CHECK(late.err() == "a later holder was here: nothing is changed\n");
   CHECK(sql("SELECT balance FROM account") == "90\n");
 }
@@ -148,7 +135,7 @@ TEST_CASE("recipes: the lines of the crontab run their jobs")
       ++entries;
       fixture.stub(entry[2]);
       CAPTURE(line);
-      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == success);
       expected += entry[2].str() + "\n";
     }
   }
@@ -170,14 +157,14 @@ TEST_CASE("recipes: a job of the crontab that fails is a failure to cron, a busy
     CAPTURE(line);
     CHECK(line.find('%') == std::string::npos);  // in crontab(5) '%' ends the command
     fixture.stub(entry[2], "exit 3");
-    CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 3, .signal = 0});
-    if (entry[1].str().find(" -n ") != std::string::npos) {
+    CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == exited(3));
+    if (has(entry[1].str(), " -n ")) {
       fixture.server.command({"FLUSHALL"});  // --min-hold keeps the lock
       fixture.stub(entry[2], "exec sleep 60");
       fs::remove(fixture.dir / "notes");
       Process holder = fixture.start({"sh", "-c", "exec " + entry[1].str()});
       wait_until([&] { return fs::exists(fixture.dir / "notes"); }, "the job runs", 30s);
-      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == Exit{.code = 0, .signal = 0});
+      CHECK(fixture.start({"sh", "-c", entry[1]}).wait(30s) == success);
       holder.signal(SIGTERM);
       holder.wait(30s);
     }
@@ -193,7 +180,7 @@ TEST_CASE("recipes: the nightly service runs once a night, also where a host boo
   const std::string service = text_of(recipes / "nightly.service");
   REQUIRE(std::regex_search(service, start, std::regex("\nExecStart=/usr/bin/(rlock .* -- )/usr/local/bin/nightly\n")));
   for (int host = 0; host < 2; ++host) {
-    CHECK(fixture.start({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(fixture.start({"sh", "-c", start[1].str() + "./nightly"}).wait(30s) == success);
   }
   CHECK(fixture.notes() == "nightly\n");
 }
@@ -215,13 +202,13 @@ TEST_CASE("recipes: each --notify tells of a failure, and the ping of a success,
   CHECK(run("./notify-mail.sh ops@example.org", "true") == "");
   const std::string mail = run("./notify-mail.sh ops@example.org", "exit 3");
   CHECK(mail.starts_with("bin/mail -s nightly on "));
-  CHECK(mail.find(": failed ops@example.org\nnightly: failed with exit code 3 after ") != std::string::npos);
-  CHECK(mail.find("\nexit code 3, after 0 s\n") != std::string::npos);
+  CHECK(has(mail, ": failed ops@example.org\nnightly: failed with exit code 3 after "));
+  CHECK(has(mail, "\nexit code 3, after 0 s\n"));
 
   CHECK(run("./notify-webhook.sh hook", "true") == "");
   const std::string post = run("./notify-webhook.sh hook", "exit 3");
-  CHECK(post.find(" -d {\"text\": \"") != std::string::npos);
-  CHECK(post.find(": nightly failed: nightly: failed with exit code 3 after ") != std::string::npos);
+  CHECK(has(post, " -d {\"text\": \""));
+  CHECK(has(post, ": nightly failed: nightly: failed with exit code 3 after "));
   CHECK(post.ends_with("\"}\nurl = \"https://chat.example.org/secret\"\n"));
 
   CHECK(run("./notify-ping.sh https://hc.example.org/x", "true").ends_with(" https://hc.example.org/x\n"));
@@ -231,7 +218,7 @@ TEST_CASE("recipes: each --notify tells of a failure, and the ping of a success,
   fs::remove(fixture.dir / "notes");
   Process skipped = fixture.start({RLOCK_BINARY, "run", "-k", "nightly", "-n", "--notify",
                                    "./notify-ping.sh https://hc.example.org/x", "--", "true"});
-  CHECK(skipped.wait(30s) == Exit{.code = 75, .signal = 0});
+  CHECK(skipped.wait(30s) == exited(75));
   CHECK(fixture.notes() == "");
 }
 
@@ -248,7 +235,7 @@ TEST_CASE("recipes: a cancelled workflow of GitHub stops the job and releases th
       {{"GITHUB_SERVER_URL", "https://github.com"}, {"GITHUB_REPOSITORY", "a/b"}, {"GITHUB_RUN_ID", "7"}});
   wait_until([&] { return fs::exists(fixture.dir / "notes"); }, "the job runs", 30s);
   step.signal(SIGTERM);
-  CHECK(step.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(step.wait(30s) == died_of(SIGTERM));
   wait_until([&] { return fixture.is_free("deploy:production"); }, "the lock is released", 5s);
 }
 
@@ -291,6 +278,6 @@ TEST_CASE("recipes: systemd understands the service and the timer")
   fs::copy(recipes / "nightly.timer", dir);
   fs::copy(recipes / "nightly-failed.service", dir);
   Process verify({"systemd-analyze", "verify", dir / "nightly.service", dir / "nightly.timer"});
-  CHECK(verify.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(verify.wait() == success);
   CHECK(verify.err() == "");
 }

@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock lasts as long as its job, also through outages that are shorter than the lease allows.
 #include "server/subscription.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/skip.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 Process job_of(const RedisServer& server, const std::string& seconds, const std::string& ttl = "1s")
 {
-  return Process(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", ttl, "--", "sleep", seconds}));
+  return start_on(server, {"run", "-k", "stock", "--ttl", ttl, "--", "sleep", seconds});
 }
 
 std::int64_t pttl(const RedisServer& server) { return as_int(server.command({"PTTL", "stock"})); }
-
-bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "stock"})) == 1; }
 
 }  // namespace
 
@@ -40,18 +31,18 @@ TEST_CASE("renewal: a job of five ttls keeps its lock, and its end is announced"
   REQUIRE(ear);
 
   Process job = job_of(server, "20", "4s");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   std::int64_t least = 4000;
   while (job.running()) {
     const std::int64_t left = pttl(server);
-    if (held(server)) {  // the job may have ended in between
+    if (is_held(server, "stock")) {  // the job may have ended in between
       least = std::min(least, left);
     }
     std::this_thread::sleep_for(5ms);
   }
   CHECK(least > 2000);
-  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
-  CHECK_FALSE(held(server));
+  CHECK(job.wait() == success);
+  CHECK_FALSE(is_held(server, "stock"));
   CHECK(job.err() == "");
 
   const auto said = ear->next({.deadline = clock.now() + 5s, .stop = StopToken::never()});
@@ -64,7 +55,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
 {
   RedisServer server;
   Process job = job_of(server, "5", "2s");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   for (int round = 0; round < 2; ++round) {
     wait_until([&] { return pttl(server) > 1900; }, "a renewal went through");
     wait_until([&] { return pttl(server) < 1400; }, "the next renewal is near");
@@ -72,7 +63,7 @@ TEST_CASE("renewal: a server that is silent for 0.45 ttl from the worst moment o
     std::this_thread::sleep_for(900ms);
     server.cont();
   }
-  CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.wait(15s) == success);
   CHECK(job.err() == "");
 }
 
@@ -81,61 +72,60 @@ TEST_CASE("renewal: a server that is gone for 0.45 ttl and comes back with its f
   skip_on({TopologyKind::cluster}, "a node serves no client for its first two seconds");
   RedisServer server({.args = {"--appendonly", "yes", "--appendfsync", "always"}});
   Process job = job_of(server, "4", "3s");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   wait_until([&] { return pttl(server) < 2100; }, "the next renewal is near");
   server.kill_hard();
   std::this_thread::sleep_for(1000ms);
   server.restart();
-  CHECK(job.wait(15s) == Exit{.code = 0, .signal = 0});
-  CHECK(job.err().find("lost") == std::string::npos);  // failing renewals are reported after a second
+  CHECK(job.wait(15s) == success);
+  CHECK_FALSE(has(job.err(), "lost"));  // failing renewals are reported after a second
 }
 
 TEST_CASE("renewal: connections cut by the server are made again")
 {
   const RedisServer server;
   Process job = job_of(server, "4", "2s");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   while (job.running()) {
     server.command({"CLIENT", "KILL", "TYPE", "normal"});
     server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
     server.command({"SCRIPT", "FLUSH"});
     std::this_thread::sleep_for(100ms);
   }
-  CHECK(job.wait() == Exit{.code = 0, .signal = 0});
-  CHECK_FALSE(held(server));
+  CHECK(job.wait() == success);
+  CHECK_FALSE(is_held(server, "stock"));
 }
 
 TEST_CASE("renewal: a lock that another client took meanwhile is neither renewed nor released")
 {
   const RedisServer server;
   Process job = job_of(server, "0.6", "3s");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   server.command({"DEL", "stock"});
   server.command({"HSET", "stock", "somebody:1", "1"});
   server.command({"PEXPIRE", "stock", "60000"});
-  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait() == exited(121));
   CHECK(as_text(server.command({"HGET", "stock", "somebody:1"})) == "1");
   CHECK(as_int(server.command({"HLEN", "stock"})) == 1);
   CHECK(pttl(server) > 55'000);
-  CHECK(job.err().find("now held by somebody:1") != std::string::npos);
+  CHECK(has(job.err(), "now held by somebody:1"));
 }
 
 TEST_CASE("renewal: --on-lost warn lets the job go on, and still says so with 121")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh",
-                          "-c", "sleep 1.5; echo finished"}));
-  wait_until([&] { return held(server); }, "the lock is taken");
+  Process job = start_on(server, {"run", "-k", "stock", "--ttl", "600ms", "--on-lost", "warn", "--", "sh", "-c",
+                                  "sleep 1.5; echo finished"});
+  wait_until([&] { return is_held(server, "stock"); }, "the lock is taken");
   server.command({"DEL", "stock"});
-  CHECK(job.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait() == exited(121));
   CHECK(job.out() == "finished\n");
 }
 
 TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is over")
 {
   const RedisServer server;
-  Process job(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--lease", "3s", "--", "sleep", "20"}));
-  wait_until([&] { return held(server); }, "the lock is taken");
+  Process job = held_run(server, {"-k", "stock", "--lease", "3s"}, {"sleep", "20"});
   std::int64_t last = pttl(server);
   while (job.running()) {
     const std::int64_t left = pttl(server);
@@ -143,8 +133,8 @@ TEST_CASE("a fixed lease is never renewed, and its job is stopped before it is o
     last = std::max<std::int64_t>(left, 0);
     std::this_thread::sleep_for(20ms);
   }
-  CHECK(job.wait() == Exit{.code = 124, .signal = 0});
-  CHECK_FALSE(held(server));
+  CHECK(job.wait() == exited(124));
+  CHECK_FALSE(is_held(server, "stock"));
 }
 
 // The watchdog starts late and needs a thread and descriptors, which the job may have used up.
@@ -167,8 +157,8 @@ TEST_CASE("renewal: no watchdog for want of descriptors costs neither the job no
     const Exit end = Process(words).wait();
     const bool too_few = is_quorum_topology() && end.code == 69;  // not enough servers could be asked
     const bool refused = end.code == 71 || too_few;               // before the job began
-    CHECK((refused || end == Exit{.code = 0, .signal = 0}));
-    CHECK_FALSE(held(server));
+    CHECK((refused || end == success));
+    CHECK_FALSE(is_held(server, "stock"));
     ran += refused ? 0 : 1;
   }
   CHECK(ran > 0);

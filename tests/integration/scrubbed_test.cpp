@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Below a job whose environment was scrubbed (su -, sudo -i) rlock would wait for its own ancestor. It reports that and
 // ends.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/script.h"
-#include "support/temp_dir.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 const std::string reason = "this process runs under that job and would wait for itself";
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -40,7 +30,7 @@ TEST_CASE("scrubbed: a lock that an ancestor holds is busy at once, and it is sa
     const RedisServer server;
     const Words inner = rlock_argv(joined({"run", "-S", server.url()}, with_job(row.inner, {"echo", "ran"})));
     Process outer = start_run(server.url(), row.outer, joined({"env", "-i"}, inner));
-    CHECK(outer.wait(20s) == Exit{.code = 75, .signal = 0});
+    CHECK(outer.wait(20s) == exited(75));
     CHECK(outer.out() == "");
     CHECK_MESSAGE(has(outer.err(), reason), outer.err());
   }
@@ -52,7 +42,7 @@ TEST_CASE("scrubbed: a lock that acquire --pid keeps for an ancestor is busy at 
   Process holder = script(server, R"sh(lock=$(rlock acquire -S "$URL" -k k --pid $$ --export) || exit
                                      env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran; echo "run $?"
                                      env -i "$(command -v rlock)" acquire -S "$URL" -k k --lease 5s; echo "acquire $?")sh");
-  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(20s) == success);
   CHECK(holder.out() == "run 75\nacquire 75\n");
   CHECK_MESSAGE(has(holder.err(), reason), holder.err());
 }
@@ -68,6 +58,6 @@ TEST_CASE("scrubbed: permits of which others are free, and a lease that ends by 
 
   Process holder = script(server, R"sh(rlock acquire -S "$URL" -k k --lease 1s >/dev/null || exit
                                      env -i "$(command -v rlock)" run -S "$URL" -k k -- echo ran)sh");
-  CHECK(holder.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait(20s) == success);
   CHECK(holder.out() == "ran\n");
 }

@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A password is visible only to processes that were given it, and may change while a job runs.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 const std::string secret = test_password;
 
-bool tells(const std::string& text) { return text.find(secret) != std::string::npos; }
+bool tells(const std::string& text) { return has(text, secret); }
 
 std::string of_process(pid_t pid, const char* what) { return text_of("/proc/" + std::to_string(pid) + "/" + what); }
 
@@ -38,7 +23,7 @@ std::vector<pid_t> marked(const std::string& mark)
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     const bool is_process = name.find_first_not_of("0123456789") == std::string::npos;
-    if (is_process && of_process(std::stoi(name), "environ").find(mark) != std::string::npos) {
+    if (is_process && has(of_process(std::stoi(name), "environ"), mark)) {
       found.push_back(std::stoi(name));
     }
   }
@@ -76,7 +61,7 @@ TEST_CASE("secrets: whichever way it comes, no process and no line shows more th
     const Words words = joined({"run", "-v", "-k", "k"}, with_job(row.options, shell));
     ProcessOptions environment = row.environment;
     environment.env["MARK"] = dir.string();
-    Process rlock(rlock_argv(words), environment);
+    Process rlock = start_rlock(words, environment);
     const pid_t job = pid_from(dir / "job");
     REQUIRE(job > 0);
     CHECK(tells(of_process(job, "environ")) == row.inherited);
@@ -150,9 +135,9 @@ TEST_CASE("secrets: a pipe with the password, which can be read once only, is no
   const std::filesystem::path pipe = make_temp_dir("secrets") / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   Process writer({"sh", "-c", "echo " + secret + " > " + pipe.string()});
-  const Finished end = run_rlock({"run", "-S", server.url(), "--password-file", pipe.string(), "-k", "k", "--", "sh",
-                                  "-c", "echo \"[$RLOCK_PASSWORD_FILE]\""},
-                                 {.env = {{"RLOCK_PASSWORD_FILE", "/of/another/server"}}});
+  const Finished end = rlock_on(
+      server, {"run", "--password-file", pipe.string(), "-k", "k", "--", "sh", "-c", "echo \"[$RLOCK_PASSWORD_FILE]\""},
+      {.env = {{"RLOCK_PASSWORD_FILE", "/of/another/server"}}});
   CHECK_MESSAGE(end.code == 0, end.err);
   CHECK(end.out == "[]\n");
 }
@@ -247,7 +232,7 @@ TEST_CASE("secrets: no error shows one that is written wrongly, wherever it is w
     }
   }
   const Finished cut = run_rlock({"run", "-k", "k", "--", "true"}, {.env = {{"RLOCK_SERVER", "redis://u:x y@h"}}});
-  CHECK_MESSAGE(cut.err.find("write a blank in a user or password as %20") != std::string::npos, cut.err);
+  CHECK_MESSAGE(has(cut.err, "write a blank in a user or password as %20"), cut.err);
   for (const Words& words : std::vector<Words>{{"run", "--sever=redis://u:" + secret + "@h", "-k", "k", "--", "true"},
                                                {"run", "-Xredis://u:" + secret + "@h", "-k", "k", "--", "true"},
                                                {"redis://u:" + secret + "@h"},
@@ -266,26 +251,18 @@ TEST_CASE("secrets: a password that is rotated while a job runs is read again, a
   const auto write = [&](const std::string& password) { std::ofstream(dir / "password") << password << "\n"; };
   write("old");
   REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "on", ">old", "~*", "&*", "+@all"})) == "\"OK\"");
-  Process rlock(rlock_argv({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
-                            (dir / "password").string(), "-k", "k", "--ttl", "2s", "--", "sh", "-c",
-                            "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"}));
-  wait_until(
-      [&] {
-        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-      },
-      "it holds the lock, and listens");
+  Process rlock = start_rlock({"run", "-v", "-S", "unix://shop@" + server.socket_path().string(), "--password-file",
+                               (dir / "password").string(), "-k", "k", "--ttl", "2s", "--", "sh", "-c",
+                               "until test -e " + (dir / "go").string() + "; do sleep 0.01; done"});
+  wait_until([&] { return listening(server) == 1; }, "it holds the lock, and listens");
   REQUIRE(show(server.command({"ACL", "SETUSER", "shop", "<old", ">new"})) == "\"OK\"");
   write("new");
   // With its connection a subscription ends, so one that is seen later is a new one. rlock listens again at once.
   CHECK(as_int(server.command({"CLIENT", "KILL", "USER", "shop"})) >= 1);
-  wait_until(
-      [&] {
-        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-      },
-      "it has come back");
+  wait_until([&] { return listening(server) == 1; }, "it has come back");
   const Instant since = BootClock().now();
   wait_until([&] { return BootClock().now() - since > 4s; }, "two leases have passed");
   std::ofstream(dir / "go").close();
   CHECK_MESSAGE(rlock.wait() == Exit{0}, rlock.err());
-  CHECK(as_int(server.command({"EXISTS", "k"})) == 0);
+  CHECK_FALSE(is_held(server));
 }

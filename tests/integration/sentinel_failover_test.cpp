@@ -2,31 +2,17 @@
 // What becomes of locks, holders and waiters when sentinels make another server the master.
 #include "server/sentinel.h"
 #include "support/activity_log.h"
-#include "support/hostile_server.h"
+#include "support/integration.h"
 #include "support/sentinel_group.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
 #include <future>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-const Exit success{.code = 0, .signal = 0};
 
 // "" after a role change, because a sentinel cuts the connections then.
 std::string role_of(const RedisServer& server)
@@ -182,7 +168,7 @@ TEST_CASE("sentinel: a lock that the new master never heard of is found lost at 
   group.servers[2].restart();
   group.await_master_other_than(group.servers[0].port());
   CHECK(holder.wait(30s).code == 121);
-  CHECK(holder.err().find("expired or deleted") != std::string::npos);
+  CHECK(has(holder.err(), "expired or deleted"));
 }
 
 TEST_CASE("sentinel: without a new master the job is stopped before its lock expires")
@@ -249,7 +235,7 @@ TEST_CASE("sentinel: a late answer of a stopped master is not believed when anot
   const auto answer = late.get();
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == ErrorCode::unreachable);
-  CHECK(answer.error().text.find("came late") != std::string::npos);
+  CHECK(has(answer.error().text, "came late"));
   CHECK(set());  // the new master
   CHECK(as_text(group.master().command({"GET", "k"})) == "v");
 }

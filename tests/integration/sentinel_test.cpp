@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Following the master that sentinels name.
 #include "support/certificates.h"
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/sentinel_group.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-const Exit success{.code = 0, .signal = 0};
 
 bool one_line(const std::string& text)
 {
   return text.starts_with("rlock: ") && std::count(text.begin(), text.end(), '\n') == 1;
 }
-
-bool says(const Finished& end, const std::string& text) { return end.err.find(text) != std::string::npos; }
 
 std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
 
@@ -43,12 +32,12 @@ TEST_CASE("sentinel: run, nest, wait and look, by the sentinels' URL")
   CHECK(nested.out == "nested\n");
   CHECK(nested.err == "");
 
-  Process holder(rlock_argv({"run", "-S", url, "-k", "k", "--label", "first", "--", "sleep", "60"}));
+  Process holder = start_rlock({"run", "-S", url, "-k", "k", "--label", "first", "--", "sleep", "60"});
   wait_until([&] { return as_int(group.servers[0].command({"EXISTS", "k"})) == 1; }, "the lock is taken");
   const Finished status = run_rlock({"status", "-S", url, "-k", "k"});
   CHECK(status.code == 0);
-  CHECK(status.out.find("first") != std::string::npos);
-  Process waiter(rlock_argv({"run", "-S", url, "-k", "k", "--", "echo", "mine"}));
+  CHECK(has(status.out, "first"));
+  Process waiter = start_rlock({"run", "-S", url, "-k", "k", "--", "echo", "mine"});
   wait_until([&] { return in_line(group.servers[0]) == 1; }, "one waits");
   CHECK(run({"-n", "--", "true"}).code == 75);
   holder.signal(SIGTERM);
@@ -70,7 +59,7 @@ TEST_CASE("sentinel: one of them is enough, and none of them is 69")
   const Finished none = run_rlock(words);
   CHECK(none.code == 69);
   CHECK(one_line(none.err));
-  CHECK(says(none, "no sentinel of " + group.url() + " answers"));
+  CHECK(has(none.err, "no sentinel of " + group.url() + " answers"));
 }
 
 TEST_CASE("sentinel: what is wrong is told in one line")
@@ -80,8 +69,8 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     const Finished end = run_rlock({"run", "-S", url, "-k", "k", "--server-timeout", "2s", "--", "true"});
     CAPTURE(end.err);
     CHECK((end.code == 0 ? end.err.empty() : one_line(end.err)));
-    CHECK(end.err.find("geheim") == std::string::npos);
-    CHECK(end.err.find("falsch") == std::string::npos);
+    CHECK_FALSE(has(end.err, "geheim"));
+    CHECK_FALSE(has(end.err, "falsch"));
     return end;
   };
   const std::string where = "redis+sentinel://" + group.sentinels[0].where();
@@ -90,7 +79,7 @@ TEST_CASE("sentinel: what is wrong is told in one line")
   SUBCASE("its password")
   {
     CHECK(run(group.url()).code == 77);
-    CHECK(says(run(group.url()), "RLOCK_SENTINEL_PASSWORD"));
+    CHECK(has(run(group.url()).err, "RLOCK_SENTINEL_PASSWORD"));
     CHECK(run(group.url() + "?sentinel_password=falsch").code == 77);
     CHECK(run(group.url() + with_password).code == 0);
     CHECK(
@@ -99,7 +88,7 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     const Finished job = run_rlock({"run", "-S", group.url() + with_password, "-k", "k", "--", "sh", "-c",
                                     "env; tr '\\0' ' ' < /proc/$PPID/cmdline"});
     CHECK(job.code == 0);
-    CHECK(job.out.find("geheim") == std::string::npos);
+    CHECK_FALSE(has(job.out, "geheim"));
   }
   SUBCASE("the rights of its user")
   {
@@ -120,20 +109,20 @@ TEST_CASE("sentinel: what is wrong is told in one line")
   {
     const Finished unknown = run(where + "/other" + with_password);
     CHECK(unknown.code == 78);
-    CHECK(says(unknown, "know no master other"));
+    CHECK(has(unknown.err, "know no master other"));
   }
   SUBCASE("no sentinel at all")
   {
     const Finished none = run("redis+sentinel://127.0.0.1:" + std::to_string(group.servers[0].port()) + "/mymaster");
     CHECK(none.code == 78);
-    CHECK(says(none, "is no sentinel"));
+    CHECK(has(none.err, "is no sentinel"));
   }
   SUBCASE("a replica in the place of the master")
   {
     SentinelProcess misled({.master_port = group.servers[1].port(), .quorum = 1, .down_after = 60s, .password = ""});
     const Finished replica = run("redis+sentinel://" + misled.where() + "/mymaster");
     CHECK(replica.code == 69);
-    CHECK(says(replica, "says that it is a replica and no master"));
+    CHECK(has(replica.err, "says that it is a replica and no master"));
   }
   SUBCASE("a master that is gone")
   {
@@ -141,7 +130,7 @@ TEST_CASE("sentinel: what is wrong is told in one line")
     SentinelProcess late({.master_port = group.servers[0].port(), .quorum = 1, .down_after = 60s, .password = ""});
     const Finished gone = run("redis+sentinel://" + late.where() + "/mymaster");
     CHECK(gone.code == 69);
-    CHECK(says(gone, "the master mymaster is not there: cannot reach redis://127.0.0.1:"));
+    CHECK(has(gone.err, "the master mymaster is not there: cannot reach redis://127.0.0.1:"));
   }
 }
 

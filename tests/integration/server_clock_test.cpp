@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ttl runs out by the server's wall clock, which may be set while a job runs. The tests step the clock of one server
 // alone.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/scripted_server.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -25,11 +15,7 @@ struct Holder {
 
   explicit Holder(const Words& kind) : rlock(rlock_argv(words(kind)))
   {
-    wait_until(
-        [&] {
-          return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-        },
-        "it is held, and its watchdog listens");
+    wait_until([&] { return listening(server) == 1; }, "it is held, and its watchdog listens");
     wait_until([&] { return calls(server, "eval") >= 2 && calls(server, "evalsha") >= 3; },
                "it was renewed twice, so that the server's clock was seen");
   }
@@ -40,7 +26,7 @@ struct Holder {
     all.insert(all.end(), {"--", "sh", "-c", "until test -e " + go.string() + "; do sleep 0.02; done"});
     return all;
   }
-  [[nodiscard]] bool says(const std::string& words) const { return rlock.err().find(words) != std::string::npos; }
+  [[nodiscard]] bool says(const std::string& words) const { return has(rlock.err(), words); }
 };
 
 const std::vector<Words> kinds{{}, {"-s"}, {"-x"}, {"--permits", "2"}, {"--format", "string"}};
@@ -80,14 +66,14 @@ TEST_CASE("server's clock: a step back costs nothing, and the lock goes with its
   wait_until([&] { return holder.says("k is still held: the server's clock jumped 10m back"); }, "the step is seen");
   std::ofstream(holder.go).close();
   CHECK_MESSAGE(holder.rlock.wait() == Exit{0}, holder.rlock.err());
-  CHECK(as_int(holder.server.command({"EXISTS", "k"})) == 0);
+  CHECK_FALSE(is_held(holder.server));
 }
 
 TEST_CASE("server's clock: the fencing number grows even after a step back")
 {
   const RedisServer server({.own_clock = true});
   const auto fence = [&] {
-    return std::stoll(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "sh", "-c", "echo $RLOCK_FENCE"}).out);
+    return std::stoll(rlock_on(server, {"run", "-k", "k", "--", "sh", "-c", "echo $RLOCK_FENCE"}).out);
   };
   const auto first = fence();
   server.step_clock(-1h);

@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acquire, renewal and release on a server that is in one of the states in which it refuses requests.
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/scripted_server.h"
 #include "support/server_state.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
 #include <list>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 // Renewed every third of it, given up a second before its end. All states run at once, so a slow machine needs this
 // much.
 constexpr Millis ttl = 12s;
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // One state, and one rlock on a server in it. All states run at the same time.
 struct StateCase {

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replies of server versions that are not available here, and replies that are lost on the way.
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -36,10 +26,6 @@ const Saying sayings[] = {
      "(a command that rlock needs is renamed or switched off there)"},
     {"-ERR max number of clients + cluster connections reached", 69, "(raise maxclients there)"},
 };
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-bool exists(const RedisServer& server) { return as_int(server.command({"EXISTS", "k"})) == 1; }
 
 std::string job_until(const std::filesystem::path& go)
 {
@@ -64,16 +50,16 @@ TEST_CASE("words: what a server says is told when it is met, and ridden out when
     CHECK(as_int(server.command({"DBSIZE"})) == 0);
 
     relay.forward();
-    Process job(
-        rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
-    wait_until([&] { return exists(server); }, "it is held");
+    Process job =
+        start_rlock({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)});
+    wait_until([&] { return is_held(server); }, "it is held");
     relay.answer(saying.reply + std::string("\r\n"));
     wait_until([&] { return has(job.err(), saying.says); }, "a renewal has met it");
     relay.forward();
     wait_until([&] { return as_int(server.command({"PTTL", "k"})) > 2500; }, "it is renewed");
     std::ofstream(go).close();
     CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
-    CHECK_FALSE(exists(server));
+    CHECK_FALSE(is_held(server));
   }
 }
 
@@ -88,7 +74,7 @@ TEST_CASE("words: a grant whose answer is lost is taken back")
     CHECK(lost.out == "");
     CHECK_MESSAGE(has(lost.err, "lost the connection to "), lost.err);
     const auto holders = [&] {
-      return kind.front() == "--permits" ? as_int(server.command({"EXISTS", "{k}:timeout"})) : exists(server) ? 1 : 0;
+      return kind.front() == "--permits" ? as_int(server.command({"EXISTS", "{k}:timeout"})) : is_held(server) ? 1 : 0;
     };
     wait_until([&] { return holders() == 0; }, "nothing is left");
     server.command({"FLUSHALL"});
@@ -98,22 +84,19 @@ TEST_CASE("words: a grant whose answer is lost is taken back")
 TEST_CASE("words: a renewal whose answer is lost counts as none, and a release as one in the end")
 {
   const RedisServer server;
-  REQUIRE(run_rlock({"run", "-S", server.url(), "-k", "k", "--", "true"}).code == 0);  // the server has the scripts
+  REQUIRE(rlock_on(server, {"run", "-k", "k", "--", "true"}).code == 0);  // the server has the scripts
   Relay relay(server);
   const auto go = make_temp_dir("words") / "go";
-  Process job(rlock_argv({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)}));
-  wait_until([&] { return exists(server); }, "it is held");
+  Process job =
+      start_rlock({"run", "-v", "-S", relay.url(), "-k", "k", "--ttl", "3s", "--", "sh", "-c", job_until(go)});
+  wait_until([&] { return is_held(server); }, "it is held");
   relay.lose_answers();
   wait_until([&] { return has(job.err(), "cannot renew k: lost the connection"); }, "a renewal has met it");
   relay.forward();
-  wait_until(
-      [&] {
-        return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size() == 1;
-      },
-      "it is well");
+  wait_until([&] { return listening(server) == 1; }, "it is well");
   relay.lose_answers();
   std::ofstream(go).close();
-  wait_until([&] { return !exists(server); }, "it is released");
+  wait_until([&] { return !is_held(server); }, "it is released");
   relay.forward();
   CHECK_MESSAGE(job.wait() == Exit{0}, job.err());
   CHECK_FALSE(has(job.err(), "cannot release"));

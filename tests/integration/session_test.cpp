@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terminals that hang up, jobs that a shell moves between background and foreground, and an empty environment.
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
+#include "support/integration.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-bool held(const RedisServer& server) { return as_int(server.command({"EXISTS", "k"})) == 1; }
 
 std::vector<std::string> run_on(const RedisServer& server, const std::vector<std::string>& job)
 {
@@ -72,7 +57,7 @@ class Shell {
   {
     wait_until([&] { return sees(text); }, "the terminal shows " + text, 20s);
   }
-  bool sees(const std::string& text) { return m_terminal.seen().find(text) != std::string::npos; }
+  bool sees(const std::string& text) { return has(m_terminal.seen(), text); }
 
  private:
   Terminal m_terminal;
@@ -89,10 +74,10 @@ TEST_CASE("session: a hangup of the terminal of a session that rlock leads ends 
   Process run(run_on(server, job_in(dir)), {.terminal = terminal.process_side()});
   const pid_t job = job_of(dir);
   terminal.hang_up();
-  CHECK(run.wait(20s) == Exit{.code = 0, .signal = 0});  // as its job, which caught the signal
+  CHECK(run.wait(20s) == success);  // as its job, which caught the signal
   CHECK(text_of(dir / "hups") == "HUP\n");
   CHECK(is_gone(job));
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("session: a hangup ends rlock as it ends a job that does not catch it")
@@ -108,8 +93,8 @@ TEST_CASE("session: a hangup ends rlock as it ends a job that does not catch it"
         {.terminal = terminal.process_side()});
     job_of(dir);
     terminal.hang_up();
-    CHECK(run.wait(20s) == (as_flock ? Exit{.code = 128 + SIGHUP, .signal = 0} : Exit{.code = -1, .signal = SIGHUP}));
-    CHECK_FALSE(held(server));
+    CHECK(run.wait(20s) == (as_flock ? exited(128 + SIGHUP) : died_of(SIGHUP)));
+    CHECK_FALSE(is_held(server));
   }
 }
 
@@ -120,9 +105,9 @@ TEST_CASE("session: a hangup ends a waiter that leads the session")
   server.command({"PEXPIRE", "k", "60000"});
   Terminal terminal;
   Process run(run_on(server, {"true"}), {.terminal = terminal.process_side()});
-  wait_until([&] { return terminal.seen().find("waiting for k") != std::string::npos; }, "it waits");
+  wait_until([&] { return has(terminal.seen(), "waiting for k"); }, "it waits");
   terminal.hang_up();
-  CHECK(run.wait(20s) == Exit{.code = -1, .signal = SIGHUP});
+  CHECK(run.wait(20s) == died_of(SIGHUP));
 }
 
 TEST_CASE("session: a hangup reaches the job of a script that leads the session, once")
@@ -133,9 +118,9 @@ TEST_CASE("session: a hangup reaches the job of a script that leads the session,
   Process script({"sh", "-c", quoted(run_on(server, job_in(dir))) + "; true"}, {.terminal = terminal.process_side()});
   const pid_t job = job_of(dir);
   terminal.hang_up();
-  CHECK(script.wait(20s) == Exit{.code = -1, .signal = SIGHUP});
+  CHECK(script.wait(20s) == died_of(SIGHUP));
   wait_until([&] { return is_gone(job); }, "the job has ended", 20s);
-  wait_until([&] { return !held(server); }, "the lock is released", 20s);
+  wait_until([&] { return !is_held(server); }, "the lock is released", 20s);
   CHECK(text_of(dir / "hups") == "HUP\n");
 }
 
@@ -144,7 +129,7 @@ TEST_CASE("session: fg gives the terminal to a job that was started in the backg
   const RedisServer server;
   Shell shell;
   shell.type(quoted(run_on(server, {"sed", "-u", "s/^/heard:/"})) + "&\r");
-  wait_until([&] { return held(server); }, "the lock is taken");
+  wait_until([&] { return is_held(server); }, "the lock is taken");
   const auto is_stopped = [&] {
     shell.type("\r");  // the shell reports it before the next prompt
     return shell.sees("Stopped");
@@ -158,7 +143,7 @@ TEST_CASE("session: fg gives the terminal to a job that was started in the backg
   wait_until(is_heard, "the job reads from the terminal", 20s);
   shell.type("\x04");
   shell.await("status=0.");
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("session: after fg the keys reach the job")
@@ -175,7 +160,7 @@ TEST_CASE("session: after fg the keys reach the job")
   shell.type("\x03");
   shell.await("caught");
   shell.await("status=5.");
-  CHECK_FALSE(held(server));
+  CHECK_FALSE(is_held(server));
 }
 
 TEST_CASE("session: a job in the background that has no terminal for its input keeps a group of its own")
@@ -193,8 +178,8 @@ TEST_CASE("session: without PATH a command is found where execvp finds it")
   const auto run = run_on(server, {"env"});
   words.insert(words.end(), run.begin(), run.end());
   Process process(words);
-  CHECK(process.wait() == Exit{.code = 0, .signal = 0});
-  CHECK(process.out().find("RLOCK_KEY=k\n") != std::string::npos);
-  CHECK(process.out().find("PATH=") == std::string::npos);
+  CHECK(process.wait() == success);
+  CHECK(has(process.out(), "RLOCK_KEY=k\n"));
+  CHECK_FALSE(has(process.out(), "PATH="));
   CHECK(process.err() == "");
 }

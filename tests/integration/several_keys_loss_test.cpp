@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several locks of which one is lost, or whose runner is killed or loses its server, while it holds or waits.
+#include "support/integration.h"
 #include "support/several_keys_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <thread>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr Exit well{.code = 0, .signal = 0};
-
-}  // namespace
 
 TEST_SUITE_BEGIN("topology");
 
@@ -30,8 +16,8 @@ TEST_CASE("several keys: losing one is losing all, and the message names it")
     fixture.wait_for("c");
     fixture.wait_for_watchdogs(3);
     fixture.release_as_foreign(lost);
-    CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
-    CHECK(job.err().find("the lock " + lost + " was lost: expired or deleted") != std::string::npos);
+    CHECK(job.wait(5s) == exited(121));
+    CHECK(has(job.err(), "the lock " + lost + " was lost: expired or deleted"));
     for (const char* key : {"a", "b", "c"}) {
       CHECK(fixture.is_free(key));
     }
@@ -45,12 +31,12 @@ TEST_CASE("several keys: --on-lost warn goes on under what is left, and still ob
   fixture.wait_for("b");
   fixture.wait_for_watchdogs(2);
   fixture.release_as_foreign("a");
-  wait_until([&] { return job.err().find("the lock a was lost") != std::string::npos; }, "it was noticed");
+  wait_until([&] { return has(job.err(), "the lock a was lost"); }, "it was noticed");
   std::this_thread::sleep_for(3500ms);
   CHECK(job.running());
   CHECK(fixture.pttl("b") > 0);
-  CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "b", "--yes"}).code == 0);
-  CHECK(job.wait(5s) == Exit{.code = 121, .signal = 0});
+  CHECK(rlock_on(fixture.server, {"force-unlock", "-k", "b", "--yes"}).code == 0);
+  CHECK(job.wait(5s) == exited(121));
   CHECK(fixture.is_free("b"));
 }
 
@@ -64,7 +50,7 @@ TEST_CASE("several keys: what is left by kill -9 ends with its lease")
   for (const std::string& key : as_texts(fixture.server.command({"KEYS", "*"}))) {
     CHECK(fixture.pttl(key) != -1);
   }
-  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(10s) == well);
+  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(10s) == success);
 }
 
 TEST_CASE("several keys: a signal while waiting for one releases the others and leaves the queue")
@@ -76,7 +62,7 @@ TEST_CASE("several keys: a signal while waiting for one releases the others and 
   SUBCASE("at once") {}
   SUBCASE("when a is watched") { std::this_thread::sleep_for(400ms); }
   job.signal(SIGTERM);
-  CHECK(job.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(job.wait(5s) == died_of(SIGTERM));
   CHECK(fixture.is_free("a"));
   CHECK(fixture.in_line("b") == 0);
 }
@@ -93,7 +79,7 @@ TEST_CASE("several keys: the lower one lost while the higher one is waited for: 
   {
     fixture.release_as_foreign("a");
     wait_until([&] { return !fixture.is_free("a") && fixture.owner("a") != first; }, "it is taken anew");
-    CHECK(job.err().find("the lock a was lost: expired or deleted") != std::string::npos);
+    CHECK(has(job.err(), "the lock a was lost: expired or deleted"));
   }
   SUBCASE("taken by somebody")
   {
@@ -106,13 +92,13 @@ TEST_CASE("several keys: the lower one lost while the higher one is waited for: 
   }
   SUBCASE("force-unlocked")
   {
-    CHECK(run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "a", "--yes"}).code == 0);
+    CHECK(rlock_on(fixture.server, {"force-unlock", "-k", "a", "--yes"}).code == 0);
     wait_until([&] { return !fixture.is_free("a") && fixture.owner("a") != first; }, "it is taken anew");
   }
   fixture.wait_for_line("b");
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
   fixture.release_as_foreign("b");
-  CHECK(job.wait() == well);
+  CHECK(job.wait() == success);
   CHECK(std::filesystem::exists(fixture.dir / "ran"));
 }
 
@@ -135,7 +121,7 @@ TEST_CASE("several keys: a server that goes away while one is waited for is aske
     fixture.server.cont();
     fixture.release_as_foreign("b");
   }
-  CHECK(job.wait(20s) == well);
+  CHECK(job.wait(20s) == success);
   CHECK(std::filesystem::exists(fixture.dir / "ran"));
   CHECK(fixture.is_free("a"));
 }
@@ -147,7 +133,7 @@ TEST_CASE("several keys: a server that goes away while one is waited for, for lo
   Process job = fixture.run({"-k", "a", "-k", "b", "--ttl", "600ms", "-w", "2s"}, {"touch", fixture.path("ran")});
   fixture.wait_for_line("b");
   fixture.server.kill_hard();
-  CHECK(job.wait(10s) == Exit{.code = 69, .signal = 0});
+  CHECK(job.wait(10s) == exited(69));
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "ran"));
 }
 

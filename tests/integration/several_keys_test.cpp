@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several locks as one: all of them or none, in whatever order other callers ask.
+#include "support/integration.h"
 #include "support/script.h"
 #include "support/several_keys_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
 #include <regex>
 #include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-constexpr Exit well{.code = 0, .signal = 0};
 
 // Runs rlock on these two `times` times, in a shell; each job marks its keys and checks that they were unmarked.
 std::string run_pairs(const SeveralKeysFixture& fixture, const std::string& one, const std::string& other, int times)
@@ -44,7 +35,7 @@ TEST_CASE("several keys: five philosophers eat their fill, and never two neighbo
     philosophers.emplace_back(Words{"sh", "-c", run_pairs(fixture, right, left, 100)});
   }
   for (Process& philosopher : philosophers) {
-    CHECK(philosopher.wait(60s) == well);
+    CHECK(philosopher.wait(60s) == success);
     std::istringstream said(philosopher.err());
     for (std::string line; std::getline(said, line);) {
       CHECK_MESSAGE(line.starts_with("rlock: waiting for "), line);  // where the machine takes long
@@ -62,8 +53,8 @@ TEST_CASE("several keys: a b against b a")
   const SeveralKeysFixture fixture;
   Process ab({"sh", "-c", run_pairs(fixture, "a", "b", 50)});
   Process ba({"sh", "-c", run_pairs(fixture, "b", "a", 50)});
-  CHECK(ab.wait(60s) == well);
-  CHECK(ba.wait(60s) == well);
+  CHECK(ab.wait(60s) == success);
+  CHECK(ba.wait(60s) == success);
   CHECK_FALSE(std::filesystem::exists(fixture.dir / "quarrel"));
 }
 
@@ -79,15 +70,14 @@ TEST_CASE("several keys: the job is told of all, the first in order by name, and
   CHECK(fixture.owner("b") == token);
   CHECK(fixture.owner("c") == token);
   CHECK(as_text(fixture.server.command({"HGET", "a", token})) == "1");
-  wait_until([&] { return fixture.file("env").find("RLOCK_FENCE") != std::string::npos; }, "the job wrote it");
+  wait_until([&] { return has(fixture.file("env"), "RLOCK_FENCE"); }, "the job wrote it");
   const std::string env = "\n" + fixture.file("env");
-  CHECK(env.find("\nRLOCK_KEY=a\n") != std::string::npos);
-  CHECK(env.find("\nRLOCK_TOKEN=" + token + "\n") != std::string::npos);
-  CHECK(env.find("\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n") !=
-        std::string::npos);
-  CHECK(env.find("\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n") != std::string::npos);
+  CHECK(has(env, "\nRLOCK_KEY=a\n"));
+  CHECK(has(env, "\nRLOCK_TOKEN=" + token + "\n"));
+  CHECK(has(env, "\nRLOCK_FENCE=" + as_text(fixture.server.command({"GET", "redisson_lock_token:{a}"})) + "\n"));
+  CHECK(has(env, "\nRLOCK_HELD=" + token + " a\n" + token + " b\n" + token + " c\n"));
   std::ofstream(fixture.dir / "go");
-  CHECK(job.wait() == well);
+  CHECK(job.wait() == success);
   CHECK(job.err() == "");
   for (const char* key : {"a", "b", "c"}) {
     CHECK(fixture.is_free(key));
@@ -101,8 +91,8 @@ TEST_CASE("several keys: a busy one leaves the others free" * doctest::test_suit
   for (const Words& options :
        {Words{"-n", "-k", "a", "-k", "b"}, Words{"-w", "300ms", "-k", "c", "-k", "b", "-k", "a"}}) {
     Process busy = fixture.run(options, {"touch", fixture.path("ran")});
-    CHECK(busy.wait() == Exit{.code = 75, .signal = 0});
-    CHECK(busy.err().find("b is busy") != std::string::npos);
+    CHECK(busy.wait() == exited(75));
+    CHECK(has(busy.err(), "b is busy"));
     CHECK(fixture.is_free("a"));
     CHECK(fixture.is_free("c"));
     CHECK(fixture.in_line("b") == 0);
@@ -116,7 +106,7 @@ TEST_CASE("several keys: what is no lock leaves the others free")
   const SeveralKeysFixture fixture;
   fixture.server.command({"SET", "b", "x"});
   Process job = fixture.run({"-k", "a", "-k", "b"}, {"true"});
-  CHECK(job.wait() == Exit{.code = 78, .signal = 0});
+  CHECK(job.wait() == exited(78));
   CHECK(fixture.is_free("a"));
 }
 
@@ -135,7 +125,7 @@ TEST_CASE("several keys: the lower one is kept for as long as the higher one is 
   }
   CHECK(fixture.in_line("b") == 1);
   fixture.release_as_foreign("b");
-  CHECK(job.wait() == well);
+  CHECK(job.wait() == success);
   CHECK(std::filesystem::exists(fixture.dir / "ran"));
   CHECK(fixture.is_free("a"));
   CHECK(fixture.is_free("b"));
@@ -153,7 +143,7 @@ TEST_CASE("several keys: all are renewed while the job runs")
     }
     std::this_thread::sleep_for(20ms);
   }
-  CHECK(job.wait() == well);
+  CHECK(job.wait() == success);
   CHECK(job.err() == "");
 }
 
@@ -165,24 +155,24 @@ TEST_CASE("several keys: a fixed lease counts from when all are taken")
   fixture.wait_for_line("b");
   std::this_thread::sleep_for(3500ms);  // longer than the lease of a
   fixture.release_as_foreign("b");
-  CHECK(job.wait() == well);
+  CHECK(job.wait() == success);
 
   const auto from = std::chrono::steady_clock::now();
   Process late = fixture.run({"-k", "a", "-k", "b", "--lease", "2s"}, {"sleep", "60"});
-  CHECK(late.wait() == Exit{.code = 124, .signal = 0});
+  CHECK(late.wait() == exited(124));
   CHECK(std::chrono::steady_clock::now() - from < 20s);
-  CHECK(late.err().find("its lease of a, b was over") != std::string::npos);
+  CHECK(has(late.err(), "its lease of a, b was over"));
 }
 
 TEST_CASE("several keys: --min-hold keeps all of them")
 {
   const SeveralKeysFixture fixture;
-  CHECK(fixture.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == well);
+  CHECK(fixture.run({"-k", "a", "-k", "b", "--min-hold", "1s"}, {"true"}).wait() == success);
   for (const char* key : {"a", "b"}) {
     CHECK(fixture.pttl(key) > 0);
     CHECK(fixture.pttl(key) <= 1000);
   }
-  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == well);
+  CHECK(fixture.run({"-k", "b", "-k", "a"}, {"true"}).wait(5s) == success);
 }
 
 TEST_CASE("several keys: some of them held by an ancestor")
@@ -192,7 +182,7 @@ TEST_CASE("several keys: some of them held by an ancestor")
       "env > " + fixture.path("held") + "; until [ -e " + fixture.path("go") + " ]; do sleep 0.02; done";
   Process outer = fixture.run({"-k", "b"}, rlock_argv({"run", "-S", fixture.server.url(), "-k", "a", "-k", "b", "-k",
                                                        "c", "--", "sh", "-c", job}));
-  wait_until([&] { return fixture.file("held").find(" c\n") != std::string::npos; }, "all are taken");
+  wait_until([&] { return has(fixture.file("held"), " c\n"); }, "all are taken");
   const std::string ancestor = fixture.owner("b");
   const std::string new_owner = fixture.owner("a");
   CHECK(new_owner != ancestor);
@@ -202,7 +192,7 @@ TEST_CASE("several keys: some of them held by an ancestor")
                         " c\n");
   CHECK(std::regex_search(fixture.file("held"), held));
   std::ofstream(fixture.dir / "go");
-  CHECK(outer.wait() == well);
+  CHECK(outer.wait() == success);
   for (const char* key : {"a", "b", "c"}) {
     CHECK(fixture.is_free(key));
   }

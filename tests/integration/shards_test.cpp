@@ -2,21 +2,9 @@
 // A stock in five segments, each with its lock: nothing is oversold, every segment is used, and a waiter gets the first
 // lock that becomes free. Over 300 lines: every case needs the same helpers.
 #include "support/activity_log.h"
-#include "support/redis_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <fstream>
-#include <map>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -43,7 +31,7 @@ std::string shell_line(const std::vector<std::string>& words)
 // A shard is a plain lock, held under its own name by rlock.
 Process hold(const RedisServer& server, int shard)
 {
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", key(shard), "--", "sleep", "100"}));
+  Process holder = start_on(server, {"run", "-k", key(shard), "--", "sleep", "100"});
   wait_until([&] { return as_int(server.command({"EXISTS", key(shard)})) == 1; }, "the shard is taken");
   return holder;
 }
@@ -147,9 +135,7 @@ TEST_CASE("shards: forty sellers, five segments: all is sold, nothing twice, and
   for (int i = 0; i < sellers; ++i) {
     crowd.emplace_back(std::vector<std::string>{"sh", "-c", seller});
   }
-  for (Process& one : crowd) {
-    CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(crowd, 100s);
 
   CHECK(segments.sold() == sellers * each);
   int uses = 0;
@@ -175,9 +161,7 @@ TEST_CASE("shards: never two in one shard, yet as many at once as there are shar
     // beats under a name that only the job can know
     crowd.emplace_back(any_shard(server, {}, activity.short_job("shard${RLOCK_SHARD}-" + std::to_string(i), 60)));
   }
-  for (Process& one : crowd) {
-    CHECK(one.wait(100s) == Exit{.code = 0, .signal = 0});
-  }
+  expect_ends(crowd, 100s);
   std::map<std::string, std::map<std::string, Interval>> by_shard;
   for (const auto& [name, interval] : activity.jobs()) {
     by_shard[name.substr(0, name.find('-'))].emplace(name, interval);
@@ -201,7 +185,7 @@ TEST_CASE("shards: the job is told which one it has")
   }
   Process run(
       any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD $RLOCK_KEY; echo \"$RLOCK_HELD\" | cut -d ' ' -f 2"}));
-  CHECK(run.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(run.wait() == success);
   CHECK(run.out() == "4 stock:4\nstock:4\n");
 }
 
@@ -216,7 +200,7 @@ TEST_CASE("shards: a waiter gets the first free shard, and leaves all queues")
     Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
     wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
     release_all(server, freed);
-    CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+    CHECK(waiter.wait() == success);
     CHECK(waiter.out() == std::to_string(freed) + "\n");
     check_lines_are_left(server);
   }
@@ -248,7 +232,7 @@ TEST_CASE("shards: all come free at once: the waiter takes one, the others are f
     others.emplace_back(any_shard(server, {"-n"}, {"sleep", "100"}));
   }
   wait_until([&] { return held() == shards; }, "each has one");
-  CHECK(Process(any_shard(server, {"-n"}, {"true"})).wait() == Exit{.code = 75, .signal = 0});
+  CHECK(Process(any_shard(server, {"-n"}, {"true"})).wait() == exited(75));
 }
 
 TEST_CASE("shards: the shard of a killed holder is handed to the waiter before its lease is over")
@@ -264,7 +248,7 @@ TEST_CASE("shards: the shard of a killed holder is handed to the waiter before i
   Process waiter(any_shard(server, {}, {"sh", "-c", "echo $RLOCK_SHARD"}));
   wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
   holders[3].signal(SIGKILL);
-  CHECK(waiter.wait(20s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait(20s) == success);
   CHECK(waiter.out() == holders[3].out());
 }
 
@@ -275,13 +259,13 @@ TEST_CASE("shards: -n, -w and a signal leave nothing behind")
     take(server, shard);
   }
   Process now(any_shard(server, {"-n"}, {"true"}));
-  CHECK(now.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(now.wait() == exited(75));
   CHECK(now.err().starts_with("rlock: stock (5 shards) is busy, held by somebody:1"));
-  CHECK(Process(any_shard(server, {"-w", "300ms"}, {"true"})).wait() == Exit{.code = 75, .signal = 0});
+  CHECK(Process(any_shard(server, {"-w", "300ms"}, {"true"})).wait() == exited(75));
   Process waiter(any_shard(server, {}, {"true"}));
   wait_until([&] { return stand_in_every_line(server, 1); }, "the waiter stands in every line");
   waiter.signal(SIGTERM);
-  CHECK(waiter.wait() == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(waiter.wait() == died_of(SIGTERM));
   check_lines_are_left(server);
 }
 
@@ -311,9 +295,7 @@ TEST_CASE("shards: connections, scripts and queues lost in the middle of the sal
     }
     wait_until([&] { return segments.sold() >= 8; }, "the sale is under way");
     server.command(blow.words);
-    for (Process& one : crowd) {
-      CHECK(one.wait(60s) == Exit{.code = 0, .signal = 0});
-    }
+    expect_ends(crowd, 60s);
     int left = 0;
     for (int shard = 0; shard < shards; ++shard) {
       left += segments.left(shard);

@@ -3,32 +3,14 @@
 // Over 300 lines: every case needs the same log.
 #include "support/activity_log.h"
 #include "support/foreign_kinds.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-const Exit well{.code = 0, .signal = 0};
-
 std::int64_t queue_length(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue-rw:{k}"})); }
-
-std::int64_t listening(const RedisServer& server)
-{
-  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
-}
 
 std::int64_t release_subscribers(const RedisServer& server)
 {
@@ -112,10 +94,8 @@ TEST_CASE("shared: ten readers are in at the same time, a writer when the last o
   Process writer = queue.start({"-x"}, {"sh", "-c", diary.note("writer")});
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   diary.tell();
-  for (Process& reader : readers) {
-    CHECK(reader.wait() == well);
-  }
-  CHECK(writer.wait() == well);
+  expect_ends(readers);
+  CHECK(writer.wait() == success);
   CHECK(diary.lines().back() == "writer");
   CHECK(diary.count('-') == 10);
   CHECK(lasting(queue.server).empty());
@@ -131,9 +111,7 @@ TEST_CASE("shared: a crowd of readers and writers: no writer has company, some r
     const std::string name = (writes ? "w" : "r") + std::to_string(i);
     crowd.push_back(queue.start({writes ? "-x" : "-s"}, activity.short_job(name, 80)));
   }
-  for (Process& one : crowd) {
-    CHECK(one.wait(60s) == well);
-  }
+  expect_ends(crowd, 60s);
   const auto jobs = activity.jobs();
   REQUIRE(jobs.size() == 18);
   std::map<std::string, Interval> readers;
@@ -179,7 +157,7 @@ TEST_CASE("shared: five writers in an endless stream of readers each pass all la
         },
         "the writer stands in line");
     const std::size_t before = diary.lines().size();
-    CHECK(writer.wait(30s) == well);
+    CHECK(writer.wait(30s) == success);
     const auto lines = diary.lines();
     const auto its_turn = std::find(lines.begin(), lines.end(), mark) - lines.begin();
     // At most one reader of each loop was there before the writer and had not begun to write.
@@ -188,9 +166,7 @@ TEST_CASE("shared: five writers in an endless stream of readers each pass all la
   const std::int64_t readers = diary.count('+');
   wait_until([&] { return diary.count('+') >= readers + loops; }, "the stream goes on");
   diary.tell("stop");
-  for (Process& loop : stream) {
-    CHECK(loop.wait(20s) == well);
-  }
+  expect_ends(stream, 20s);
 }
 
 TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job starts before theirs are dead")
@@ -207,11 +183,11 @@ TEST_CASE("shared: killed readers and writers leave nothing stuck, and no job st
     Process reader = queue.start({"-s", "--ttl", "5s"}, activity.short_job("reader", 60));
     wait_until([&] { return queue_length(queue.server) == 2; }, "a reader waits behind it");
     victim.signal(SIGKILL);
-    CHECK(writer.wait() == well);
-    CHECK(reader.wait() == well);
+    CHECK(writer.wait() == success);
+    CHECK(reader.wait() == success);
     CHECK(overlap(activity.jobs()) == "");
     CHECK(activity.jobs().size() == 3);
-    CHECK(as_int(queue.server.command({"EXISTS", "k"})) == 0);
+    CHECK_FALSE(is_held(queue.server));
     CHECK(lasting(queue.server).empty());
   }
 }
@@ -227,9 +203,9 @@ TEST_CASE("shared: a reader that is killed beside a living one counts no longer 
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   killed.signal(SIGKILL);
   diary.tell();
-  CHECK(living.wait() == well);
+  CHECK(living.wait() == success);
   const auto from = std::chrono::steady_clock::now();
-  CHECK(writer.wait(8s) == well);
+  CHECK(writer.wait(8s) == success);
   CHECK(std::chrono::steady_clock::now() - from <
         3s + 2s);  // it was told to look then; else it looks after look_again_after
 }
@@ -251,7 +227,7 @@ TEST_CASE("shared: a writer killed while it waits keeps out the readers behind i
   wait_until([&] { return diary.count('+') == 3; }, "both read beside the first");
   diary.tell();
   for (Process* reader : {&first, &behind, &newcomer}) {
-    CHECK(reader->wait() == well);
+    CHECK(reader->wait() == success);
   }
 }
 
@@ -266,20 +242,20 @@ TEST_CASE("shared: the job of a reader whose hold was taken is dead before long,
   wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
   std::vector<std::string> words{"DEL"};
   for (const std::string& key : as_texts(queue.server.command({"KEYS", "{k}:*:rwlock_timeout:1"}))) {
-    if (key.find(":" + std::to_string(victim.pid()) + ":") != std::string::npos) {
+    if (has(key, ":" + std::to_string(victim.pid()) + ":")) {
       words.push_back(key);
     }
   }
   REQUIRE(words.size() == 2);
   const std::int64_t struck = now_ns();
   queue.server.command(words);
-  CHECK(victim.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(victim.wait() == exited(121));
   const Millis latest = 1s + 1s;  // the next renewal, and the kill grace of a job that ignores TERM
   CHECK((activity.jobs().at("victim").last_ns - struck) / 1'000'000 < latest.count());
-  CHECK(victim.err().find("the lock k was lost: expired or deleted") != std::string::npos);
+  CHECK(has(victim.err(), "the lock k was lost: expired or deleted"));
   CHECK(other.running());
   diary.tell();
-  CHECK(other.wait() == well);
+  CHECK(other.wait() == success);
 }
 
 TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer than its lease")
@@ -291,7 +267,7 @@ TEST_CASE("shared: dead before expiry, also a reader that is stopped for longer 
   Process writer = queue.start({"-x", "--ttl", "3s"}, activity.short_job("writer", 60));
   wait_until([&] { return queue_length(queue.server) == 1; }, "the writer waits");
   victim.signal(SIGSTOP);
-  CHECK(writer.wait() == well);
+  CHECK(writer.wait() == success);
   CHECK(overlap(activity.jobs()) == "");
   victim.signal(SIGCONT);
   CHECK(victim.wait().code == 121);
@@ -314,7 +290,7 @@ TEST_CASE("shared: readers are woken by a foreign writer, a writer by the last f
     const auto from = std::chrono::steady_clock::now();
     CHECK((row.java_writes ? java.end_write() : java.end_read()) == 1);
     // What Redisson's release publishes: 0 after a reader, 1 after a writer; the lease has 30 s to go.
-    CHECK(waiter.wait(8s) == well);
+    CHECK(waiter.wait(8s) == success);
     CHECK(std::chrono::steady_clock::now() - from < 4s);
   }
 }
@@ -330,10 +306,10 @@ TEST_CASE("shared: a waiting writer learns of a foreign reader that came later")
   wait_until([&] { return queue_length(queue.server) == 1 && listening(queue.server) >= 1; }, "a writer waits");
   REQUIRE_FALSE(java.read().has_value());
   diary.tell();
-  CHECK(reader.wait() == well);
+  CHECK(reader.wait() == success);
   wait_until([&] { return release_subscribers(queue.server) == 1; }, "the writer hears releases", 5s);
   CHECK(java.end_read() == 1);
-  CHECK(writer.wait(4s) == well);
+  CHECK(writer.wait(4s) == success);
 }
 
 TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has shortened it")
@@ -349,7 +325,7 @@ TEST_CASE("shared: a fixed lease is put back when a foreign reader's renewal has
   queue.server.command({"CLIENT", "KILL", "TYPE", "pubsub"});  // so that it looks before look_again_after
   wait_until([&] { return as_int(queue.server.command({"PTTL", "k"})) > 20'000; }, "it has all its lease again");
   diary.tell();
-  CHECK(reader.wait() == well);
+  CHECK(reader.wait() == success);
 }
 
 TEST_SUITE_END();

@@ -2,21 +2,13 @@
 // packaging/action.yml and the templates, with files that look like a release, and packaging/demo. packaging/release.sh itself
 // tries its files.
 #include "cli/help/help.h"
-#include "cli/verbs/dispatch.h"
-#include "support/redis_fixture.h"
+#include "cli/verbs/table.h"
+#include "support/integration.h"
 #include "support/release_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
 #include <regex>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -58,8 +50,8 @@ TEST_CASE("action: finds the release of the tag that the workflow names")
   auto other = env;
   other["RLOCK_ACTION_REF"] = "v0.2.0";
   rlock::test::Process missing = release.sh(step, other);
-  CHECK(missing.wait(30s) == Exit{.code = 1, .signal = 0});
-  CHECK(missing.err().find("cannot get SHA256SUMS from " + server.address()) != std::string::npos);
+  CHECK(missing.wait(30s) == exited(1));
+  CHECK(has(missing.err(), "cannot get SHA256SUMS from " + server.address()));
   CHECK(!fs::exists(release.dir / "path"));
 }
 
@@ -81,7 +73,7 @@ TEST_CASE("action: installs rlock, and runs commands under the lock with the inp
                                                               {"RLOCK_WAIT", "10s"},
                                                               {"RLOCK_MAX_RUNTIME", "1h"},
                                                               {"RLOCK_OPTIONS", "--ttl 20s -v"}};
-  CHECK(release.sh("set -e\n" + step_script("Install rlock"), env).wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(release.sh("set -e\n" + step_script("Install rlock"), env).wait(30s) == success);
   const std::string path = text_of(release.dir / "path");
   CHECK(path == (release.dir / "temp/rlock/bin\n").string());
 
@@ -98,8 +90,8 @@ TEST_CASE("action: installs rlock, and runs commands under the lock with the inp
   working_env["RLOCK_TEST_URL"] = server.url();
   rlock::test::Process working = release.sh(run, working_env);
   CHECK_MESSAGE(working.wait(30s) == Exit{0}, working.err());
-  CHECK(working.out().find("deploy:shop unset\n") != std::string::npos);
-  CHECK(working.out().find("https://git.test/shop/web/actions/runs/7\n") != std::string::npos);
+  CHECK(has(working.out(), "deploy:shop unset\n"));
+  CHECK(has(working.out(), "https://git.test/shop/web/actions/runs/7\n"));
 }
 
 TEST_CASE("action: without a release it says what to give")
@@ -108,21 +100,21 @@ TEST_CASE("action: without a release it says what to give")
   rlock::test::Process step =
       release.sh(step_script("Install rlock"),
                  {{"RLOCK_FROM", ""}, {"RLOCK_ACTION_REPOSITORY", "shop/rlock"}, {"RLOCK_ACTION_REF", "main"}});
-  CHECK(step.wait(30s) == Exit{.code = 64, .signal = 0});
-  CHECK(step.out().find("name a release tag") != std::string::npos);
+  CHECK(step.wait(30s) == exited(64));
+  CHECK(has(step.out(), "name a release tag"));
 }
 
 TEST_CASE("action, templates and workflows: they are YAML, and name options and files that exist")
 {
   const ReleaseFixture release;
-  if (release.sh("python3 -c 'import yaml'").wait(30s) == Exit{.code = 0, .signal = 0}) {
+  if (release.sh("python3 -c 'import yaml'").wait(30s) == success) {
     CHECK(release
               .sh("cd " + packaging.string() +
                   " && for file in action.yml gitlab-template.yml ../.gitlab-ci.yml "
                   "../.github/workflows/*.yml; do python3 -c 'import sys, yaml; assert "
                   "len(yaml.safe_load(open(sys.argv[1]))) "
                   "> 0' $file || exit 1; done")
-              .wait(30s) == Exit{.code = 0, .signal = 0});
+              .wait(30s) == success);
   }
   const std::string help = cli::help_of(**cli::find_verb("run"));
   const std::string text = text_of(packaging / "action.yml") + text_of(packaging / "gitlab-template.yml");
@@ -131,7 +123,7 @@ TEST_CASE("action, templates and workflows: they are YAML, and name options and 
   for (std::string line, rest = text; !rest.empty();) {
     line = rest.substr(0, rest.find('\n'));
     rest.erase(0, line.size() + 1);  // the comments of YAML are searched too
-    if (line.find("rlock run ") != std::string::npos) {
+    if (has(line, "rlock run ")) {
       line = line.substr(0, line.rfind(" -- "));  // what follows are the options of the job
     }
     for (std::smatch match; std::regex_search(line, match, option);
@@ -162,6 +154,6 @@ TEST_CASE("demo: the picture of watch is recorded from a real session")
   CHECK_MESSAGE(recording.wait(100s) == Exit{0}, recording.err());
   const std::string picture = text_of(release.dir / "watch.svg");
   for (const char* text : {">rlock watch<", "billing:42", "root@web1 (pid ", "root@web3 (pid "}) {
-    CHECK_MESSAGE(picture.find(text) != std::string::npos, text);
+    CHECK_MESSAGE(has(picture, text), text);
   }
 }

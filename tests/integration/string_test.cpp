@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The string lock beside clients that poll: SET NX PX, again and again, and compare and DEL.
 #include "support/activity_log.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
-#include <fstream>
-#include <string>
-#include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
-
-const Exit well{.code = 0, .signal = 0};
 
 // A client as redsync, redis-py or Spring: takes a free lock, holds it for a moment, and logs its activity.
 class Poller {
@@ -92,9 +82,7 @@ TEST_CASE("string: waits for a client that polls, and is waited for by it")
     for (const char* name : {"a", "b"}) {
       waiters.push_back(start(queue, {}, activity.short_job(name + std::to_string(i), 50)));
     }
-    for (Process& one : waiters) {
-      CHECK(one.wait(20s) == well);
-    }
+    expect_ends(waiters, 20s);
     const int before = poller.turns();
     wait_until([&] { return poller.turns() > before; }, "the poller has its turn again");
   }
@@ -111,33 +99,7 @@ TEST_CASE("string: a lock without a ttl is waited for until it is deleted")
   Process waiter = start(queue, {}, {"true"});
   wait_until([&] { return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == 1; }, "waiter waits");
   queue.server.command({"DEL", "k"});
-  CHECK(waiter.wait(5s) == well);  // it polls ten times a second, because there is no message
-}
-
-TEST_CASE("string: rlock waiters are served in order of arrival, also when the holder is killed")
-{
-  const QueueFixture queue;
-  const ActivityLog activity;
-  Process victim = start(queue, {"--ttl", "3s"}, activity.stubborn_tree("victim"));
-  wait_until([&] { return activity.tree_beats("victim"); }, "the job's tree runs");
-  std::vector<Process> waiters;
-  for (int i = 0; i < 4; ++i) {
-    waiters.push_back(start(queue, {"--ttl", "3s"}, activity.short_job("w" + std::to_string(i), 40)));
-    wait_until(
-        [&] {
-          return as_int(queue.server.command({"ZCARD", "rlock:queue-string:{k}"})) == i + 1;
-        },
-        "one more waits");
-  }
-  victim.signal(SIGKILL);
-  for (Process& waiter : waiters) {
-    CHECK(waiter.wait(20s) == well);
-  }
-  const auto jobs = activity.jobs();
-  CHECK(overlap(jobs) == "");
-  for (int i = 0; i + 1 < 4; ++i) {
-    CHECK(jobs.at("w" + std::to_string(i)).first_ns < jobs.at("w" + std::to_string(i + 1)).first_ns);
-  }
+  CHECK(waiter.wait(5s) == success);  // it polls ten times a second, because there is no message
 }
 
 TEST_CASE("string: a name that a JVM locks is refused before anything is written")
@@ -146,8 +108,8 @@ TEST_CASE("string: a name that a JVM locks is refused before anything is written
   queue.server.command({"HSET", "k", "uuid:1", "1"});
   queue.server.command({"PEXPIRE", "k", "20000"});
   Process waiter = start(queue, {}, {"true"});
-  CHECK(waiter.wait() == Exit{.code = 78, .signal = 0});
-  CHECK(waiter.err().find("holds a lock, not a lock of this kind") != std::string::npos);
+  CHECK(waiter.wait() == exited(78));
+  CHECK(has(waiter.err(), "holds a lock, not a lock of this kind"));
   CHECK(as_int(queue.server.command({"DBSIZE"})) == 1);
 }
 

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // --sync: a lock counts only when replicas have it.
 #include "store/redis/lock_keys.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
-#include <csignal>
-#include <filesystem>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -31,7 +21,7 @@ struct Pair {
   [[nodiscard]] bool held() const { return as_int(master.command({"EXISTS", "k"})) == 1; }
   [[nodiscard]] bool somebody_waits_for_replicas() const
   {
-    return as_text(master.command({"CLIENT", "LIST"})).find("cmd=wait") != std::string::npos;
+    return has(as_text(master.command({"CLIENT", "LIST"})), "cmd=wait");
   }
 };
 
@@ -50,7 +40,7 @@ struct DemotedPair : Pair {
   }
   [[nodiscard]] bool has_refused_to_wait() const
   {
-    return as_text(master.command({"INFO", "commandstats"})).find("cmdstat_wait:") != std::string::npos;
+    return has(as_text(master.command({"INFO", "commandstats"})), "cmdstat_wait:");
   }
 };
 
@@ -75,12 +65,12 @@ TEST_CASE("sync: the job starts when the replica has the lock, and not before")
   Pair pair;
   const auto ran = make_temp_dir("sync") / "ran";
   pair.replica.stop_signal();
-  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s", "--ttl",
-                          "2m", "--", "touch", ran.string()}));
+  Process job = start_rlock({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s",
+                             "--ttl", "2m", "--", "touch", ran.string()});
   wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
   CHECK_FALSE(std::filesystem::exists(ran));
   pair.replica.cont();
-  CHECK(job.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(job.wait(30s) == success);
   CHECK(job.err() == "");
   CHECK(std::filesystem::exists(ran));
   CHECK_FALSE(pair.held());
@@ -97,8 +87,7 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
   };
   const Finished hung = run("1");
   CHECK(hung.code == 69);
-  CHECK(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") !=
-        std::string::npos);
+  CHECK(has(hung.err, "0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back"));
   CHECK_FALSE(pair.held());
 
   pair.replica.cont();
@@ -106,7 +95,7 @@ TEST_CASE("sync: a replica that hangs, or is not there, is 69, and the lock is g
   wait_until([&] { return as_int(pair.replica.command({"EXISTS", "probe"})) == 1; }, "the replica follows again", 30s);
   const Finished missing = run("2");
   CHECK(missing.code == 69);
-  CHECK(missing.err.find("1 of the 2 replicas of --sync 2") != std::string::npos);
+  CHECK(has(missing.err, "1 of the 2 replicas of --sync 2"));
   CHECK_FALSE(pair.held());
 }
 
@@ -116,19 +105,19 @@ TEST_CASE("sync: a lock that is handed over waits for the replica as well")
   Pair pair;
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
-  Process holder(rlock_argv(
-      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder = start_rlock(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"});
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process waiter(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s",
-                             "--ttl", "2m", "--", "touch", (dir / "ran").string()}));
+  Process waiter = start_rlock({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "40s",
+                                "--ttl", "2m", "--", "touch", (dir / "ran").string()});
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.replica.stop_signal();
   Process({"touch", go}).wait();
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   wait_until([&] { return pair.somebody_waits_for_replicas(); }, "it waits for the replica");
   CHECK_FALSE(std::filesystem::exists(dir / "ran"));
   pair.replica.cont();
-  CHECK(waiter.wait(30s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait(30s) == success);
   CHECK(std::filesystem::exists(dir / "ran"));
 }
 
@@ -139,22 +128,22 @@ TEST_CASE("sync: a lock that was given back once and is lost later is not taken 
   const auto dir = make_temp_dir("sync");
   const std::string go = (dir / "go").string();
   const std::string end = (dir / "end").string();
-  Process holder(rlock_argv(
-      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder = start_rlock(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"});
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process job(rlock_argv({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--",
-                          "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"}));
+  Process job = start_rlock({"run", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--",
+                             "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"});
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.replica.stop_signal();
   Process({"touch", go}).wait();
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   const std::string events = LockKeys(*LockName::parse("k")).events;
   wait_until([&] { return as_int(pair.master.command({"LLEN", events})) >= 3; }, "it was taken and given back", 30s);
   pair.replica.cont();
   wait_until([&] { return job.out() == "on\n"; }, "the job runs", 30s);
   pair.master.command({"DEL", "k"});
   Process({"touch", end}).wait();
-  CHECK(job.wait(30s) == Exit{.code = 121, .signal = 0});
+  CHECK(job.wait(30s) == exited(121));
 }
 
 TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
@@ -169,11 +158,11 @@ TEST_CASE("sync: acquire returns when the replica has the lock, and not before")
     std::vector<std::string> words{"acquire", "-S", pair.master.url(),  "-k", "k",
                                    "--sync",  "1",  "--server-timeout", "40s"};
     words.insert(words.end(), lasts.begin(), lasts.end());
-    Process acquire(rlock_argv(words));
+    Process acquire = start_rlock(words);
     wait_until([&] { return pair.held() && pair.somebody_waits_for_replicas(); }, "it waits for the replica");
     CHECK(acquire.out() == "");
     pair.replica.cont();
-    CHECK(acquire.wait(30s) == Exit{.code = 0, .signal = 0});
+    CHECK(acquire.wait(30s) == success);
     CHECK(acquire.err() == "");
     const std::string token = acquire.out().substr(0, acquire.out().find('\n'));
     CHECK(run_rlock({"release", "-S", pair.master.url(), "-k", "k", "--token", token}).code == 0);
@@ -191,8 +180,7 @@ TEST_CASE("sync: acquire ends with 69 where the replica hangs, and gives the loc
       {"acquire", "-S", pair.master.url(), "-k", "k", "--sync", "1", "--server-timeout", "1s", "--lease", "1m"});
   CHECK(hung.code == 69);
   CHECK(hung.out == "");
-  CHECK_MESSAGE(hung.err.find("0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back") !=
-                    std::string::npos,
+  CHECK_MESSAGE(has(hung.err, "0 of the 1 replicas of --sync 1 had the lock k within 500ms: it was given back"),
                 hung.err);
   CHECK_FALSE(pair.held());
   pair.replica.cont();
@@ -213,8 +201,8 @@ TEST_CASE("sync: a master that is demoted between the grant and WAIT is 69, and 
     CHECK(pair.is_demoted);
     CHECK(end.code == 69);
     CHECK(end.out == "");
-    CHECK_MESSAGE(end.err.find("WAIT cannot be used with replica instances") != std::string::npos, end.err);
-    CHECK_MESSAGE(end.err.find("(it has become a replica)") != std::string::npos, end.err);
+    CHECK_MESSAGE(has(end.err, "WAIT cannot be used with replica instances"), end.err);
+    CHECK_MESSAGE(has(end.err, "(it has become a replica)"), end.err);
   }
 }
 
@@ -223,19 +211,19 @@ TEST_CASE("sync: a waiter rides out a master that is demoted between the grant a
   needs_a_socket_and_no_secret();
   DemotedPair pair;
   const std::string go = (make_temp_dir("sync") / "go").string();
-  Process holder(rlock_argv(
-      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"}));
+  Process holder = start_rlock(
+      {"run", "-S", pair.master.url(), "-k", "k", "--", "sh", "-c", "until test -e " + go + "; do sleep 0.01; done"});
   wait_until([&] { return pair.held(); }, "the lock is taken");
-  Process waiter(rlock_argv(
-      {"run", "-S", pair.relay.url(), "-k", "k", "-w", "60s", "--sync", "1", "--ttl", "3s", "--", "echo", "ran"}));
+  Process waiter = start_rlock(
+      {"run", "-S", pair.relay.url(), "-k", "k", "-w", "60s", "--sync", "1", "--ttl", "3s", "--", "echo", "ran"});
   wait_until([&] { return as_int(pair.master.command({"ZCARD", "rlock:queue:{k}"})) == 1; }, "one waits");
   pair.demote_before_wait();
   Process({"touch", go}).wait();
-  CHECK(holder.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(holder.wait() == success);
   wait_until([&] { return pair.is_demoted.load() && pair.has_refused_to_wait(); },
              "the master is demoted, and WAIT fails");
   CHECK(waiter.out() == "");
   pair.master.command({"REPLICAOF", "NO", "ONE"});
-  CHECK(waiter.wait(40s) == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait(40s) == success);
   CHECK(waiter.out() == "ran\n");
 }

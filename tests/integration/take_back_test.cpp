@@ -2,22 +2,12 @@
 // An acquire that was taken back: its release may arrive late. Neither the release nor its note may affect a later
 // grant.
 #include "store/redis/lock_keys.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/relay.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <deque>
-#include <filesystem>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -56,7 +46,7 @@ struct Three {
   [[nodiscard]] bool is_shown_everywhere() const
   {
     return std::all_of(servers.begin(), servers.end(), [](const RedisServer& server) {
-      return run_rlock({"status", "-S", server.url(), "k"}).code == 0;
+      return rlock_on(server, {"status", "k"}).code == 0;
     });
   }
   // Another client takes it as soon as it is free there.
@@ -103,7 +93,7 @@ struct Three {
   static bool has_note(const RedisServer& server)
   {
     for (const std::string& entry : as_texts(server.command({"LRANGE", events, "0", "-1"}))) {
-      if (entry.find(std::string("\0released\0", 10)) != std::string::npos) {
+      if (has(entry, std::string("\0released\0", 10))) {
         return true;
       }
     }
@@ -124,9 +114,9 @@ TEST_CASE("take back: a release that is delivered late does not end the later gr
       other.insert(other.end(), kind.begin(), kind.end());
       CHECK(run_rlock(other).code == 0);
     }
-    Process job(rlock_argv(
-        three.words({"run", "-k", "k", "--quorum", "all", "--", "sh", "-c", "echo on; exec sleep 60"}, kind)));
-    wait_until([&] { return job.err().find("waiting for") != std::string::npos; }, "the job waits", 30s);
+    Process job = start_rlock(
+        three.words({"run", "-k", "k", "--quorum", "all", "--", "sh", "-c", "echo on; exec sleep 60"}, kind));
+    wait_until([&] { return has(job.err(), "waiting for"); }, "the job waits", 30s);
     three.relays[0].hold_next(unannounced);
     three.relays[1].hold_next(unannounced);
     three.servers[0].command({"FLUSHALL"});
@@ -139,7 +129,7 @@ TEST_CASE("take back: a release that is delivered late does not end the later gr
     three.relays[1].deliver();
     CHECK(three.is_shown_everywhere());
     job.signal(SIGTERM);
-    CHECK(job.wait() == Exit{.code = -1, .signal = SIGTERM});
+    CHECK(job.wait() == died_of(SIGTERM));
   }
 }
 
@@ -149,28 +139,28 @@ TEST_CASE("take back: its note is not taken for the release of a lock that is lo
     const Three three;
     three.split();
     const std::string end = make_temp_dir("take_back") / "end";
-    Process run(rlock_argv(
-        three.words({"run", "-k", "k", "--", "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"})));
+    Process run = start_rlock(
+        three.words({"run", "-k", "k", "--", "sh", "-c", "echo on; until test -e " + end + "; do sleep 0.01; done"}));
     three.let_win_after_take_backs([&] { return run.out() == "on\n"; });
     three.lose();
     Process({"touch", end}).wait();
-    CHECK(run.wait() == Exit{.code = 121, .signal = 0});
+    CHECK(run.wait() == exited(121));
   }
   {
     const Three three(true);
     three.split();
-    Process flock(rlock_argv(three.words({"flock", "--ttl", "3s", "k", "sh", "-c", "echo on; exec sleep 60"})));
+    Process flock = start_rlock(three.words({"flock", "--ttl", "3s", "k", "sh", "-c", "echo on; exec sleep 60"}));
     three.let_win_after_take_backs([&] { return flock.out() == "on\n"; });
     three.lose();
-    CHECK(flock.wait(30s) == Exit{.code = 121, .signal = 0});
+    CHECK(flock.wait(30s) == exited(121));
   }
   const Three three;
   three.split();
   Process watched({"sleep", "60"});
-  Process acquire(
-      rlock_argv(three.words({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(watched.pid())})));
+  Process acquire =
+      start_rlock(three.words({"acquire", "-k", "k", "--ttl", "3s", "--pid", std::to_string(watched.pid())}));
   three.let_win_after_take_backs([&] { return !acquire.running(); });
-  CHECK(acquire.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(acquire.wait() == success);
   three.lose();
-  CHECK(watched.wait(30s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(watched.wait(30s) == died_of(SIGTERM));
 }

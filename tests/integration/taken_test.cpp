@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock that was deleted under its holder: the next grant tells the holder, long before its next renewal.
-#include "support/process.h"
+#include "support/integration.h"
 #include "support/redis_cluster.h"
-#include "support/redis_fixture.h"
 #include "support/script.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
 #include <deque>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Exit lost{.code = 121, .signal = 0};
+constexpr Exit lost = exited(121);
 constexpr Millis soon{8000};  // on a busy machine; renewals and checks come later
 
 // All its holders have subscribed to the next grant.
@@ -75,9 +65,7 @@ TEST_CASE(
 TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as well")
 {
   const RedisServer server({.alone = true});
-  const auto flock = [&] {
-    return Process(rlock_argv({"flock", "-S", server.url(), "-n", "--ttl", "5m", "f", "sleep", "100"}));
-  };
+  const auto flock = [&] { return start_on(server, {"flock", "-n", "--ttl", "5m", "f", "sleep", "100"}); };
   Process first = flock();
   wait_for_listeners(server, "f");
   server.command({"DEL", "f"});
@@ -86,8 +74,7 @@ TEST_CASE("taken: a deleted lock of rlock flock and of rlock once is told as wel
   CHECK(second.running());
 
   const auto once = [&] {
-    return Process(
-        rlock_argv(with_job({"once", "-S", server.url(), "-k", "o", "--for", "1h", "--ttl", "5m"}, forever)));
+    return start_rlock(with_job({"once", "-S", server.url(), "-k", "o", "--for", "1h", "--ttl", "5m"}, forever));
   };
   Process earlier = once();
   wait_for_listeners(server, "o");
@@ -106,7 +93,7 @@ TEST_CASE("taken: a keeper tells its process when another owner has taken the lo
   wait_for_listeners(server, "x");
   server.command({"DEL", "x"});
   const Process second = start_run(server.url(), {"-k", "x", "-n"}, forever);
-  CHECK(holder.wait(soon) == Exit{.code = 7, .signal = 0});
+  CHECK(holder.wait(soon) == exited(7));
 }
 
 TEST_CASE("taken: a job that had just begun asks once when its watchdog starts to listen")
@@ -116,7 +103,7 @@ TEST_CASE("taken: a job that had just begun asks once when its watchdog starts t
   for (const char* lease : {"--ttl", "--lease"}) {
     CAPTURE(lease);
     Process first = run(lease);
-    wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+    wait_until([&] { return is_held(server); }, "it is held");
     server.command({"DEL", "k"});
     CHECK(first.wait(soon) == lost);
   }
@@ -136,8 +123,7 @@ TEST_CASE("taken: a fixed lease whose lock was deleted is found at the next chec
 TEST_CASE("taken: the check of a fixed lease changes no ttl")
 {
   const RedisServer server({.alone = true});
-  const Process job = start_run(server.url(), {"-k", "k", "--lease", "9s"}, forever);
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
+  const Process job = held_run(server, {"--lease", "9s"}, forever);
   server.command({"PERSIST", "k"});
   const auto asked = [&] { return calls(server, "evalsha") + calls(server, "eval"); };
   const auto before = asked();
@@ -154,14 +140,14 @@ TEST_CASE("taken: on a quorum")
     words.insert(words.end(), {"-S", servers.back().url()});
   }
   const Words all = with_job(joined(words, {"-k", "k", "--ttl", "5m"}), forever);
-  Process first(rlock_argv(all));
+  Process first = start_rlock(all);
   const auto listens = [](const RedisServer& server) { return is_listened_to(server, "k"); };
   wait_until([&] { return std::count_if(servers.begin(), servers.end(), listens) >= 2; }, "the holder listens at two",
              30s);
   for (const RedisServer& server : servers) {
     server.command({"DEL", "k"});
   }
-  Process second(rlock_argv(all));
+  Process second = start_rlock(all);
   CHECK(first.wait(soon) == lost);
   CHECK(second.running());
 }

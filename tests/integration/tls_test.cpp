@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // rediss:// the same behaviour over TLS, and only the named server is trusted.
 #include "support/certificates.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include <netdb.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -44,7 +32,7 @@ void check_refusal(const Words& words, int code, const std::string& says)
   const Finished end = run_rlock(joined(words, {"-k", "k", "--", "echo", "ran"}));
   CHECK(end.code == code);
   CHECK(end.out == "");
-  CHECK_MESSAGE(end.err.find(says) != std::string::npos, end.err);
+  CHECK_MESSAGE(has(end.err, says), end.err);
   CHECK(std::count(end.err.begin(), end.err.end(), '\n') == 1);
 }
 
@@ -159,11 +147,11 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
   const Secured secured;
   const std::filesystem::path dir = make_temp_dir("turns");
   const std::string gate = "until test -e " + (dir / "go").string() + "; do sleep 0.01; done";
-  Process first(rlock_argv(secured.words("run", {"-k", "k", "--ttl", "2s", "--", "sh", "-c", gate})));
+  Process first = start_rlock(secured.words("run", {"-k", "k", "--ttl", "2s", "--", "sh", "-c", gate}));
   wait_until([&] { return secured.exists("k") == 1; }, "it is held");
   std::vector<Process> waiters;
   for (int i = 0; i < 5; ++i) {
-    waiters.emplace_back(rlock_argv(secured.words(
+    waiters.push_back(start_rlock(secured.words(
         "run", {"-k", "k", "--", "sh", "-c", "echo " + std::to_string(i) + " >> " + (dir / "order").string()})));
     wait_until([&] { return as_int(secured.server.command({"ZCARD", "rlock:queue:{k}"})) == i + 1; }, "it waits");
   }
@@ -181,7 +169,7 @@ TEST_CASE("tls: renewed, waited for and taken by force as without")
   CHECK(BootClock().now() - start < 8s);  // the first look without a message comes after look_again_after
   CHECK(text_of(dir / "order") == "0\n1\n2\n3\n4\n");
 
-  Process held(rlock_argv(secured.words("run", {"-k", "k", "--", "sleep", "60"})));
+  Process held = start_rlock(secured.words("run", {"-k", "k", "--", "sleep", "60"}));
   wait_until(
       [&] {
         return as_int(secured.server.command({"PUBSUB", "NUMPAT"})) == 0 && secured.exists("k") == 1 &&
@@ -197,22 +185,21 @@ TEST_CASE("tls: OpenSSL is loaded for it alone, and missed only there")
 {
   const Secured secured;
   const auto maps_while_holding = [&](const Words& words) {
-    Process rlock(rlock_argv(joined(words, {"-k", "k", "--", "sleep", "60"})));
+    Process rlock = start_rlock(joined(words, {"-k", "k", "--", "sleep", "60"}));
     wait_until([&] { return secured.exists("k") == 1; }, "it is held");
     const std::string maps = text_of("/proc/" + std::to_string(rlock.pid()) + "/maps");
     rlock.signal(SIGTERM);
     rlock.wait();
     return maps;
   };
-  CHECK(maps_while_holding(secured.words("run", {})).find("libssl") != std::string::npos);
-  CHECK(maps_while_holding({"run", "-S", secured.server.url()}).find("libssl") == std::string::npos);
+  CHECK(has(maps_while_holding(secured.words("run", {})), "libssl"));
+  CHECK_FALSE(has(maps_while_holding({"run", "-S", secured.server.url()}), "libssl"));
 
   const std::filesystem::path dir = make_temp_dir("lib");
   std::ofstream(dir / "libssl.so.3").close();  // found first, and not usable
   const Finished without =
       run_rlock(secured.words("run", {"-k", "k", "--", "true"}), {.env = {{"LD_LIBRARY_PATH", dir}}});
   CHECK(without.code == 78);
-  CHECK(without.err.find("cannot load libssl.so.") != std::string::npos);
-  CHECK(run_rlock({"run", "-S", secured.server.url(), "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}})
-            .code == 0);
+  CHECK(has(without.err, "cannot load libssl.so."));
+  CHECK(rlock_on(secured.server, {"run", "-k", "k", "--", "true"}, {.env = {{"LD_LIBRARY_PATH", dir}}}).code == 0);
 }

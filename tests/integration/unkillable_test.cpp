@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job that KILL does not end. Either its tracer (the test) does not let it exit: PTRACE_O_TRACEEXIT in ptrace(2). Or it waits for a
 // file system that is frozen, in state D.
-#include "support/process.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <string>
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -59,9 +47,9 @@ class Scene {
     Words run{"run", "-S", server.url(), "-k", "stock", "--kill-after", "200ms"};
     run.insert(run.end(), options.begin(), options.end());
     run.insert(run.end(), {"--", "sh", "-c", job, dir});
-    return Process(rlock_argv(run));
+    return start_rlock(run);
   }
-  [[nodiscard]] bool held() const { return as_int(server.command({"EXISTS", "stock"})) == 1; }
+  [[nodiscard]] bool held() const { return is_held(server, "stock"); }
 
   // For longer than the ttl.
   void await_renewals() const
@@ -86,7 +74,7 @@ const std::string sleeper = "echo $$ >$0/pid; exec sleep 300";
 
 void await_text(const Process& rlock, const std::string& text)
 {
-  wait_until([&] { return rlock.err().find(text) != std::string::npos; }, "rlock says: " + text, 30s);
+  wait_until([&] { return has(rlock.err(), text); }, "rlock says: " + text, 30s);
 }
 
 std::string not_killed(pid_t pid)
@@ -109,7 +97,7 @@ TEST_CASE("unkillable: --max-runtime names the process, and keeps the lock until
   rlock.signal(SIGTERM);
   await_text(rlock, "got TERM; rlock still waits for the end of its job, which was sent KILL\n");
   tracer.release();
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(!scene.held());
 }
 
@@ -124,7 +112,7 @@ TEST_CASE("unkillable: a loss is told while the process lives, and is the end of
   await_text(rlock, not_killed(pid));
   CHECK(rlock.running());
   tracer.release();
-  CHECK(rlock.wait(30s) == Exit{.code = 121, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(121));
 }
 
 TEST_CASE("unkillable: the guardian of a killed rlock keeps the lock until the process ends")
@@ -151,7 +139,7 @@ TEST_CASE("unkillable: rlock keeps the lock also when its guardian is killed")
   scene.await_renewals();
   CHECK(rlock.running());
   tracer.release();
-  CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(71));
   CHECK(!scene.held());
 }
 
@@ -161,7 +149,7 @@ TEST_CASE("unkillable: a fixed lease ends with 124 while the process lives")
   Process rlock = scene.start({"--lease", "3s"}, sleeper);
   const pid_t pid = scene.pid();
   Tracer tracer(pid);
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(rlock.err().ends_with(
       "rlock: the job could not be stopped before its lease of stock was over: a process of the job still runs\n"));
   CHECK(::kill(pid, 0) == 0);
@@ -172,9 +160,7 @@ TEST_CASE("unkillable: a process that waits for a frozen file system is in state
   const Scene scene;
   const fs::path mounted = scene.dir / "fs";
   fs::create_directory(mounted);
-  const auto shell = [&](const std::string& text) {
-    return Process({"sh", "-c", text, scene.dir}).wait() == Exit{.code = 0, .signal = 0};
-  };
+  const auto shell = [&](const std::string& text) { return Process({"sh", "-c", text, scene.dir}).wait() == success; };
   if (::geteuid() != 0 || !shell("truncate -s 16M $0/image && mkfs.ext4 -q $0/image && mount -o loop $0/image $0/fs")) {
     skip("needs root, mkfs.ext4 and a loop device");
   }
@@ -185,13 +171,13 @@ TEST_CASE("unkillable: a process that waits for a frozen file system is in state
       "process " + std::to_string(pid) +
       " (sh) of the job cannot be killed (state D: it waits for a device or a file server); rlock waits for its end\n";
   const auto end = std::chrono::steady_clock::now() + 30s;
-  while (rlock.err().find(text) == std::string::npos && std::chrono::steady_clock::now() < end) {
+  while (!has(rlock.err(), text) && std::chrono::steady_clock::now() < end) {
     Process({"sleep", "0.05"}).wait();
   }
   CHECK(rlock.running());
   const std::string err = rlock.err();
   CHECK(shell("fsfreeze -u $0/fs"));
-  CHECK(err.find(text) != std::string::npos);
-  CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+  CHECK(has(err, text));
+  CHECK(rlock.wait(30s) == exited(124));
   CHECK(shell("umount $0/fs"));
 }

@@ -3,28 +3,14 @@
 // namespace, and where a part of the job has a session of its own.
 #include "base/fd.h"
 #include "process/proc.h"
-#include "support/process.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -68,8 +54,8 @@ class Scene {
  public:
   [[nodiscard]] test::Process start(const Words& under, const Words& options, const std::string& job) const
   {
-    if (!under.empty() && (::geteuid() != 0 || test::Process({"unshare", "-m", "-p", "-f", "true"}).wait() !=
-                                                   Exit{.code = 0, .signal = 0})) {
+    if (!under.empty() &&
+        (::geteuid() != 0 || test::Process({"unshare", "-m", "-p", "-f", "true"}).wait() != success)) {
       skip("needs root and unshare(1)");
     }
     Words run{"run", "-S", server.url(), "-k", "stock"};
@@ -114,7 +100,7 @@ TEST_CASE("unseen: a part of the job in a process group of its own is dead after
     const Scene scene;
     test::Process rlock = scene.start(view.under, {"--max-runtime", "1s", "--kill-after", "200ms"},
                                       scene.part.command("timeout 300") + " & wait");
-    CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(124));
     CHECK(scene.part.is_dead());
     CHECK(scene.is_free());
   }
@@ -127,7 +113,7 @@ TEST_CASE("unseen: a part of the job in a process group of its own that is left 
     const Scene scene;
     test::Process rlock = scene.start(view.under, {"--kill-after", "200ms"},
                                       scene.part.command("timeout 300") + " & " + scene.part.awaited() + "; exit 6");
-    CHECK(rlock.wait(30s) == Exit{.code = 6, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(6));
     CHECK(scene.part.is_dead());
     CHECK(scene.is_free());
   }
@@ -158,14 +144,14 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
     std::ofstream(script) << "#!/bin/sh\n" << scene.part.command(wrapper) << "\n:\n";
     fs::permissions(script, fs::perms::owner_all);
     test::Process rlock = scene.start({}, {"--max-runtime", "1s", "--kill-after", "200ms"}, script.string() + "; true");
-    CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(124));
     CHECK(scene.part.is_dead());
   }
   SUBCASE("after --max-runtime")
   {
     test::Process rlock =
         scene.start({}, {"--max-runtime", "1s", "--kill-after", "200ms"}, scene.part.command(wrapper));
-    CHECK(rlock.wait(30s) == Exit{.code = 124, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(124));
     CHECK(scene.part.is_dead());
   }
   SUBCASE("after a signal that rlock passes on, which ends only the process that waits")
@@ -173,7 +159,7 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
     test::Process rlock = scene.start({}, {}, "exec " + scene.part.command(wrapper));
     scene.part.await();
     rlock.signal(SIGINT);
-    CHECK(rlock.wait(30s) == Exit{.code = -1, .signal = SIGINT});
+    CHECK(rlock.wait(30s) == died_of(SIGINT));
     CHECK(scene.part.is_dead());
     CHECK(scene.is_free());
   }
@@ -189,7 +175,7 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
   {
     test::Process rlock =
         scene.start({}, {}, scene.part.command(wrapper) + " & " + scene.part.awaited() + "; kill -9 $PPID; wait");
-    CHECK(rlock.wait(30s) == Exit{.code = 71, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(71));
     CHECK(scene.part.is_dead());
   }
   SUBCASE("left behind by the main process")
@@ -197,7 +183,7 @@ TEST_CASE("session: a part of the job that the job waits for belongs to it")
     test::Process rlock =
         scene.start({}, {"--kill-after", "200ms"},
                     "(" + scene.part.command(wrapper) + "; true) & " + scene.part.awaited() + "; exit 6");
-    CHECK(rlock.wait(30s) == Exit{.code = 6, .signal = 0});
+    CHECK(rlock.wait(30s) == exited(6));
     CHECK(scene.part.is_dead());
   }
 }

@@ -1,49 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // --wait-server: a server that cannot be reached at the start is tried again, and what it does not cover ends at once.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
 #include "support/sentinel_group.h"
 #include "support/server_state.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
 #include "support/terminal.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <fstream>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <netdb.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-const Exit success{.code = 0, .signal = 0};
-const Exit unreachable{.code = 69, .signal = 0};
-const Exit is_busy{.code = 75, .signal = 0};
+constexpr Exit unreachable = exited(69);
+constexpr Exit is_busy = exited(75);
 
 const RedisOptions lasting{.args = {"--appendonly", "yes", "--appendfsync", "always"}, .alone = true};
 
 Process start(const std::string& verb, const std::string& url, const Words& words, const ProcessOptions& options = {})
 {
-  return Process(rlock_argv(joined({verb, "-S", url}, words)), options);
+  return start_rlock(joined({verb, "-S", url}, words), options);
 }
-
-bool says(const Process& process, const std::string& text) { return process.err().find(text) != std::string::npos; }
 
 void await_failure(const Process& process)
 {
-  wait_until([&] { return says(process, "; trying again\n"); }, "the first failure is told");
+  wait_until([&] { return has(process.err(), "; trying again\n"); }, "the first failure is told");
 }
 
 std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
@@ -70,7 +52,7 @@ void check_verbs(const std::function<std::string()>& begin, const std::function<
     const bool has_job = verb != "acquire" && verb != "wait";
     CHECK(late.wait(30s) == Exit{.code = has_job ? 7 : 0, .signal = 0});
     CHECK((!has_job || late.out() == "ran\n"));
-    CHECK(says(late, "the server can be used again after "));
+    CHECK(has(late.err(), "the server can be used again after "));
   }
 }
 
@@ -132,7 +114,7 @@ TEST_CASE("wait-server: a host name that cannot be looked up is looked up again,
   Process waited = start("run", url, joined({"--wait-server", "1s"}, once), without_names("good"));
   CHECK(waited.wait(30s) == unreachable);
   CHECK(std::chrono::steady_clock::now() - begin >= 1s);
-  CHECK(says(waited, why + "; trying again\n"));
+  CHECK(has(waited.err(), why + "; trying again\n"));
   CHECK(lines(waited.err()) == 2);
 }
 
@@ -158,7 +140,7 @@ TEST_CASE("wait-server: the time for the server and the time for the lock run at
   server.restart();
   CHECK(for_busy.wait(30s) == is_busy);
   CHECK(for_free.wait(30s) == success);
-  CHECK(at_once.wait(30s) == Exit{.code = 9, .signal = 0});
+  CHECK(at_once.wait(30s) == exited(9));
   CHECK(as_int(server.command({"EXISTS", "rlock:queue:{k}"})) == 0);
 }
 
@@ -190,15 +172,12 @@ TEST_CASE("wait-server: a wrong password, a key that is no lock and a command th
   const RedisServer locked({.password = test_password, .alone = true});
   CHECK(start("run", locked.socket_path().string().insert(0, "unix://:wrong@"),
               {"-k", "k", "--wait-server", "5m", "--", "true"})
-            .wait(30s) == Exit{.code = 77, .signal = 0});
+            .wait(30s) == exited(77));
   const RedisServer server({.alone = true});
   server.command({"RPUSH", "list", "v"});
-  CHECK(start("run", server.url(), {"-k", "list", "--wait-server", "5m", "--", "true"}).wait(30s) ==
-        Exit{.code = 78, .signal = 0});
-  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "5m", "--", "/no/such/job"}).wait(30s) ==
-        Exit{.code = 127, .signal = 0});
-  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "soon", "--", "true"}).wait(30s) ==
-        Exit{.code = 64, .signal = 0});
+  CHECK(start("run", server.url(), {"-k", "list", "--wait-server", "5m", "--", "true"}).wait(30s) == exited(78));
+  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "5m", "--", "/no/such/job"}).wait(30s) == exited(127));
+  CHECK(start("run", server.url(), {"-k", "k", "--wait-server", "soon", "--", "true"}).wait(30s) == exited(64));
 }
 
 TEST_CASE("wait-server: a fail-over at the time of the job does not skip the job")
@@ -210,7 +189,7 @@ TEST_CASE("wait-server: a fail-over at the time of the job does not skip the job
                       {"-k", "k", "-n", "--server-timeout", "400ms", "--wait-server", "5m", "--", "echo", "ran"});
   CHECK(job.wait(60s) == success);
   CHECK(job.out() == "ran\n");
-  CHECK(says(job, "; trying again\n"));
+  CHECK(has(job.err(), "; trying again\n"));
 }
 
 TEST_CASE("wait-server: a quorum without a majority is waited for")
@@ -250,7 +229,7 @@ TEST_CASE("wait-server: a nested run waits for the server of its outer run")
   const std::string inner = "until test -e " + (dir / "go").string() + "; do sleep 0.02; done; exec " + RLOCK_BINARY +
                             " run -S " + server.url() + " -k k -n --wait-server 5m -- echo inner";
   Process outer = start("run", server.url(), {"-k", "k", "--ttl", "2m", "--", "sh", "-c", inner});
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "the outer run holds the lock");
+  wait_until([&] { return is_held(server); }, "the outer run holds the lock");
   server.kill_hard();
   std::ofstream(dir / "go") << "";
   await_failure(outer);
@@ -269,7 +248,7 @@ TEST_CASE("wait-server: a signal ends the wait, and rlock dies of it")
                                      : start(verb, server.url(), {"-k", "k", "--wait-server", "5m", "--lease", "1m"});
       await_failure(waiter);
       waiter.signal(signal);
-      CHECK(waiter.wait(30s) == Exit{.code = -1, .signal = signal});
+      CHECK(waiter.wait(30s) == died_of(signal));
     }
   }
 }
@@ -281,14 +260,12 @@ TEST_CASE("wait-server: on a terminal the waiting line says why, and goes when t
   test::Terminal terminal(24, 400);
   ProcessOptions options;
   options.terminal = terminal.process_side();
-  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", "k", "--wait-server", "5m", "--", "echo", "ran"}),
-                 options);
-  wait_until([&] { return terminal.seen().find("rlock: waiting for k: cannot reach unix:") != std::string::npos; },
-             "the line says why");
+  Process waiter = start_on(server, {"run", "-k", "k", "--wait-server", "5m", "--", "echo", "ran"}, options);
+  wait_until([&] { return has(terminal.seen(), "rlock: waiting for k: cannot reach unix:"); }, "the line says why");
   server.restart();
   CHECK(waiter.wait(30s) == success);
   CHECK(terminal.seen().ends_with("\r\x1b[Kran\r\n"));
-  CHECK(terminal.seen().find("trying again") == std::string::npos);
+  CHECK_FALSE(has(terminal.seen(), "trying again"));
 }
 
 TEST_CASE(
@@ -302,7 +279,7 @@ TEST_CASE(
   server.kill_hard();
   await_failure(waiter);
   server.restart();
-  wait_until([&] { return says(waiter, "the server can be used again after "); }, "its return is told");
+  wait_until([&] { return has(waiter.err(), "the server can be used again after "); }, "its return is told");
   server.command({"DEL", "k"});
   CHECK(waiter.wait(30s) == success);
   const std::string text = waiter.err();

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock wait: returns when the lock is free, without taking it and without delaying other clients.
 #include "support/foreign_client.h"
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Exit ok{.code = 0, .signal = 0};
-constexpr Exit busy{.code = 75, .signal = 0};
+constexpr Exit busy = exited(75);
 
 // Much longer than a message takes, and much shorter than any ttl or poll in these tests.
 constexpr auto promptly = 4s;
@@ -59,7 +48,7 @@ TEST_CASE("wait: a free lock is not waited for, and not taken")
 {
   const QueueFixture queue;
   Process wait(queue.rlock("wait", {}));
-  CHECK(wait.wait(promptly) == ok);
+  CHECK(wait.wait(promptly) == success);
   CHECK(wait.out() + wait.err() == "");
   CHECK(keys(queue.server).empty());
 }
@@ -73,7 +62,7 @@ TEST_CASE("wait: over as soon as the holder lets go")
   wait_until([&] { return hearing_releases(queue.server) == 2; }, "it listens");
   CHECK(wait.running());
   holder.signal(SIGTERM);
-  CHECK(wait.wait(promptly) == ok);
+  CHECK(wait.wait(promptly) == success);
 }
 
 TEST_CASE("wait: over as soon as a foreign holder lets go")
@@ -82,7 +71,7 @@ TEST_CASE("wait: over as soon as a foreign holder lets go")
   ForeignClient java = foreign_holder(queue);
   Process wait = waiting(queue);
   java.unlock();
-  CHECK(wait.wait(promptly) == ok);
+  CHECK(wait.wait(promptly) == success);
 }
 
 TEST_CASE("wait: over when the lease of a killed holder is")
@@ -90,8 +79,8 @@ TEST_CASE("wait: over when the lease of a killed holder is")
   QueueFixture queue;
   Process holder = queue.hold("1s");
   holder.signal(SIGKILL);
-  CHECK(Process(queue.rlock("wait", {})).wait(promptly) == ok);
-  CHECK(as_int(queue.server.command({"EXISTS", "k"})) == 0);
+  CHECK(Process(queue.rlock("wait", {})).wait(promptly) == success);
+  CHECK_FALSE(is_held(queue.server));
 }
 
 TEST_CASE("wait: -w gives up in time, -n at once, with a word unless -q")
@@ -117,7 +106,7 @@ TEST_CASE("wait: dies of the signal that ends it, and leaves nothing on the serv
     CAPTURE(signal);
     Process wait = waiting(queue);
     wait.signal(signal);
-    CHECK(wait.wait(promptly) == Exit{.code = -1, .signal = signal});
+    CHECK(wait.wait(promptly) == died_of(signal));
     CHECK(keys(queue.server) == std::vector<std::string>{"k"});
     wait_until([&] { return as_texts(queue.server.command({"PUBSUB", "CHANNELS", "r*"})).empty(); }, "nobody listens");
   }
@@ -133,7 +122,7 @@ TEST_CASE("wait: goes on after a restart of the server, and hears what is said t
   wait_until([&] { return hearing_releases(queue.server) == 1; }, "it listens again");
   CHECK(wait.running());
   ForeignClient(queue.server.direct_url(), "k", "uuid:1").unlock();
-  CHECK(wait.wait(promptly) == ok);
+  CHECK(wait.wait(promptly) == success);
 }
 
 TEST_CASE("wait: a server that goes away and stays away is 69 when time is over")
@@ -142,7 +131,7 @@ TEST_CASE("wait: a server that goes away and stays away is 69 when time is over"
   const ForeignClient java = foreign_holder(queue);
   Process wait = waiting(queue, {"-w", "1"});
   queue.server.kill_hard();
-  CHECK(wait.wait(promptly) == Exit{.code = 69, .signal = 0});
+  CHECK(wait.wait(promptly) == exited(69));
 }
 
 TEST_CASE("wait: does not join the queue, and a lock that goes from job to job is not free")
@@ -161,13 +150,11 @@ TEST_CASE("wait: does not join the queue, and a lock that goes from job to job i
   Process late(queue.rlock("wait", {}));
   queue.await_subscriptions();
   holder.signal(SIGTERM);
-  CHECK(early.wait(30s) == ok);
+  CHECK(early.wait(30s) == success);
   CHECK(queue.started_jobs() == numbers_below(8));
-  CHECK(late.wait(30s) == ok);
+  CHECK(late.wait(30s) == success);
   CHECK(queue.started_jobs() == numbers_below(8));
-  for (Process& waiter : queue.waiters) {
-    CHECK(waiter.wait() == ok);
-  }
+  expect_ends(queue.waiters);
 }
 
 TEST_CASE("wait: an expired lock with a waiter in the queue is not free")
@@ -178,9 +165,9 @@ TEST_CASE("wait: an expired lock with a waiter in the queue is not free")
   queue.await_subscriptions();
   Process wait(queue.rlock("wait", {}));
   holder.signal(SIGKILL);
-  CHECK(wait.wait() == ok);
+  CHECK(wait.wait() == success);
   CHECK(queue.started_jobs() == numbers_below(1));
-  CHECK(queue.waiters[0].wait() == ok);
+  CHECK(queue.waiters[0].wait() == success);
 }
 
 TEST_SUITE_END();

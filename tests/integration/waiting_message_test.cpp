@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The message that a waiting user sees on a terminal.
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/redis_fixture.h"
 #include "support/terminal.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <regex>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_SUITE_BEGIN("topology");
@@ -20,12 +15,12 @@ TEST_CASE("waiting message: on a terminal of 80 columns place, age and holder ar
   const RedisServer server;
   const std::string key = "k" + std::string(100, 'k');
   const std::string job = "sleep 60 & wait # " + std::string(150, 'x');
-  Process holder(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "sh", "-c", job}));
+  Process holder = start_on(server, {"run", "-k", key, "--", "sh", "-c", job});
   wait_until([&] { return as_int(server.command({"EXISTS", key})) == 1; }, "it is held");
   test::Terminal terminal;
   ProcessOptions options;
   options.terminal = terminal.process_side();
-  Process waiter(rlock_argv({"run", "-S", server.url(), "-k", key, "--", "true"}), options);
+  Process waiter = start_on(server, {"run", "-k", key, "--", "true"}, options);
   const std::regex line("rlock: waiting for k+\\.\\.\\., place 1, held for [0-9]+m?s by [^ ]+");
   std::string seen;
   wait_until(

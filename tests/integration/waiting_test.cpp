@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting ends when the lock is free, when the time is over, or at once on a signal; and leaves nothing behind.
-#include "support/redis_fixture.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -25,10 +18,7 @@ void take_as_somebody(const RedisServer& server, const std::string& ttl_ms)
   server.command({"PEXPIRE", "k", ttl_ms});
 }
 
-bool somebody_waits(const RedisServer& server)
-{
-  return !as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).empty();
-}
+bool somebody_waits(const RedisServer& server) { return listening(server) > 0; }
 
 // No trace of the waiter, besides the lock of another client: it has left the queue. Only the history stays, and the note that
 // answers a repeated request, each with a ttl.
@@ -54,7 +44,7 @@ TEST_CASE("waiting: a lock that expires is taken" * doctest::test_suite("topolog
 {
   const RedisServer server;
   take_as_somebody(server, "400");
-  CHECK(Process(words_on(server, {"--", "true"})).wait() == Exit{.code = 0, .signal = 0});
+  CHECK(Process(words_on(server, {"--", "true"})).wait() == success);
 }
 
 TEST_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick"))
@@ -62,7 +52,7 @@ TEST_CASE("waiting: -w gives up in time" * doctest::test_suite("topology-quick")
   const RedisServer server;
   take_as_somebody(server, "60000");
   const auto from = std::chrono::steady_clock::now();
-  CHECK(Process(words_on(server, {"-w", "0.4", "--", "true"})).wait() == Exit{.code = 75, .signal = 0});
+  CHECK(Process(words_on(server, {"-w", "0.4", "--", "true"})).wait() == exited(75));
   CHECK(std::chrono::steady_clock::now() - from >= 400ms);
   CHECK(nothing_left(server));
 }
@@ -76,7 +66,7 @@ TEST_CASE("waiting: a signal ends it, by the same signal, and nothing is left")
     Process waiter(words_on(server, {"--", "true"}));
     wait_until([&] { return somebody_waits(server); }, "the waiter listens");
     waiter.signal(signal);
-    CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = signal});
+    CHECK(waiter.wait(5s) == died_of(signal));
     CHECK(nothing_left(server));
   }
 }
@@ -91,7 +81,7 @@ TEST_CASE("waiting: a server that goes away meanwhile is asked again" * doctest:
   server.kill_hard();
   std::this_thread::sleep_for(200ms);
   server.restart();
-  CHECK(waiter.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(waiter.wait() == success);
   CHECK(waiter.out() == "ran\n");
 }
 
@@ -104,7 +94,7 @@ TEST_CASE("waiting: a server that goes away and stays away is 69 when time is ov
   Process waiter(words_on(server, {"-w", "1", "--", "true"}));
   wait_until([&] { return somebody_waits(server); }, "the waiter listens");
   server.kill_hard();
-  CHECK(waiter.wait(5s) == Exit{.code = 69, .signal = 0});
+  CHECK(waiter.wait(5s) == exited(69));
 }
 
 TEST_CASE("waiting: after a second it says for whom")
@@ -112,7 +102,7 @@ TEST_CASE("waiting: after a second it says for whom")
   const RedisServer server;
   take_as_somebody(server, "60000");
   Process waiter(words_on(server, {"-w", "1.5", "--", "true"}));
-  CHECK(waiter.wait() == Exit{.code = 75, .signal = 0});
+  CHECK(waiter.wait() == exited(75));
   CHECK(waiter.err().starts_with("rlock: waiting for k, place 1, held by somebody:1, ttl "));
 }
 

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A key of rlock's records holds foreign data: the error names the key, and says what to do.
+#include "support/integration.h"
 #include "support/queue_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -29,10 +20,8 @@ bool names(const std::string& error, const Row& row)
 {
   const std::string key(row.key);
   return std::count(error.begin(), error.end(), '\n') == 1 &&
-         error.find(key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") !=
-             std::string::npos &&
-         error.find("(see rlock status " + key + "; or choose another key") != std::string::npos &&
-         error.find("DEL") == std::string::npos;
+         has(error, key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") &&
+         has(error, "(see rlock status " + key + "; or choose another key") && !has(error, "DEL");
 }
 
 void put(const QueueFixture& queue, const Row& row)
@@ -82,7 +71,7 @@ TEST_CASE("wrong type: what may be a lock is looked at, not deleted, where it st
   Process refused(queue.rlock("run", {"-n", "--", "true"}));
   CHECK(refused.wait() == Exit{78});
   CHECK_MESSAGE(names(refused.err(), {key.c_str(), {}, "hash", "zset"}), refused.err());
-  CHECK(run_rlock({"status", "-S", queue.server.url(), key}).code == 0);
+  CHECK(rlock_on(queue.server, {"status", key}).code == 0);
 }
 
 TEST_CASE("wrong type: the lock's own key is not offered for deletion")
@@ -90,8 +79,8 @@ TEST_CASE("wrong type: the lock's own key is not offered for deletion")
   const QueueFixture queue;
   queue.server.command({"SADD", "k", "x"});
   Process refused(queue.rlock("run", {"-n", "--", "true"}));
-  CHECK(refused.wait() == Exit{.code = 78, .signal = 0});
-  CHECK(refused.err().find("DEL") == std::string::npos);
+  CHECK(refused.wait() == exited(78));
+  CHECK_FALSE(has(refused.err(), "DEL"));
 }
 
 TEST_CASE("wrong type: a run notices it before other runs are stopped or replaced for it")
@@ -111,7 +100,7 @@ TEST_CASE("wrong type: a run notices it before other runs are stopped or replace
     Process cancelling(queue.rlock("run", {"--cancel-in-progress", "-w", "1s", "--", "true"}));
     const bool hinders_waiting = std::string(row.wanted) == "hash";
     CHECK(cancelling.wait() == Exit{hinders_waiting ? 78 : 75});
-    CHECK_MESSAGE(cancelling.err().find(row.key) != std::string::npos, cancelling.err());
+    CHECK_MESSAGE(has(cancelling.err(), row.key), cancelling.err());
     CHECK(holder.running());
     CHECK(queue.waiters.front().running());
     CHECK(as_int(queue.server.command({"EXISTS", "rlock:force:{k}"})) == 0);

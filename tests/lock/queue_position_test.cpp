@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages to waiters, and when they are sent, on a real server.
 #include "store/open.h"
-#include "support/redis_fixture.h"
-
-#include <doctest/doctest.h>
+#include "support/integration.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <poll.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -4,15 +4,9 @@
 
 #include "server/direct.h"
 #include "store/redis/redis_store.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

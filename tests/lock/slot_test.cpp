@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // slot_of computes the slots that a server computes.
 #include "server/slot.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_CASE("slot: as CLUSTER KEYSLOT has it")

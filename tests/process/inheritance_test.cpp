@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The job inherits what rlock inherited, and nothing that belongs to rlock.
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/text_file.h"
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

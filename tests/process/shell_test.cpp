@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A command line for /bin/sh, for a bounded time.
 #include "process/shell.h"
-
-#include "support/process.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <string>
-#include <thread>
+#include "support/integration.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

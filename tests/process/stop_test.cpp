@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stopping a running job, and the processes that its main process leaves.
 #include "support/job_runner.h"
-#include "support/text_file.h"
 
 #include "base/clock.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <fstream>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A runner in the foreground of a pseudo-terminal whose keys the test presses.
+#include "support/integration.h"
 #include "support/job_runner.h"
-#include "support/text_file.h"
 
 #include <cstdlib>
 
-#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -45,6 +45,6 @@ void AclFixture::allow(Words line) const
 
 Finished AclFixture::run(const Words& all) const { return run_rlock(words_for(*this, all), as_shop()); }
 
-Process AclFixture::start(const Words& all) const { return Process(rlock_argv(words_for(*this, all)), as_shop()); }
+Process AclFixture::start(const Words& all) const { return start_rlock(words_for(*this, all), as_shop()); }
 
 }  // namespace rlock::test

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/history_reader.h"
 
-#include "support/wait_until.h"
-
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -39,13 +37,6 @@ std::string outcomes(const std::vector<json>& runs)
             (run.at("exit_code").is_null() ? "" : " " + run.at("exit_code").dump());
   }
   return text;
-}
-
-Process held_run(const RedisServer& server, const Words& options, const Words& job)
-{
-  Process holder = start_run(server.url(), joined({"-k", "k"}, options), job);
-  wait_until([&] { return as_int(server.command({"EXISTS", "k"})) == 1; }, "it is held");
-  return holder;
 }
 
 }  // namespace rlock::test

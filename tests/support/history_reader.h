@@ -18,7 +18,4 @@ nlohmann::json status_of(const RedisServer& server);
 // "failed 3, succeeded 0"
 std::string outcomes(const std::vector<nlohmann::json>& runs);
 
-// Starts `rlock run -k k OPTIONS -- JOB`, which has the lock at the return.
-Process held_run(const RedisServer& server, const Words& options = {}, const Words& job = {"sleep", "60"});
-
 }  // namespace rlock::test

@@ -232,6 +232,14 @@ Exit Process::wait(Millis timeout)
   return *m_exit;
 }
 
+void expect_ends(std::vector<Process>& all, Millis timeout, const Exit& exit)
+{
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CAPTURE(i);
+    CHECK(all[i].wait(timeout) == exit);
+  }
+}
+
 std::string Process::out() const { return text_of(m_dir / "out"); }
 std::string Process::err() const { return text_of(m_dir / "err"); }
 
@@ -257,16 +265,18 @@ Words rlock_argv(Words args)
   return argv;
 }
 
+Process start_rlock(Words args, const ProcessOptions& options) { return Process(rlock_argv(std::move(args)), options); }
+
 Finished run_rlock(Words args, const ProcessOptions& options)
 {
-  Process rlock(rlock_argv(std::move(args)), options);
+  Process rlock = start_rlock(std::move(args), options);
   const Exit exit = rlock.wait(std::chrono::seconds(60));
   return {.code = exit.code, .signal = exit.signal, .out = rlock.out(), .err = rlock.err()};
 }
 
 Process start_run(const std::string& url, Words options, const Words& job)
 {
-  return Process(rlock_argv(joined({"run", "-S", url}, with_job(std::move(options), job))));
+  return start_rlock(joined({"run", "-S", url}, with_job(std::move(options), job)));
 }
 
 Words joined(Words first, const Words& second)

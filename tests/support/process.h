@@ -39,6 +39,9 @@ struct Exit {
   int signal = 0;  // 0: the process exited
   friend bool operator==(const Exit&, const Exit&) = default;
 };
+constexpr Exit exited(int code) { return {.code = code, .signal = 0}; }
+constexpr Exit died_of(int signal) { return {.code = -1, .signal = signal}; }
+inline constexpr Exit success = exited(0);
 std::string show(const Exit& exit);  // "exit 75", "signal 9"
 inline std::ostream& operator<<(std::ostream& out, const Exit& exit) { return out << show(exit); }
 
@@ -71,6 +74,9 @@ class Process {
   std::optional<Exit> m_exit;
 };
 
+// Checks that each of them ends with `exit`.
+void expect_ends(std::vector<Process>& all, Millis timeout = std::chrono::seconds(10), const Exit& exit = success);
+
 struct Finished {
   int code;
   int signal;
@@ -78,9 +84,10 @@ struct Finished {
   std::string err;
 };
 
-// Runs the built rlock to its end.
+// The built rlock: returns at once, or at its end. support/redis_fixture.h has both for a server.
+Process start_rlock(Words args, const ProcessOptions& options = {});
 Finished run_rlock(Words args, const ProcessOptions& options = {});
-Words rlock_argv(Words args);  // for a Process
+Words rlock_argv(Words args);  // for a Process with another program in front, and for scripts
 
 // Starts `rlock run OPTIONS -- JOB` with the server at `url`, and returns at once.
 Process start_run(const std::string& url, Words options, const Words& job);

@@ -13,15 +13,9 @@
 namespace rlock::test {
 namespace {
 
-std::int64_t listening(const RedisServer& server)
+std::size_t listening(const RedisCluster& cluster)
 {
-  return static_cast<std::int64_t>(as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size());
-}
-
-std::int64_t listening(const RedisCluster& cluster)
-{
-  const Reply channels = cluster.owner("k").command({"PUBSUB", "SHARDCHANNELS", "rlock:owner:*"});
-  return static_cast<std::int64_t>(as_texts(channels).size());
+  return as_texts(cluster.owner("k").command({"PUBSUB", "SHARDCHANNELS", "rlock:owner:*"})).size();
 }
 
 }  // namespace
@@ -68,8 +62,7 @@ void QueueFixtureAt<Server>::add_waiter(const std::string& ttl, const std::strin
 template <typename Server>
 void QueueFixtureAt<Server>::await_subscriptions(std::size_t besides)
 {
-  wait_until([&] { return listening(server) >= static_cast<std::int64_t>(waiters.size() + besides); },
-             "all waiters listen");
+  wait_until([&] { return listening(server) >= waiters.size() + besides; }, "all waiters listen");
 }
 
 template <typename Server>

@@ -296,6 +296,29 @@ Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& 
   return run_rlock(std::move(words), options);
 }
 
+Process start_on(const RedisServer& server, Words words, const ProcessOptions& options)
+{
+  words.insert(words.begin() + 1, {"-S", server.url()});
+  return start_rlock(std::move(words), options);
+}
+
+Process held_run(const RedisServer& server, Words options, const Words& job)
+{
+  if (options.empty() || options.front() != "-k") {
+    options.insert(options.begin(), {"-k", "k"});
+  }
+  Process holder = start_run(server.url(), options, job);
+  wait_until([&] { return is_held(server, options[1]); }, options[1] + " is held");
+  return holder;
+}
+
+bool is_held(const RedisServer& server, const std::string& key) { return as_int(server.command({"EXISTS", key})) == 1; }
+
+std::size_t listening(const RedisServer& server)
+{
+  return as_texts(server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size();
+}
+
 void shut_down(const std::filesystem::path& socket)
 {
   const Endpoint endpoint = endpoint_of(socket, "");

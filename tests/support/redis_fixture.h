@@ -97,8 +97,15 @@ std::string show(const Reply& reply);
 // How often clients and scripts have called the command since the start of the server.
 std::int64_t calls(const RedisServer& server, const std::string& command);
 
-// Runs rlock with this server to its end. The first of `words` is the verb.
+// rlock with this server: to its end, or at once. The first of `words` is the verb.
 Finished rlock_on(const RedisServer& server, Words words, const ProcessOptions& options = {});
+Process start_on(const RedisServer& server, Words words, const ProcessOptions& options = {});
+
+// `rlock run OPTIONS -- JOB`, which has the lock when this returns: "k", unless OPTIONS begin with -k.
+Process held_run(const RedisServer& server, Words options = {}, const Words& job = {"sleep", "60"});
+bool is_held(const RedisServer& server, const std::string& key = "k");
+// How many owners of locks, holders and waiters, listen to their channels.
+std::size_t listening(const RedisServer& server);
 
 // Ends the server at this socket, which rlock has started in a test of `local:`, and waits until the server is gone.
 void shut_down(const std::filesystem::path& socket);

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel_query.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <string>
-#include <vector>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/secrets.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

@@ -2,12 +2,8 @@
 #include "base/text.h"
 
 #include "support/clean_text.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_CASE("printable: nothing that comes from a server moves the cursor")

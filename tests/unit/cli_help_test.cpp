@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/help.h"
 
-#include "cli/options/option_table.h"
-#include "cli/verbs/dispatch.h"
+#include "cli/help/suggest.h"
+#include "cli/verbs/table.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <sstream>
-#include <string>
-#include <vector>
+
+using namespace rlock::test;
 
 namespace rlock::cli {
-namespace {
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
 
 TEST_CASE("help: the overview names every verb and shows its first example")
 {
   const std::string text = overview(all_verbs());
   for (const Verb* verb : all_verbs()) {
-    CHECK(contains(text, "\n  " + std::string(verb->name) + " "));
-    CHECK(contains(text, verb->summary));
-    CHECK(contains(text, verb->examples.front()));
+    CHECK(has(text, "\n  " + std::string(verb->name) + " "));
+    CHECK(has(text, verb->summary));
+    CHECK(has(text, verb->examples.front()));
   }
 }
 
@@ -34,11 +27,11 @@ TEST_CASE("help: every verb has all its parts and fits a terminal")
     const std::string text = help_of(*verb);
     CAPTURE(text);
     CHECK(text.starts_with("rlock " + std::string(verb->name) + ": "));
-    CHECK(contains(text, "\nUsage: rlock " + std::string(verb->name) + " "));
-    CHECK(contains(text, "  -h                        show the options by name and exit\n"));
-    CHECK(contains(text, "  --help                    show this and exit\n"));
-    CHECK(contains(text, "\nExamples:\n  rlock " + std::string(verb->name)));
-    CHECK(contains(text, "\nExit codes:\n"));
+    CHECK(has(text, "\nUsage: rlock " + std::string(verb->name) + " "));
+    CHECK(has(text, "  -h                        show the options by name and exit\n"));
+    CHECK(has(text, "  --help                    show this and exit\n"));
+    CHECK(has(text, "\nExamples:\n  rlock " + std::string(verb->name)));
+    CHECK(has(text, "\nExit codes:\n"));
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
       CHECK_MESSAGE(line.size() <= 80, line);
@@ -69,7 +62,7 @@ TEST_CASE("help: the options of run are those of the contract")
            "\nServer (described by rlock help servers):\n  -S, --server URL; --server-timeout DUR; ",
            "--password-file FILE; ",
        }) {
-    CHECK_MESSAGE(contains(text, option), option << " in\n" << text);
+    CHECK_MESSAGE(has(text, option), option << " in\n" << text);
   }
 }
 
@@ -88,10 +81,10 @@ TEST_CASE("help: flock has what a key can have of flock's options, and nothing e
            "\n  --verbose ",
            "\n  -V, --version ",
        }) {
-    CHECK_MESSAGE(contains(text, part), part << " in\n" << text);
+    CHECK_MESSAGE(has(text, part), part << " in\n" << text);
   }
-  CHECK_FALSE(contains(text, "fcntl"));
-  CHECK_FALSE(contains(text, "no-fork"));
+  CHECK_FALSE(has(text, "fcntl"));
+  CHECK_FALSE(has(text, "no-fork"));
 }
 
 TEST_CASE("help: -h names the options, on fewer lines than --help describes them")
@@ -100,9 +93,9 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
     const std::string brief = brief_help_of(*verb);
     const std::string whole = help_of(*verb);
     CAPTURE(brief);
-    CHECK(contains(brief, "\nUsage: rlock " + std::string(verb->name) + " "));
-    CHECK(contains(brief, " --help"));
-    CHECK(contains(brief, "rlock help " + std::string(verb->name) + " describes the options."));
+    CHECK(has(brief, "\nUsage: rlock " + std::string(verb->name) + " "));
+    CHECK(has(brief, " --help"));
+    CHECK(has(brief, "rlock help " + std::string(verb->name) + " describes the options."));
     CHECK(std::count(brief.begin(), brief.end(), '\n') < std::count(whole.begin(), whole.end(), '\n'));
     std::istringstream lines(brief);
     for (std::string line; std::getline(lines, line);) {
@@ -116,7 +109,7 @@ TEST_CASE("help: the options of the server are described once, under servers")
   const std::string servers = help_of_servers();
   for (const char* part : {"\n  -S, --server URL ", "\n  --server-timeout DUR ", "\n  --password-file FILE",
                            "\n  --cacert FILE ", "redis+sentinel://", "local:", "host:port"}) {
-    CHECK_MESSAGE(contains(servers, part), part << " in\n" << servers);
+    CHECK_MESSAGE(has(servers, part), part << " in\n" << servers);
   }
   std::istringstream lines(servers);
   for (std::string line; std::getline(lines, line);) {
@@ -124,10 +117,10 @@ TEST_CASE("help: the options of the server are described once, under servers")
   }
   for (const Verb* verb : all_verbs()) {
     const std::string text = help_of(*verb);
-    CHECK_FALSE(contains(text, "RLOCK_CACERT"));
-    CHECK(contains(text, "--server URL") == contains(text, "(described by rlock help servers)"));
+    CHECK_FALSE(has(text, "RLOCK_CACERT"));
+    CHECK(has(text, "--server URL") == has(text, "(described by rlock help servers)"));
   }
-  CHECK(contains(overview(all_verbs()), "rlock help servers"));
+  CHECK(has(overview(), "rlock help servers"));
 }
 
 TEST_CASE("suggestions: only for a word that is near or that has one completion")
@@ -159,7 +152,7 @@ TEST_CASE("help: wait has the wait options of run, and says that it takes nothin
            "\n  0             the lock was free a moment ago",
            "\n  75            the lock is busy, and the time to wait is over\n",
        }) {
-    CHECK_MESSAGE(contains(text, part), part << " in\n" << text);
+    CHECK_MESSAGE(has(text, part), part << " in\n" << text);
   }
   CHECK(*find_verb("wait") == &wait_verb);
 }

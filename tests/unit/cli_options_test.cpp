@@ -2,14 +2,12 @@
 #include "cli/options/option_table.h"
 
 #include "cli/verbs/dispatch.h"
-
-#include <doctest/doctest.h>
+#include "cli/verbs/table.h"
+#include "support/test.h"
 
 #include <set>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 using namespace rlock::cli;
 
 TEST_CASE("options: each name is one letter or a word, and means one option of its verb")

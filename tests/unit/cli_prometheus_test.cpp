@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text exposition format, line by line.
 #include "cli/output/prometheus.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <regex>
 #include <set>
 #include <sstream>
-#include <string>
-#include <vector>
+
+using namespace rlock::test;
 
 namespace rlock::cli {
 namespace {
@@ -78,10 +77,10 @@ TEST_CASE("prometheus: a held lock, and a free one")
         "rlock_ttl_seconds{key=\"billing\"} 0.000\n", "rlock_fence{key=\"stock\"} 1795288200284284\n",
         "rlock_holders{key=\"stock\"} 1\n", "rlock_waiting{key=\"stock\"} 1\n", "rlock_waiting{key=\"billing\"} 0\n",
         "rlock_age_seconds{key=\"stock\"} 12.345\n"}) {
-    CHECK_MESSAGE(text.find(line) != std::string::npos, line << " in\n" << text);
+    CHECK_MESSAGE(has(text, line), line << " in\n" << text);
   }
-  CHECK(text.find("rlock_fence{key=\"billing\"") == std::string::npos);
-  CHECK(text.find("rlock_age_seconds{key=\"billing\"") == std::string::npos);
+  CHECK_FALSE(has(text, "rlock_fence{key=\"billing\""));
+  CHECK_FALSE(has(text, "rlock_age_seconds{key=\"billing\""));
 }
 
 TEST_CASE("prometheus: no name of a lock breaks out of its label")
@@ -91,16 +90,16 @@ TEST_CASE("prometheus: no name of a lock breaks out of its label")
   const std::vector<LockState> states{eternal, held("caf\xc3\xa9"), held("bad\xff\xc3"), held("a b=1")};
   const std::string text = prometheus_text(states, now);
   lint(text, 6);
-  CHECK(text.find("{key=\"a\\\"b\\\\c\"} +Inf\n") != std::string::npos);
-  CHECK(text.find("{key=\"caf\xc3\xa9\"}") != std::string::npos);
-  CHECK(text.find("{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}") != std::string::npos);
+  CHECK(has(text, "{key=\"a\\\"b\\\\c\"} +Inf\n"));
+  CHECK(has(text, "{key=\"caf\xc3\xa9\"}"));
+  CHECK(has(text, "{key=\"bad\xef\xbf\xbd\xef\xbf\xbd\"}"));
 }
 
 TEST_CASE("prometheus: no locks, and a holder whose clock is ahead")
 {
   CHECK(prometheus_text({}, now).empty());
   const std::vector<LockState> states{held("k")};
-  CHECK(prometheus_text(states, now - 60'000).find("rlock_age_seconds{key=\"k\"} 0.000\n") != std::string::npos);
+  CHECK(has(prometheus_text(states, now - 60'000), "rlock_age_seconds{key=\"k\"} 0.000\n"));
 }
 
 TEST_CASE("prometheus: the last run, the last success, and what became of the runs that are known")
@@ -127,9 +126,9 @@ TEST_CASE("prometheus: the last run, the last success, and what became of the ru
         "last_run_exit_code{key=\"k\"} 3", "last_success_timestamp_seconds{key=\"k\"} 5.500",
         "recent_held_seconds{key=\"k\"} 4.500", "recent_succeeded{key=\"k\"} 2", "recent_failed{key=\"k\"} 1",
         "recent_lost{key=\"k\"} 0", "recent_skipped{key=\"k\"} 5"}) {
-    CHECK_MESSAGE(text.find("\nrlock_" + sample + "\n") != std::string::npos, sample);
+    CHECK_MESSAGE(has(text, "\nrlock_" + sample + "\n"), sample);
   }
-  CHECK(text.find("_total") == std::string::npos);
+  CHECK_FALSE(has(text, "_total"));
 }
 
 }  // namespace rlock::cli

@@ -2,17 +2,12 @@
 #include "cli/output/output.h"
 #include "cli/output/watch.h"
 #include "cli/verbs/watch_action.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <regex>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 using namespace rlock::cli;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -83,15 +78,15 @@ TEST_CASE("watch: the ttl of another client may be zero for a moment")
   LockState state = lock("a", 0ms, 0);
   state.holders.front().info.reset();
   View view;
-  CHECK(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]).find("[--------] 0s") != std::string::npos);
+  CHECK(has(bare(drawn({state}, view, {.rows = 10, .columns = 80})[2]), "[--------] 0s"));
 }
 
 TEST_CASE("watch: shows each holder, and the time left")
 {
   View view;
   const auto lines = drawn(three, view, {.rows = 24, .columns = 80});
-  CHECK(bare(lines.front()).find("3 held, 8 waiting") != std::string::npos);
-  CHECK(bare(lines.front()).find("12:00:00 UTC") != std::string::npos);
+  CHECK(has(bare(lines.front()), "3 held, 8 waiting"));
+  CHECK(has(bare(lines.front()), "12:00:00 UTC"));
   CHECK(bare(lines[2]).starts_with("a                alice@web1     1s      [#####---] 20s    7     -      ./a.sh  "));
   CHECK(width(bare(lines[2])) == 80);
   CHECK(std::count(lines.begin(), lines.end(), "a: held") == 1);  // the selected one's details
@@ -158,8 +153,7 @@ TEST_CASE("watch: the rate is how often it changed hands while it was watched")
   CHECK(rates.per_second(*LockName::parse("b"), start + 4s) == 0);
   View view;
   CHECK(
-      bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]).find("0.5/s") !=
-      std::string::npos);
+      has(bare(drawn({lock("a", 20s, 1000, 0, 9)}, view, {.rows = 5, .columns = 80}, rates, start + 4s)[2]), "0.5/s"));
 }
 
 TEST_CASE("watch: trouble takes the place of the keys, and nothing from a server is a control character")
@@ -196,7 +190,7 @@ TEST_CASE("watch: a lock with the name of a key beside a lock is not frozen, and
 {
   const LockState held{
       .name = *LockName::parse("rlock:holder:{a}"), .holders = {{.owner = Owner::of("o:1")}}, .waiting = {}};
-  CHECK(obstacle_to(LockAction::freeze, held).find("choose another name") != std::string::npos);
+  CHECK(has(obstacle_to(LockAction::freeze, held), "choose another name"));
   CHECK(obstacle_to(LockAction::force_unlock, held).empty());
 }
 

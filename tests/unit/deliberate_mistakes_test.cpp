@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controls of the judge and the mutations are texts that name lines of rlock. They run too long for every change, so a change
 // of such a line is noticed here.
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/text_file.h"
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 
@@ -70,15 +65,6 @@ std::vector<Place> mutations()
     }
   }
   return all;
-}
-
-int count(const std::string& text, const std::string& part)
-{
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++found;
-  }
-  return found;
 }
 
 void expect_once(const Place& place)

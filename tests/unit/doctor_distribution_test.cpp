@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/distribution.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <vector>
-
-using namespace rlock;
+using namespace rlock::test;
 
 TEST_CASE("distribution: percentiles are values that were seen")
 {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The doctor's rules for certificates, sentinels, clusters, several servers and this host.
 #include "doctor/rules.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -3,15 +3,9 @@
 #include "doctor/rules.h"
 
 #include "support/clean_text.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

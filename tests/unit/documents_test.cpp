@@ -3,23 +3,15 @@
 #include "base/defaults.h"
 #include "base/exit_code.h"
 #include "cli/help/help.h"
-#include "cli/verbs/dispatch.h"
+#include "cli/verbs/table.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/text_file.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <regex>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace fs = std::filesystem;
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

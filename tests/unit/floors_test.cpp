@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which module may include which: each its own headers and those of the floors below it.
 #include "support/paths.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <regex>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace {
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the judge says of the keys that a storm has left, on a server with the replies of the test.
 #include "judge/leftovers.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <map>
-#include <utility>
-
-using namespace rlock;
+using namespace rlock::test;
 using namespace rlock::judge;
 
 namespace {

@@ -2,14 +2,11 @@
 // What the storm may start: of each form of jobs only what rlock must bear.
 #include "judge/plan.h"
 #include "support/seeded_rng.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <csignal>
-#include <map>
 
-using namespace rlock;
+using namespace rlock::test;
 using namespace rlock::judge;
 
 namespace {

@@ -3,16 +3,12 @@
 #include "lease/lease_group.h"
 
 #include "support/fake_store.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
+#include "support/integration.h"
 
 #include <atomic>
 #include <memory>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -2,13 +2,9 @@
 #include "lease/renewal.h"
 
 #include "lock/validity.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/server_clock.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The meaning of event log entries.
 #include "lock/event_log.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

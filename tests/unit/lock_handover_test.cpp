@@ -2,17 +2,10 @@
 // A waiter that takes its lock by the message of a hand-over, without asking the server once more.
 #include "lock/handover.h"
 
+#include "support/test.h"
 #include "support/wait_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <optional>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

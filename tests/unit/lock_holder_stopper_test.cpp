@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the wait loop asks a holder to stop, on a store that the test controls.
+#include "support/test.h"
 #include "support/wait_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
 #include <variant>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

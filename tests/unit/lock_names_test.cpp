@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/redis/lock_keys.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <array>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 
 TEST_CASE("lock name: what is refused, and with which code")
 {

@@ -2,15 +2,11 @@
 // Which runs follow from the entries of an event log.
 #include "lock/event_log.h"
 #include "lock/past_run.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <sstream>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

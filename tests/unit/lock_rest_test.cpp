@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a waiter looks again that gets no message.
 #include "lock/lock_candidate.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 TEST_CASE("rest_after: the first few follow the ttl one after the other, all others look every ten seconds")
 {

@@ -2,17 +2,10 @@
 // WaitPolicy::server_until: how often a server that fails is asked, and when the waiter gives up.
 #include "lock/server_wait.h"
 #include "support/seeded_rng.h"
+#include "support/test.h"
 #include "support/wait_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <string>
-#include <utility>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

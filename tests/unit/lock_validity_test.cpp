@@ -5,16 +5,11 @@
 #include "lock/reentry.h"
 #include "support/fake_store.h"
 #include "support/stepped_clock.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <memory>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

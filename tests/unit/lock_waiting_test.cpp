@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One waiter for any of several locks, on a store that the test controls.
+#include "support/test.h"
 #include "support/wait_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <functional>
 #include <set>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

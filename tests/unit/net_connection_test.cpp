@@ -2,20 +2,14 @@
 #include "net/connection.h"
 
 #include "net/codec.h"
+#include "support/test.h"
 
 #include "support/scripted_server.h"
 
-#include <doctest/doctest.h>
-
 #include <array>
-#include <chrono>
-#include <string>
-#include <string_view>
 #include <thread>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -53,8 +47,6 @@ ScriptedServer server_that_says(std::string reply)
     peer.lasts(plenty);
   });
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -2,20 +2,9 @@
 #include "net/connection.h"
 
 #include "support/scripted_server.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <string_view>
-
-using namespace rlock;
 using namespace rlock::test;
-
-namespace {
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
 
 TEST_CASE("handshake: HELLO unknown, then AUTH, and the db in the same round trip")
 {

@@ -2,14 +2,9 @@
 // The handshake with servers that do not answer it properly. integration/tls_test.cpp tests it with a real server.
 #include "net/connection.h"
 #include "support/scripted_server.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -25,8 +20,6 @@ Error failure(const ScriptedServer& server, const CallLimits& limit)
   REQUIRE_FALSE(connection);
   return connection.error();
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -2,17 +2,15 @@
 #include "process/guardian_messages.h"
 
 #include "base/fd.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
 
 #include <sys/socket.h>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes are named that KILL has not ended.
 #include "process/process_tree.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <cstddef>
-#include <vector>
 
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

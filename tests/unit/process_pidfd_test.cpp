@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/pidfd.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
 #include <thread>
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace rlock;
+using namespace rlock::test;
 
 TEST_CASE("pidfd: a process that has ended is named, and so is a thread")
 {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/proc.h"
+#include "support/test.h"
 
-#include <string>
-
-#include <doctest/doctest.h>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

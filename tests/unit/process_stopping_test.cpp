@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/stopping.h"
+#include "support/test.h"
 
-#include <string>
-
-#include <doctest/doctest.h>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

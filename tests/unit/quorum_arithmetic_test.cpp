@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/quorum.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

@@ -4,15 +4,11 @@
 #include "store/quorum/quorum.h"
 #include "support/seed.h"
 #include "support/seeded_rng.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <memory>
-#include <vector>
 
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/quorum/server_worker.h"
 
+#include "support/integration.h"
 #include "support/scripted_server.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <atomic>
 
 #include <sys/resource.h>
 #include <unistd.h>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

@@ -5,17 +5,12 @@
 
 #include "lock/validity.h"
 #include "support/fake_store.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <atomic>
 #include <initializer_list>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 using Behavior = FakeServer::Behavior;
 
 namespace {
@@ -110,7 +105,7 @@ TEST_CASE("quorum store: two of five that are down or hung are not waited for")
 TEST_CASE("quorum store: three that are away are no answer, and nothing is left behind")
 {
   const Five down;
-  for (const int server : {1, 2, 3}) {
+  for (const std::size_t server : {1U, 2U, 3U}) {
     down.servers[server]->fail_after(*down.servers[0]);
   }
   const auto attempt = down.store()->acquire(spec, alice, {}, down.within(60s));
@@ -250,8 +245,7 @@ TEST_CASE(
   const auto attempt = five.store()->acquire(spec, alice, {}, five.within(5s));
   REQUIRE(is_busy(attempt));
   const Busy& busy = std::get<Busy>(*attempt);
-  CHECK(busy.unfit.find("s0 has had its data for less than 10s and may have forgotten locks; it counts in 6") !=
-        std::string::npos);
+  CHECK(has(busy.unfit, "s0 has had its data for less than 10s and may have forgotten locks; it counts in 6"));
   CHECK(*busy.again_in > 6s);
   CHECK(*busy.again_in < 7s);
   CHECK_FALSE(busy.tied);

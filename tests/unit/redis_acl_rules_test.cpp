@@ -3,18 +3,14 @@
 
 #include "lua/scripts.h"
 #include "store/redis/acl_error.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <regex>
 #include <set>
-#include <string>
-#include <vector>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 
@@ -145,7 +141,7 @@ TEST_CASE("acl rules: all keys are one rule, which Redis lets no other follow")
 TEST_CASE("acl rules: what no rule can say")
 {
   const std::vector<std::string> blank{"a b"};
-  CHECK(acl_rules_for(blank).error().text.find("(try ? for it)") != std::string::npos);
+  CHECK(has(acl_rules_for(blank).error().text, "(try ? for it)"));
   const std::vector<std::string> split{"a}*"};
   CHECK(acl_rules_for(split).error().code == ErrorCode::config);
 }

@@ -3,18 +3,11 @@
 #include "store/redis/scan.h"
 
 #include "support/stepped_clock.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -5,18 +5,11 @@
 #include "base/defaults.h"
 #include "support/fake_store.h"
 #include "support/stepped_clock.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -131,15 +124,19 @@ TEST_CASE("cancel holder: the next holder is asked as well, and the one before n
 
 TEST_CASE("cancel holder: each of its requests may fail, and is sent again")
 {
-  for (const auto& [failing, before] : std::vector<std::pair<std::string, std::string>>{
-           {"inspect", "inspect"}, {"join", "inspect, join alice"}, {"look", "inspect, join alice, look alice"}}) {
-    CAPTURE(failing);
+  struct Row {
+    const char* failing;
+    const char* before;
+  };
+  for (const Row& row : {Row{"inspect", "inspect"}, Row{"join", "inspect, join alice"},
+                         Row{"look", "inspect, join alice, look alice"}}) {
+    CAPTURE(row.failing);
     CancelHolderFixture waiter;
     waiter.hand_to("alice");
-    waiter.server->refuse(failing);
+    waiter.server->refuse(row.failing);
     waiter.refused_because_of("alice");
     CHECK_FALSE(waiter.go_on_for(900ms));
-    CHECK(waiter.asked() == before);
+    CHECK(waiter.asked() == row.before);
     waiter.server->refuse("");
     CHECK_FALSE(waiter.go_on_for(2s));
     CHECK(waiter.asked().ends_with("look alice"));

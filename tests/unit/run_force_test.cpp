@@ -3,17 +3,10 @@
 
 #include "store/quorum/quorum_store.h"
 #include "support/fake_store.h"
+#include "support/integration.h"
 #include "support/stepped_clock.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <thread>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 // A holder releases on one server after the other; a server that is away leaves it open meanwhile which answer is
 // right.

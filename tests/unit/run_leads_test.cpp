@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepared_job.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-
-using namespace rlock;
-using namespace std::chrono_literals;
+using namespace rlock::test;
 
 namespace {
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/outcome.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <csignal>
-#include <string>
 
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 
@@ -96,7 +94,7 @@ TEST_CASE("outcome: losing counts most, then rlock's own action, then the job's 
     CAPTURE(row.why);
     const RunOutcome end = run_outcome(row.after);
     CHECK(shown(end.end) == row.expect);
-    CHECK((end.line.empty() ? std::string(row.says).empty() : end.line.find(row.says) != std::string::npos));
+    CHECK((end.line.empty() ? std::string(row.says).empty() : has(end.line, row.says)));
   }
 }
 
@@ -139,6 +137,6 @@ TEST_CASE("outcome: names the lost one of several locks, the surest first")
     CAPTURE(row.says);
     const RunOutcome end = run_outcome({.job = row.job, .locks = row.locks, .automatic = row.automatic});
     CHECK(shown(end.end) == row.expect);
-    CHECK(end.line.find(row.says) != std::string::npos);
+    CHECK(has(end.line, row.says));
   }
 }

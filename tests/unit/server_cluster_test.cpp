@@ -4,18 +4,11 @@
 
 #include "server/slot.h"
 #include "support/scripted_server.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <array>
-#include <functional>
 #include <mutex>
-#include <string>
-#include <string_view>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -228,7 +221,7 @@ TEST_CASE("cluster: nodes that are gone, first and last of the list")
   const auto nobody = none.call("k", get, within(plenty));
   REQUIRE_FALSE(nobody);
   CHECK(nobody.error().code == ErrorCode::unreachable);
-  CHECK(nobody.error().text.find("no node of redis+cluster://127.0.0.1:") != std::string::npos);
+  CHECK(has(nobody.error().text, "no node of redis+cluster://127.0.0.1:"));
 }
 
 TEST_CASE("cluster: an owner that cannot be reached has been replaced: the other nodes know by whom")

@@ -2,17 +2,13 @@
 #include "server/direct.h"
 
 #include "support/scripted_server.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <array>
 #include <atomic>
-#include <string>
-#include <string_view>
 
-using namespace rlock;
-using namespace std::string_view_literals;
 using namespace rlock::test;
+using namespace std::string_view_literals;
 
 namespace {
 

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the private server may keep its socket.
 #include "server/local_directory.h"
+#include "support/integration.h"
 
-#include "support/temp_dir.h"
-
-#include <doctest/doctest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 
@@ -24,8 +17,6 @@ std::string answer(const std::string& directory)
   }
   return *prepared ? "usable" : "no parent";
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/slot_map.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 

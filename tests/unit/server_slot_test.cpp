@@ -2,13 +2,9 @@
 #include "server/slot.h"
 
 #include "store/redis/lock_keys.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
+using namespace rlock::test;
 
 TEST_CASE("slot: of the tag, if there is one with something in it, else of the whole")
 {

@@ -2,16 +2,11 @@
 #include "server/subscription.h"
 
 #include "support/scripted_server.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <array>
-#include <chrono>
-#include <string_view>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 TEST_CASE("subscription: confirmed, then messages and nothing else")
 {

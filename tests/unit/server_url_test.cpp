@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/url.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
+using namespace rlock::test;
 
 namespace {
 
@@ -168,11 +165,11 @@ TEST_CASE("url: what is refused, and why")
     const std::string text = told(row.url);
     CAPTURE(text);
     CHECK(text.starts_with("error: bad server URL '"));
-    CHECK(text.find(row.says) != std::string::npos);
+    CHECK(has(text, row.says));
     CHECK(text.find('\n') == std::string::npos);
   }
   const std::string deep = "unix:///" + std::string(107, 'x');
-  CHECK(told(deep.c_str()).find("107 bytes at most") != std::string::npos);
+  CHECK(has(told(deep.c_str()), "107 bytes at most"));
 }
 
 TEST_CASE("url: an error never quotes what stands before the @")
@@ -207,7 +204,7 @@ TEST_CASE("url: an error never quotes what stands before the @")
     CAPTURE(url);
     const std::string text = told(url);
     CHECK(text.starts_with("error: "));
-    CHECK(text.find("hush") == std::string::npos);
-    CHECK(text.find("ann") == std::string::npos);
+    CHECK_FALSE(has(text, "hush"));
+    CHECK_FALSE(has(text, "ann"));
   }
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What most tests include. `using namespace rlock::test` also opens rlock and the literals of std::chrono.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rlock::test {
+
+using namespace rlock;
+using namespace std::chrono_literals;
+
+inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+inline bool has(const std::vector<std::string>& words, const std::string& word)
+{
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+// How often `part` occurs.
+inline std::size_t count(std::string_view text, std::string_view part)
+{
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+}  // namespace rlock::test

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole cycle, acquire, hold, renew, release, while one request or all later ones fail in one of the ways of Fault.
 #include "fault/client.h"
-#include "fault/faulty_relay.h"
 #include "fault/rival.h"
 #include "fault/scenario.h"
+#include "support/test.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <span>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -68,17 +64,17 @@ class Cycle {
  private:
   void add_relays()
   {
-    FaultyRelayOptions options{.late = m_row.times.server_timeout / 3,
-                               .too_late = m_row.times.server_timeout * 3 / 2,
-                               .after_request =
-                                   [this] {
-                                     m_rival.look_at_keys();
-                                     m_rival.try_to_overlap();
-                                   },
-                               .keys = {}};
+    RelayOptions options{.late = m_row.times.server_timeout / 3,
+                         .too_late = m_row.times.server_timeout * 3 / 2,
+                         .after_request =
+                             [this] {
+                               m_rival.look_at_keys();
+                               m_rival.try_to_overlap();
+                             },
+                         .keys = {}};
     for (std::size_t i = 0; i < (m_row.all_fail ? m_servers.size() : 1); ++i) {
       options.keys = [this, i] { return m_rival.keys_on(i); };
-      m_relays.push_back(std::make_unique<FaultyRelay>(m_servers[i]->socket_path(), m_plan, options));
+      m_relays.push_back(std::make_unique<Relay>(m_servers[i]->socket_path(), m_plan.options_for(options)));
     }
   }
 
@@ -200,7 +196,7 @@ class Cycle {
   Claims m_claims;
   Claims m_claims_of_outer;  // an outer client holds the lock together with the client
   Rival m_rival;
-  std::vector<std::unique_ptr<FaultyRelay>> m_relays;
+  std::vector<std::unique_ptr<Relay>> m_relays;
   std::string m_incomplete;
   std::string m_too_slow;
   std::vector<std::string> m_wrong;

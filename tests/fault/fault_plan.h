@@ -2,6 +2,8 @@
 // Which request fails, and how. One plan may be shared by several relays; then it counts the requests of all of them.
 #pragma once
 
+#include "support/relay.h"
+
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -9,19 +11,6 @@
 #include <string>
 
 namespace rlock::test {
-
-enum class Fault {
-  not_sent,        // the connection is cut before the server has the request
-  half_sent,       // the same after half of the request
-  answer_lost,     // the server has executed the request; the connection is cut instead of the answer
-  answer_cut,      // the same after half of the answer
-  answer_stuck,    // half of the answer, and then silence
-  answer_dripped,  // byte by byte, in time
-  answer_late,     // in time
-  answer_too_late,
-  request_late,  // the server executes the request after the client gave it up and has gone on
-  sent_twice,    // the client gets the second answer; both answers and the state after each must be the same
-};
 
 struct FaultName {
   Fault fault;
@@ -57,8 +46,15 @@ class FaultPlan {
     return fails ? std::optional(m_how.fault) : std::nullopt;
   }
 
-  // Held while a server executes a request, and while a test looks at the consequences: so no other request changes them.
-  [[nodiscard]] std::mutex& executing() { return m_executing; }
+  // For a relay whose requests fail by this plan, or of which none fails. No other request changes what a test looks at.
+  [[nodiscard]] RelayOptions options_for(RelayOptions relay, bool fails = true)
+  {
+    if (fails) {
+      relay.choose = [this](std::string_view) { return next(); };
+    }
+    relay.executing = &m_executing;
+    return relay;
+  }
 
   [[nodiscard]] bool injected() const { return m_requests >= m_at; }
   [[nodiscard]] bool for_good() const { return m_for_good; }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "fault/client.h"
-#include "fault/faulty_relay.h"
+#include "fault/fault_plan.h"
 #include "fault/rival.h"
 #include "fault/scenario.h"
 
@@ -37,7 +37,8 @@ class FaultyClients {
     options.keys = m_keys;
     options.mode = m_mode;
     for (std::size_t i = 0; i < m_servers.size(); ++i) {
-      m_relays.push_back(std::make_unique<FaultyRelay>(m_servers[i]->socket_path(), m_plan, relay_options(i, fails)));
+      m_relays.push_back(
+          std::make_unique<Relay>(m_servers[i]->socket_path(), m_plan.options_for(relay_options(i), fails)));
       options.urls.push_back(m_relays.back()->url());
     }
     return m_clients.emplace_back(options, m_claims, m_signals);
@@ -86,11 +87,10 @@ class FaultyClients {
   [[nodiscard]] Rival& rival() { return m_rival; }
 
  private:
-  FaultyRelayOptions relay_options(std::size_t server, bool fails)
+  RelayOptions relay_options(std::size_t server)
   {
     return {.late = m_times.server_timeout / 3,
             .too_late = m_times.server_timeout * 3 / 2,
-            .fails = fails,
             .after_request =
                 [this] {
                   m_rival.look_at_keys();
@@ -109,7 +109,7 @@ class FaultyClients {
   const std::vector<std::string> m_keys;
   Claims m_claims;
   Rival m_rival;
-  std::vector<std::unique_ptr<FaultyRelay>> m_relays;
+  std::vector<std::unique_ptr<Relay>> m_relays;
   std::deque<Client> m_clients;
   std::mutex m_mutex;
   std::vector<std::string> m_wrong;  // guarded by m_mutex while the clients run, as the next one

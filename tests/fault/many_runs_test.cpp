@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_all, with runs that need no server.
 #include "fault/many_runs.h"
-
-#include <doctest/doctest.h>
+#include "support/test.h"
 
 #include <atomic>
-#include <string>
 #include <thread>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 

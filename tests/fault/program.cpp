@@ -3,7 +3,6 @@
 
 #include "base/exit_code.h"
 #include "support/job_runner.h"
-#include "support/paths.h"
 #include "support/temp_dir.h"
 #include "support/text_file.h"
 
@@ -49,28 +48,27 @@ Program::Program(const Servers& servers, ProgramOptions options)
 void Program::run()
 {
   const Instant start = m_clock.now();
-  Process rlock({RLOCK_BINARY,
-                 "run",
-                 "-S",
-                 m_options.url,
-                 "-k",
-                 m_keys.front(),
-                 "--ttl",
-                 seconds(m_options.times.ttl),
-                 "--server-timeout",
-                 seconds(m_options.times.server_timeout),
-                 "--kill-after",
-                 "100ms",
-                 "-w",
-                 seconds(most_wait),
-                 "--",
-                 "/bin/sh",
-                 "-c",
-                 job,
-                 "job",
-                 m_dir.string(),
-                 decimal(m_options.job_time)},
-                {.env = m_options.env});
+  Process rlock = start_rlock({"run",
+                               "-S",
+                               m_options.url,
+                               "-k",
+                               m_keys.front(),
+                               "--ttl",
+                               seconds(m_options.times.ttl),
+                               "--server-timeout",
+                               seconds(m_options.times.server_timeout),
+                               "--kill-after",
+                               "100ms",
+                               "-w",
+                               seconds(most_wait),
+                               "--",
+                               "/bin/sh",
+                               "-c",
+                               job,
+                               "job",
+                               m_dir.string(),
+                               decimal(m_options.job_time)},
+                              {.env = m_options.env});
   watch(rlock);
   m_took = std::chrono::ceil<Millis>(m_clock.now() - start);
   m_err = rlock.err();

@@ -2,7 +2,7 @@
 // `rlock run`, while one of its requests or all later ones fail in one of the ways of Fault.
 #include "fault/program.h"
 #include "base/exit_code.h"
-#include "fault/faulty_relay.h"
+#include "fault/fault_plan.h"
 #include "fault/scenario.h"
 
 #include <doctest/doctest.h>
@@ -16,8 +16,8 @@ constexpr FaultTimes times{.ttl = Millis{1800} * slowness, .server_timeout = Mil
 
 RunResult run_program(const Servers& servers, FaultPlan& plan)
 {
-  FaultyRelay relay(servers.front()->socket_path(), plan,
-                    {.late = times.server_timeout / 3, .too_late = times.server_timeout * 3 / 2});
+  Relay relay(servers.front()->socket_path(),
+              plan.options_for({.late = times.server_timeout / 3, .too_late = times.server_timeout * 3 / 2}));
   Program program(servers, {.url = relay.url(), .times = times, .job_time = times.ttl / 2});
   program.run();
   const int code = program.exit().code;

@@ -5,9 +5,9 @@
 
 #include "fault/claims.h"
 #include "fault/client.h"
-#include "fault/faulty_relay.h"
 #include "net/connection.h"
 #include "support/redis_fixture.h"
+#include "support/relay.h"
 
 #include <functional>
 #include <memory>

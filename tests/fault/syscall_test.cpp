@@ -7,17 +7,13 @@
 // signalfd do not fail either.
 #include "fault/program.h"
 #include "fault/scenario.h"
+#include "support/integration.h"
 #include "support/paths.h"
 #include "support/skip.h"
-#include "support/temp_dir.h"
-
-#include <doctest/doctest.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <span>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

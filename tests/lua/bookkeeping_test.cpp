@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records beside a lock may be lost, and belong to one lock alone.
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
 
-const std::vector<Mode> modes{Plain{}, Reader{}, Writer{}, Permits{3}, StringLock{}};
 constexpr const char* records = "rlock:holder:{k}";
 constexpr const char* counter = "redisson_lock_token:{k}";
 
@@ -49,7 +42,7 @@ TEST_CASE("bookkeeping: a holder whose record was lost is released although anot
 
 TEST_CASE("bookkeeping: a lost record is no reason to keep the lock, whichever hold goes first")
 {
-  for (const Mode& mode : modes) {
+  for (const auto& [what, mode] : kinds) {
     for (const bool is_made_again : {false, true}) {
       for (const Words& order : {Words{"a", "inner"}, Words{"inner", "a"}}) {
         CAPTURE(mode.index());
@@ -73,18 +66,14 @@ TEST_CASE("bookkeeping: a lost record is no reason to keep the lock, whichever h
   }
 }
 
-TEST_CASE("bookkeeping: an acquire that is sent again after the record was lost makes a whole one")
+TEST_EACH_KIND("bookkeeping: an acquire that is sent again after the record was lost makes a whole one")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
-    lock.acquire("a");
-    lock.server.command({"DEL", records});
-    CHECK(word(lock.acquire("a")) == "granted");
-    CHECK(word(lock.renew_hold("a", "a")) == "kept");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(owners(lock) == Words{});
-  }
+  lock.acquire("a");
+  lock.server.command({"DEL", records});
+  CHECK(word(lock.acquire("a")) == "granted");
+  CHECK(word(lock.renew_hold("a", "a")) == "kept");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(owners(lock) == Words{});
 }
 
 TEST_CASE("bookkeeping: a lock and the one of the same name in braces share no waiters and no records")
@@ -110,27 +99,19 @@ TEST_CASE("bookkeeping: a lock and the one of the same name in braces share no w
   }
 }
 
-TEST_CASE("bookkeeping: a nested hold has its holder's number when the counter is gone")
+TEST_EACH_KIND("bookkeeping: a nested hold has its holder's number when the counter is gone")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
-    const std::string number = fence(lock.acquire("a"));
-    lock.server.command({"DEL", counter});
-    CHECK(fence(lock.acquire("a")) == number);
-    CHECK(fence(lock.acquire("a", "inner", 30'000, "again")) == number);
-    CHECK(fence(lock.inspect()) == number);
-  }
+  const std::string number = fence(lock.acquire("a"));
+  lock.server.command({"DEL", counter});
+  CHECK(fence(lock.acquire("a")) == number);
+  CHECK(fence(lock.acquire("a", "inner", 30'000, "again")) == number);
+  CHECK(fence(lock.inspect()) == number);
 }
 
-TEST_CASE("bookkeeping: a renewal keeps the counter, which a job of more than its 30 days needs")
+TEST_EACH_KIND("bookkeeping: a renewal keeps the counter, which a job of more than its 30 days needs")
 {
-  for (const Mode& mode : modes) {
-    CAPTURE(mode.index());
-    const ScriptedLock lock(mode);
-    lock.acquire("a");
-    lock.server.command({"PEXPIRE", counter, "20000"});
-    CHECK(word(lock.renew("a", 60'000)) == "kept");
-    CHECK(lock.pttl(counter) > 29LL * 24 * 3600 * 1000);
-  }
+  lock.acquire("a");
+  lock.server.command({"PEXPIRE", counter, "20000"});
+  CHECK(word(lock.renew("a", 60'000)) == "kept");
+  CHECK(lock.pttl(counter) > 29LL * 24 * 3600 * 1000);
 }

@@ -3,20 +3,13 @@
 // of core/lock/schema.h.
 #include "base/defaults.h"
 #include "lua/scripts.h"
+#include "support/integration.h"
 #include "support/paths.h"
-#include "support/redis_fixture.h"
 
-#include <doctest/doctest.h>
-
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
-#include <string>
 
 using namespace rlock::test;
 

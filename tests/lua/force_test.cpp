@@ -1,57 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of force-unlock, for every kind of lock.
-#include "lua/lock_kinds.h"
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
-TEST_CASE("revoke: renewals are refused, questions are not, and the owner may release")
+TEST_EACH_KIND("revoke: renewals are refused, questions are not, and the owner may release")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(std::string(kind.shown));
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
-    CHECK(word(lock.force("revoke", "a")) == "held");
-    CHECK(word(lock.force("revoke", "a")) == "held");
-    const Reply refused = lock.renew("a", 60'000);
-    CHECK(word(refused) == "lost");
-    CHECK(refused.elements.at(1).text == "revoked");
-    CHECK(refused.elements.at(4).text == "eve@h");
-    CHECK(lock.inspect().elements.at(2).integer <= 20'000);
-    CHECK(word(lock.renew("a", 0)) == "kept");
-    const Reply nested = lock.acquire("a", "inner", 60'000, "again");
-    CHECK(word(nested) == "lost");
-    CHECK(nested.elements.at(1).text == "revoked");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(lock.exists("rlock:force:{k}") == 0);
-    CHECK(word(lock.force("revoke", "a")) == "free");
-  }
+  REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
+  CHECK(word(lock.force("revoke", "a")) == "held");
+  CHECK(word(lock.force("revoke", "a")) == "held");
+  const Reply refused = lock.renew("a", 60'000);
+  CHECK(word(refused) == "lost");
+  CHECK(refused.elements.at(1).text == "revoked");
+  CHECK(refused.elements.at(4).text == "eve@h");
+  CHECK(lock.inspect().elements.at(2).integer <= 20'000);
+  CHECK(word(lock.renew("a", 0)) == "kept");
+  const Reply nested = lock.acquire("a", "inner", 60'000, "again");
+  CHECK(word(nested) == "lost");
+  CHECK(nested.elements.at(1).text == "revoked");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(lock.exists("rlock:force:{k}") == 0);
+  CHECK(word(lock.force("revoke", "a")) == "free");
 }
 
-TEST_CASE("revoke: a mark that is lost does no harm")
+TEST_EACH_KIND("revoke: a mark that is lost does no harm")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(std::string(kind.shown));
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    lock.force("revoke", "a");
-    lock.server.command({"DEL", "rlock:force:{k}"});
-    CHECK(word(lock.renew("a")) == "kept");
-    lock.force("revoke", "a");
-    CHECK(word(lock.renew("a")) == "lost");
-  }
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  lock.force("revoke", "a");
+  lock.server.command({"DEL", "rlock:force:{k}"});
+  CHECK(word(lock.renew("a")) == "kept");
+  lock.force("revoke", "a");
+  CHECK(word(lock.renew("a")) == "lost");
 }
 
 TEST_CASE("revoke: concerns one owner, not those that share the lock with it")
 {
-  for (const LockKind& kind : {lock_kinds[1], lock_kinds[3]}) {
-    CAPTURE(std::string(kind.shown));
+  for (const Kind& kind : {kinds[1], kinds[3]}) {
+    CAPTURE(shown(kind));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
     REQUIRE(word(lock.acquire("b")) == "granted");
@@ -81,22 +66,18 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("force: an owner that stops its job says so with its renewals")
+TEST_EACH_KIND("force: an owner that stops its job says so with its renewals")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(std::string(kind.shown));
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    CHECK(word(lock.ask("a")) == "held");
-    CHECK(lock.force("look", "a").elements.at(6).integer == -1);
-    lock.renew("a");
-    CHECK(lock.force("look", "a").elements.at(6).integer == -1);
-    lock.eval(scripts_of(kind.mode).renew, "a", {"30000", "", "stopping"});
-    const auto silent = lock.force("look", "a").elements.at(6).integer;
-    CHECK(silent >= 0);
-    CHECK(silent < 20'000);
-    CHECK(lock.force("look", "a").elements.at(7).integer == 1);
-  }
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(word(lock.ask("a")) == "held");
+  CHECK(lock.force("look", "a").elements.at(6).integer == -1);
+  lock.renew("a");
+  CHECK(lock.force("look", "a").elements.at(6).integer == -1);
+  lock.eval(scripts_of(kind.mode).renew, "a", {"30000", "", "stopping"});
+  const auto silent = lock.force("look", "a").elements.at(6).integer;
+  CHECK(silent >= 0);
+  CHECK(silent < 20'000);
+  CHECK(lock.force("look", "a").elements.at(7).integer == 1);
 }
 
 TEST_CASE("force: an owner without a record is foreign, unless something else tells that it is an rlock")
@@ -117,9 +98,9 @@ TEST_CASE("force: an owner without a record is foreign, unless something else te
 
 TEST_CASE("force: what --min-hold keeps is broken by each step, unless a hold is left")
 {
-  for (const LockKind& kind : lock_kinds) {
+  for (const Kind& kind : kinds) {
     for (const char* step : {"ask", "look", "revoke", "take"}) {
-      CAPTURE(std::string(kind.shown));
+      CAPTURE(shown(kind));
       CAPTURE(std::string(step));
       const ScriptedLock lock(kind.mode);
       const Words acquire{"a", "20000", "host=h\nlease=20000\nauto=1", "try", "0", "0"};
@@ -147,24 +128,20 @@ TEST_CASE("force: nothing is taken from a hash with more fields than a lock has"
 }
 
 // Of many waiters with --cancel-in-progress the first is named, and the event log has one entry for all of them.
-TEST_CASE("join: the request of another client that the holder has got stands, and the holder is told again")
+TEST_EACH_KIND("join: the request of another client that the holder has got stands, and the holder is told again")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(std::string(kind.shown));
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    ChannelListener holder = subscribe_as(lock, "a");
-    const auto join_as = [&](const std::string& requester) {
-      return word(lock.eval(scripts_of(kind.mode).force, "a", {requester, "join", "60000"}));
-    };
-    CHECK(join_as("first") == "held");
-    const auto entries = as_int(lock.server.command({"LLEN", "rlock:events:{k}"}));
-    CHECK(join_as("second") == "held");
-    CHECK(join_as("first") == "held");
-    CHECK(as_int(lock.server.command({"LLEN", "rlock:events:{k}"})) == entries);
-    CHECK(lock.renew("a").elements.at(1).text == "first");
-    CHECK(holder.received() == Words{"force", "force", "force"});
-    CHECK(word(lock.ask("a")) == "held");
-    CHECK(lock.renew("a").elements.at(1).text == "eve@h");
-  }
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  ChannelListener holder = subscribe_as(lock, "a");
+  const auto join_as = [&](const std::string& requester) {
+    return word(lock.eval(scripts_of(kind.mode).force, "a", {requester, "join", "60000"}));
+  };
+  CHECK(join_as("first") == "held");
+  const auto entries = as_int(lock.server.command({"LLEN", "rlock:events:{k}"}));
+  CHECK(join_as("second") == "held");
+  CHECK(join_as("first") == "held");
+  CHECK(as_int(lock.server.command({"LLEN", "rlock:events:{k}"})) == entries);
+  CHECK(lock.renew("a").elements.at(1).text == "first");
+  CHECK(holder.received() == Words{"force", "force", "force"});
+  CHECK(word(lock.ask("a")) == "held");
+  CHECK(lock.renew("a").elements.at(1).text == "eve@h");
 }

@@ -5,12 +5,6 @@
 #include "lua/read_write_lock.h"
 #include "support/foreign_kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

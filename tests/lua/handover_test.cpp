@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The message of a hand-over, on which a waiter's job begins: it is true, and it is sent only once the lock is handed over.
-#include "lua/lock_kinds.h"
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <cstdint>
 #include <sstream>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -68,8 +62,8 @@ TEST_CASE("hand-over script: the message has the fencing number, the server's ti
     CHECK(told.time.size() == before.front().size() + 6);
     CHECK(told.ms == 2000);
     const std::string record = as_text(lock.server.command({"HGET", "rlock:holder:{k}", "w"}));
-    CHECK(record.find("\nsince=" + told.time.substr(0, 7)) != std::string::npos);  // the hold, and not the wait
-    CHECK(record.find("\nlease=30000\nauto=1") != std::string::npos);
+    CHECK(has(record, "\nsince=" + told.time.substr(0, 7)));  // the hold, and not the wait
+    CHECK(has(record, "\nlease=30000\nauto=1"));
   }
 }
 

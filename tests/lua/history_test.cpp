@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the scripts keep of the runs of a lock: how long, and what of runs that gave up.
-#include "lua/lock_kinds.h"
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
 #include "base/defaults.h"
 #include "lock/event_log.h"
@@ -48,29 +47,25 @@ std::string told(const ScriptedLock& lock)
 
 }  // namespace
 
-TEST_CASE("history: a log is kept for the longest --history of its writers")
+TEST_EACH_KIND("history: a log is kept for the longest --history of its writers")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
-    const ScriptedLock lock(kind.mode);
-    const auto left = [&] { return lock.pttl(events); };
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    CHECK(left() <= default_history.count());
-    CHECK(left() > default_history.count() * 9 / 10);
-    REQUIRE(word(lock.release("a")) == "released");
-    REQUIRE(word(acquire_with(lock, kind.mode, "b", "history=2592000000\nhost=h\npid=1")) == "granted");
-    CHECK(left() > month * 9 / 10);
-    CHECK(left() <= month);
-    REQUIRE(word(lock.release("b")) == "released");
-    REQUIRE(word(lock.acquire("c")) == "granted");
-    REQUIRE(word(lock.take_away("c")) == "broken");
-    CHECK(left() > month * 9 / 10);  // neither one without --history nor trouble shortens it
+  const auto left = [&] { return lock.pttl(events); };
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  CHECK(left() <= default_history.count());
+  CHECK(left() > default_history.count() * 9 / 10);
+  REQUIRE(word(lock.release("a")) == "released");
+  REQUIRE(word(acquire_with(lock, kind.mode, "b", "history=2592000000\nhost=h\npid=1")) == "granted");
+  CHECK(left() > month * 9 / 10);
+  CHECK(left() <= month);
+  REQUIRE(word(lock.release("b")) == "released");
+  REQUIRE(word(lock.acquire("c")) == "granted");
+  REQUIRE(word(lock.take_away("c")) == "broken");
+  CHECK(left() > month * 9 / 10);  // neither one without --history nor trouble shortens it
 
-    lock.server.command({"PEXPIRE", events, "1000"});
-    REQUIRE(word(lock.acquire("d")) == "granted");
-    REQUIRE(word(release_with(lock, kind.mode, "d", "", "7200000")) == "released");
-    CHECK(left() > 7'000'000);
-  }
+  lock.server.command({"PEXPIRE", events, "1000"});
+  REQUIRE(word(lock.acquire("d")) == "granted");
+  REQUIRE(word(release_with(lock, kind.mode, "d", "", "7200000")) == "released");
+  CHECK(left() > 7'000'000);
 }
 
 TEST_CASE("history: a log that lost its ttl gets one again")
@@ -85,8 +80,8 @@ TEST_CASE("history: a log that lost its ttl gets one again")
 TEST_CASE("history: a release adds what the run ended with, and gives the same answer when it is sent twice")
 {
   using namespace std::string_literals;
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
     const ScriptedLock lock(kind.mode);
     REQUIRE(word(lock.acquire("a")) == "granted");
     const std::string result = "\0exit\0007"s;
@@ -99,27 +94,11 @@ TEST_CASE("history: a release adds what the run ended with, and gives the same a
   }
 }
 
-TEST_CASE("history: of a nested hold, too, a release that is sent twice says how many are left")
-{
-  using namespace std::string_literals;
-  const ScriptedLock lock;
-  REQUIRE(word(lock.acquire("a")) == "granted");
-  REQUIRE(word(lock.acquire("a", "n", 30'000, "again")) == "granted");
-  const auto release = [&] {
-    return lock.eval(scripts_of(Plain{}).release, "a", {"n", "0", "0", "0", "\0exit\0000"s, ""});
-  };
-  const Reply first = release();
-  CHECK(word(first) == "still_held");
-  const Reply second = release();
-  CHECK(word(second) == "still_held");
-  CHECK(second.elements.at(1).integer == first.elements.at(1).integer);
-}
-
 TEST_CASE("history: the release of a lost run tells of it where the log has forgotten it, once")
 {
   using namespace std::string_literals;
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
     const ScriptedLock lock(kind.mode);
     const auto release = [&](const std::string& info) {
       return lock.eval(scripts_of(kind.mode).release, "a",
@@ -196,19 +175,15 @@ TEST_CASE("history: a full memory leaves the log as it was, or takes the skip")
   CHECK(lock.pttl(events) > 0);
 }
 
-TEST_CASE("history: inspect returns the log when it is asked for, and changes nothing")
+TEST_EACH_KIND("history: inspect returns the log when it is asked for, and changes nothing")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    REQUIRE(word(lock.release("a")) == "released");
-    REQUIRE(word(lock.acquire("b")) == "granted");
-    const auto entries = [&](const std::string& from) {
-      return lock.eval(scripts_of(kind.mode).inspect, "", {from}).elements.at(12).elements.size();
-    };
-    CHECK(entries("0") == 3);
-    CHECK(entries("-2") == 2);
-    CHECK(lock.inspect().elements.at(5).elements.size() == 5);
-  }
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  REQUIRE(word(lock.release("a")) == "released");
+  REQUIRE(word(lock.acquire("b")) == "granted");
+  const auto entries = [&](const std::string& from) {
+    return lock.eval(scripts_of(kind.mode).inspect, "", {from}).elements.at(12).elements.size();
+  };
+  CHECK(entries("0") == 3);
+  CHECK(entries("-2") == 2);
+  CHECK(lock.inspect().elements.at(5).elements.size() == 5);
 }

@@ -3,13 +3,9 @@
 #pragma once
 
 #include "lua/scripted_lock.h"
-#include "support/wait_until.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <string>
 #include <variant>
-#include <vector>
 
 namespace rlock::test {
 
@@ -25,6 +21,19 @@ inline const std::vector<Kind> kinds{{"lock", Plain{}},
                                      {"string", StringLock{}}};
 
 inline std::string shown(const Kind& kind) { return std::string(kind.what) + " " + requested_mode(kind.mode); }
+
+// TEST_EACH_KIND(NAME) { ... }: a test case that runs once for each kind, with a server of its own; `lock` is of that `kind`.
+#define TEST_EACH_KIND(name) TEST_EACH_KIND_AS(DOCTEST_ANONYMOUS(each_kind_), name)
+#define TEST_EACH_KIND_AS(body, name)                                                     \
+  static void body(const rlock::test::Kind& kind, const rlock::test::ScriptedLock& lock); \
+  TEST_CASE(name)                                                                         \
+  {                                                                                       \
+    for (const rlock::test::Kind& kind : rlock::test::kinds) {                            \
+      CAPTURE(shown(kind));                                                               \
+      body(kind, rlock::test::ScriptedLock(kind.mode));                                   \
+    }                                                                                     \
+  }                                                                                       \
+  static void body([[maybe_unused]] const rlock::test::Kind& kind, const rlock::test::ScriptedLock& lock)
 
 // The exception of contract §2.4: the number of permits, and their expiries.
 inline Words may_last(const Mode& mode)

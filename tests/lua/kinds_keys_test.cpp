@@ -2,13 +2,8 @@
 // The keys of all kinds of lock, on a real server: each has a ttl, and nothing is half written.
 #include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <iterator>
-#include <string>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -35,27 +30,23 @@ void check_user(const ScriptedLock& lock, const Kind& kind)
 
 }  // namespace
 
-TEST_CASE("kinds: no key is without a ttl, whatever was done")
+TEST_EACH_KIND("kinds: no key is without a ttl, whatever was done")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.mode))); };
-    lock.acquire("a"), check();
-    lock.acquire("a", "inner"), check();
-    lock.server.command({"DEL", "rlock:holder:{k}"});
-    lock.acquire("a"), check();  // a resend, which changes nothing
-    lock.renew("a"), check();
-    lock.wait("b"), check();
-    lock.ask("a"), check();
-    lock.release("a"), check();
-    lock.acquire("c"), check();
-    lock.release("c", "c", 5000), check();
-    for (const char* owner : {"a", "b", "c"}) {
-      lock.take_away(owner), check();
-    }
-    lock.acquire("d", "d", 40), wait_for_expiry(lock), check();
+  const auto check = [&] { CHECK(only(lock.lasting(), may_last(kind.mode))); };
+  lock.acquire("a"), check();
+  lock.acquire("a", "inner"), check();
+  lock.server.command({"DEL", "rlock:holder:{k}"});
+  lock.acquire("a"), check();  // a resend, which changes nothing
+  lock.renew("a"), check();
+  lock.wait("b"), check();
+  lock.ask("a"), check();
+  lock.release("a"), check();
+  lock.acquire("c"), check();
+  lock.release("c", "c", 5000), check();
+  for (const char* owner : {"a", "b", "c"}) {
+    lock.take_away(owner), check();
   }
+  lock.acquire("d", "d", 40), wait_for_expiry(lock), check();
 }
 
 TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
@@ -65,34 +56,30 @@ TEST_CASE("kinds: refused by a full memory, nothing of the lock is written")
     const ScriptedLock lock(kind.mode, {.args = {"--maxmemory", "1", "--maxmemory-policy", "noeviction"}});
     const Reply refused = lock.acquire("a");
     CHECK(refused.is_error());
-    CHECK(refused.text.find("OOM") != std::string::npos);
+    CHECK(has(refused.text, "OOM"));
     CHECK(as_int(lock.server.command({"DBSIZE"})) == 0);
   }
 }
 
-TEST_CASE("kinds: what is held can be renewed, let go and taken away when memory is full")
+TEST_EACH_KIND("kinds: what is held can be renewed, let go and taken away when memory is full")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    lock.acquire("a", "inner");
-    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
-    CHECK(word(lock.renew("a", 60'000)) == "kept");
-    CHECK(lock.inspect().elements.at(2).integer > 30'000);
-    CHECK(word(lock.release("a", "inner")) == "still_held");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 0);
-    lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
-    lock.acquire("b");
-    lock.acquire("b", "inner");
-    lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
-    CHECK(word(lock.ask("b")) == "held");
-    CHECK(word(lock.renew("b")) == "kept");
-    CHECK(word(lock.take_away("b")) == "broken");
-    CHECK(holders(lock) == 0);
-    CHECK(only(lock.lasting(), may_last(kind.mode)));
-  }
+  lock.acquire("a");
+  lock.acquire("a", "inner");
+  lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK(word(lock.renew("a", 60'000)) == "kept");
+  CHECK(lock.inspect().elements.at(2).integer > 30'000);
+  CHECK(word(lock.release("a", "inner")) == "still_held");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(holders(lock) == 0);
+  lock.server.command({"CONFIG", "SET", "maxmemory", "0"});
+  lock.acquire("b");
+  lock.acquire("b", "inner");
+  lock.server.command({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK(word(lock.ask("b")) == "held");
+  CHECK(word(lock.renew("b")) == "kept");
+  CHECK(word(lock.take_away("b")) == "broken");
+  CHECK(holders(lock) == 0);
+  CHECK(only(lock.lasting(), may_last(kind.mode)));
 }
 
 TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
@@ -114,32 +101,24 @@ TEST_CASE("kinds: a missing right leaves nothing of the lock, whichever it is")
   }
 }
 
-TEST_CASE("kinds: a right that is missing on one key leaves nothing of the lock")
+TEST_EACH_KIND("kinds: a right that is missing on one key leaves nothing of the lock")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const Words needed{"~k", "~{k}:*", "~redisson_lock_token:*", "~redisson_lock_queue:*", "~rlock:*"};
-    for (const std::string& left_out : needed) {
-      CAPTURE(left_out);
-      Words user{"ACL", "SETUSER", "default", "resetkeys"};
-      std::copy_if(needed.begin(), needed.end(), std::back_inserter(user),
-                   [&](const std::string& keys) { return keys != left_out; });
-      REQUIRE_FALSE(lock.server.command(user).is_error());
-      check_user(lock, kind);
-    }
+  const Words needed{"~k", "~{k}:*", "~redisson_lock_token:*", "~redisson_lock_queue:*", "~rlock:*"};
+  for (const std::string& left_out : needed) {
+    CAPTURE(left_out);
+    Words user{"ACL", "SETUSER", "default", "resetkeys"};
+    std::copy_if(needed.begin(), needed.end(), std::back_inserter(user),
+                 [&](const std::string& keys) { return keys != left_out; });
+    REQUIRE_FALSE(lock.server.command(user).is_error());
+    check_user(lock, kind);
   }
 }
 
-TEST_CASE("kinds: without its bookkeeping a lock is still let go")
+TEST_EACH_KIND("kinds: without its bookkeeping a lock is still let go")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    lock.server.command({"DEL", "rlock:holder:{k}"});
-    CHECK(word(lock.renew("a")) == "kept");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 0);
-  }
+  lock.acquire("a");
+  lock.server.command({"DEL", "rlock:holder:{k}"});
+  CHECK(word(lock.renew("a")) == "kept");
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(holders(lock) == 0);
 }

@@ -2,12 +2,6 @@
 // What all kinds of lock have in common, on a real server: who has it, who waits, and for how long.
 #include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -97,128 +91,81 @@ TEST_CASE("kinds: a waiter for one kind is never handed another")
   }
 }
 
-TEST_CASE("kinds: each verb sent twice gives the same answer and the same state")
+TEST_EACH_KIND("kinds: what has expired is lost, is not made anew, and is there for the next")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const Reply granted = lock.acquire("a");
-    const std::string taken = as_text(lock.server.command({"DUMP", "k"}));
-    const Reply again = lock.acquire("a");
-    CHECK(fence(again) == fence(granted));
-    CHECK(again.elements.at(2).integer == 1);
-    CHECK(as_text(lock.server.command({"DUMP", "k"})) == taken);
-    CHECK(word(lock.renew("a")) == "kept");
-    CHECK(word(lock.renew("a")) == "kept");
-    CHECK(word(lock.ask("a")) == "held");
-    CHECK(word(lock.ask("a")) == "held");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(word(lock.release("a")) == "released");
-    REQUIRE(word(lock.acquire("b")) == "granted");
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 1);
-    CHECK(word(lock.take_away("b")) == "broken");
-    CHECK(word(lock.take_away("b")) == "free");
-    CHECK(word(lock.release("b")) == "lost");
-    CHECK(holders(lock) == 0);
-  }
+  lock.acquire("a", "a", 40);
+  wait_for_expiry(lock);
+  const Reply renewed = lock.renew("a");
+  CHECK(word(renewed) == "lost");
+  CHECK(renewed.elements.at(1).text == "none");
+  CHECK(word(lock.release("a")) == "lost");
+  CHECK(holders(lock) == 0);
+  CHECK(word(lock.acquire("b")) == "granted");
+  CHECK(word(lock.renew("a")) == "lost");
+  CHECK(word(lock.renew("b")) == "kept");
 }
 
-TEST_CASE("kinds: what has expired is lost, is not made anew, and is there for the next")
+TEST_EACH_KIND("kinds: a resend of an acquire that has expired meanwhile is a new one")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a", "a", 40);
-    wait_for_expiry(lock);
-    const Reply renewed = lock.renew("a");
-    CHECK(word(renewed) == "lost");
-    CHECK(renewed.elements.at(1).text == "none");
-    CHECK(word(lock.release("a")) == "lost");
-    CHECK(holders(lock) == 0);
-    CHECK(word(lock.acquire("b")) == "granted");
-    CHECK(word(lock.renew("a")) == "lost");
-    CHECK(word(lock.renew("b")) == "kept");
-  }
+  const Reply first = lock.acquire("a", "a", 40);
+  wait_for_expiry(lock);
+  const Reply second = lock.acquire("a");
+  CHECK(word(second) == "granted");
+  CHECK(fence(second) > fence(first));
+  CHECK(second.elements.at(2).integer == 1);
+  CHECK(word(lock.release("a")) == "released");
+  CHECK(holders(lock) == 0);
 }
 
-TEST_CASE("kinds: a resend of an acquire that has expired meanwhile is a new one")
+TEST_EACH_KIND("kinds: renewing pushes back and never shortens")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    const Reply first = lock.acquire("a", "a", 40);
-    wait_for_expiry(lock);
-    const Reply second = lock.acquire("a");
-    CHECK(word(second) == "granted");
-    CHECK(fence(second) > fence(first));
-    CHECK(second.elements.at(2).integer == 1);
-    CHECK(word(lock.release("a")) == "released");
-    CHECK(holders(lock) == 0);
-  }
+  lock.acquire("a", "a", 1000);
+  CHECK(word(lock.renew("a", 20'000)) == "kept");
+  CHECK(lock.inspect().elements.at(2).integer > 19'000);
+  CHECK(lock.pttl("rlock:holder:{k}") > 19'000);
+  CHECK(word(lock.renew("a", 500)) == "kept");
+  CHECK(word(lock.renew("a", 0)) == "kept");
+  CHECK(lock.inspect().elements.at(2).integer > 19'000);
 }
 
-TEST_CASE("kinds: renewing pushes back and never shortens")
+TEST_EACH_KIND("kinds: nested holds go in any order, each once")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a", "a", 1000);
-    CHECK(word(lock.renew("a", 20'000)) == "kept");
-    CHECK(lock.inspect().elements.at(2).integer > 19'000);
-    CHECK(lock.pttl("rlock:holder:{k}") > 19'000);
-    CHECK(word(lock.renew("a", 500)) == "kept");
-    CHECK(word(lock.renew("a", 0)) == "kept");
-    CHECK(lock.inspect().elements.at(2).integer > 19'000);
+  lock.acquire("a");
+  CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+  CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
+  CHECK(lock.acquire("a", "innermost").elements.at(2).integer == 3);
+  CHECK(only(lock.lasting(), may_last(kind.mode)));
+  CHECK(word(lock.renew("a", 40'000)) == "kept");
+  CHECK(lock.inspect().elements.at(2).integer > 30'000);
+  for (const char* sent : {"first", "again"}) {
+    CAPTURE(sent);
+    CHECK(word(lock.release("a")) == "still_held");
+    CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 2);
   }
+  for (const char* sent : {"first", "again"}) {
+    CAPTURE(sent);
+    CHECK(word(lock.release("a", "innermost")) == "still_held");
+    CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 1);
+  }
+  CHECK(word(lock.release("a", "inner")) == "released");
+  CHECK(word(lock.release("a", "inner")) == "released");
+  CHECK(holders(lock) == 0);
+  CHECK(lock.exists("rlock:holder:{k}") == 0);
 }
 
-TEST_CASE("kinds: nested holds go in any order, each once")
+TEST_EACH_KIND("kinds: taking it away takes the nested holds as well")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
-    CHECK(lock.acquire("a", "inner").elements.at(2).integer == 2);
-    CHECK(lock.acquire("a", "innermost").elements.at(2).integer == 3);
-    CHECK(only(lock.lasting(), may_last(kind.mode)));
-    CHECK(word(lock.renew("a", 40'000)) == "kept");
-    CHECK(lock.inspect().elements.at(2).integer > 30'000);
-    for (const char* sent : {"first", "again"}) {
-      CAPTURE(sent);
-      CHECK(word(lock.release("a")) == "still_held");
-      CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 2);
-    }
-    for (const char* sent : {"first", "again"}) {
-      CAPTURE(sent);
-      CHECK(word(lock.release("a", "innermost")) == "still_held");
-      CHECK(lock.inspect().elements.at(5).elements.at(1).integer == 1);
-    }
-    CHECK(word(lock.release("a", "inner")) == "released");
-    CHECK(word(lock.release("a", "inner")) == "released");
-    CHECK(holders(lock) == 0);
-    CHECK(lock.exists("rlock:holder:{k}") == 0);
-  }
-}
-
-TEST_CASE("kinds: taking it away takes the nested holds as well")
-{
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    lock.acquire("a", "inner");
-    CHECK(word(lock.take_away("b")) == "changed");
-    CHECK(holders(lock) == 1);
-    CHECK(word(lock.take_away("a")) == "broken");
-    CHECK(holders(lock) == 0);
-    const Reply renewed = lock.renew("a");
-    CHECK(word(renewed) == "lost");
-    CHECK(renewed.elements.at(4).text == "eve@h");
-    CHECK(word(lock.release("a", "inner")) == "lost");
-    CHECK(only(lock.lasting(), may_last(kind.mode)));
-  }
+  lock.acquire("a");
+  lock.acquire("a", "inner");
+  CHECK(word(lock.take_away("b")) == "changed");
+  CHECK(holders(lock) == 1);
+  CHECK(word(lock.take_away("a")) == "broken");
+  CHECK(holders(lock) == 0);
+  const Reply renewed = lock.renew("a");
+  CHECK(word(renewed) == "lost");
+  CHECK(renewed.elements.at(4).text == "eve@h");
+  CHECK(word(lock.release("a", "inner")) == "lost");
+  CHECK(only(lock.lasting(), may_last(kind.mode)));
 }
 
 TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a clock that lags")
@@ -241,18 +188,15 @@ TEST_CASE("kinds: the fencing number grows over all of them, over a flush and a 
       lock.server.command({"SET", "redisson_lock_token:{k}", std::to_string(last)});
     }
   }
+  CHECK(last == 9007199254740000 + kinds.size());
 }
 
-TEST_CASE("kinds: --min-hold leaves just that, and the next comes when it is over")
+TEST_EACH_KIND("kinds: --min-hold leaves just that, and the next comes when it is over")
 {
-  for (const Kind& kind : kinds) {
-    CAPTURE(shown(kind));
-    const ScriptedLock lock(kind.mode);
-    lock.acquire("a");
-    CHECK(word(lock.release("a", "a", 4000)) == "released");
-    CHECK(holders(lock) == 1);
-    const std::int64_t left = lock.inspect().elements.at(2).integer;
-    CHECK(left > 3000);
-    CHECK(left <= 4000);
-  }
+  lock.acquire("a");
+  CHECK(word(lock.release("a", "a", 4000)) == "released");
+  CHECK(holders(lock) == 1);
+  const std::int64_t left = lock.inspect().elements.at(2).integer;
+  CHECK(left > 3000);
+  CHECK(left <= 4000);
 }

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // run --latest in the scripts: a newer waiter takes the place of the one before it, whatever comes late or twice.
-#include "lua/lock_kinds.h"
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -58,8 +52,8 @@ struct LatestFixture : ScriptedLock {
 
 TEST_CASE("latest script: of those that wait with it only the newest stays, at the end of the line")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
     LatestFixture lock(kind.mode);
     ChannelListener first = subscribe_as(lock, "a");
     const ChannelListener between = subscribe_as(lock, "p");
@@ -198,8 +192,8 @@ TEST_CASE("latest script: a clock that is set back does not make a new waiter th
 
 TEST_CASE("latest script: one that was stopped in line does not run after a newer one that found the lock free")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
+  for (const Kind& kind : kinds) {
+    CAPTURE(shown(kind));
     LatestFixture lock(kind.mode);
     CHECK(lock.latest("older", "1000") == "busy 0");  // it came long ago and hears nothing, so it is skipped
     REQUIRE(word(lock.take_away("holder")) == "broken");

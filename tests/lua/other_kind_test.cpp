@@ -2,13 +2,6 @@
 // The plain and the read-write lock under one name, which exclude each other and have a queue each: neither starves the other.
 #include "lua/queued_read_write.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

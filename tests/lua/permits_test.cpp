@@ -3,14 +3,7 @@
 // common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
 #include "lua/scripted_lock.h"
 #include "support/foreign_kinds.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

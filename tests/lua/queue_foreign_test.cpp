@@ -2,13 +2,7 @@
 // The queue (lua/lib/queue.lua) beside foreign clients, which know nothing of it: what they hear, and when it is their turn.
 #include "lua/queued_read_write.h"
 #include "support/foreign_kinds.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

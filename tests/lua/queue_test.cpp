@@ -2,17 +2,7 @@
 // The queue (lua/lib/queue.lua) where several owners may hold a lock at once; queue_foreign_test.cpp has foreign clients beside
 // it. Over 300 lines: one case for each rule of the queue.
 #include "lua/queued_read_write.h"
-#include "support/process.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <map>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -154,8 +144,7 @@ TEST_CASE("queue script: a writer killed while it waits is found by the next ren
   const Process reader(run("-s"));
   wait_until([&] { return lock.hash("k").size() == 2; }, "one reads");
   Process writer(run("-x"));
-  const auto listeners = [&] { return as_texts(lock.server.command({"PUBSUB", "CHANNELS", "rlock:owner:*"})).size(); };
-  wait_until([&] { return in_line(lock, line_of_readers).size() == 1 && listeners() == 2; },
+  wait_until([&] { return in_line(lock, line_of_readers).size() == 1 && listening(lock.server) == 2; },
              "a writer waits and listens");
   ChannelListener behind = subscribe_as(lock, "b");  // does nothing by itself
   CHECK(word(lock.read("b")) == "busy");

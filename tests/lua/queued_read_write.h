@@ -24,9 +24,4 @@ struct QueuedReadWrite : ScriptedLock {
   Reply end_write(const std::string& owner) const { return release_as(Writer{}, owner); }
 };
 
-inline bool has(const Words& words, const std::string& word)
-{
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 }  // namespace rlock::test

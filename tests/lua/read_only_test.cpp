@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request that only reads changes nothing on the server, not even a missing ttl.
-#include "lua/lock_kinds.h"
-#include "lua/scripted_lock.h"
+#include "lua/kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
@@ -37,61 +30,49 @@ Words contents(const ScriptedLock& lock)
 
 }  // namespace
 
-TEST_CASE("read only: check, a wrong token, status and a request to release change no lock that has lost its ttl")
+TEST_EACH_KIND("read only: check, a wrong token, status and a request to release change no lock that has lost its ttl")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    take_ttls_away(lock);
-    const Words before = contents(lock);
-    const Words lasting = lock.lasting();
-    CHECK(word(lock.renew("a", 0)) == "kept");
-    CHECK(word(lock.renew("b", 0)) == "lost");
-    CHECK(word(lock.release("b")) == "lost");
-    lock.inspect();
-    CHECK(word(lock.ask("b")) == "changed");
-    CHECK(word(lock.ask("a")) == "held");
-    CHECK(word(lock.renew("a", 0)) == "kept");
-    CHECK(contents(lock) == before);
-    CHECK(lock.lasting() == lasting);
-  }
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  take_ttls_away(lock);
+  const Words before = contents(lock);
+  const Words lasting = lock.lasting();
+  CHECK(word(lock.renew("a", 0)) == "kept");
+  CHECK(word(lock.renew("b", 0)) == "lost");
+  CHECK(word(lock.release("b")) == "lost");
+  lock.inspect();
+  CHECK(word(lock.ask("b")) == "changed");
+  CHECK(word(lock.ask("a")) == "held");
+  CHECK(word(lock.renew("a", 0)) == "kept");
+  CHECK(contents(lock) == before);
+  CHECK(lock.lasting() == lasting);
 }
 
-TEST_CASE("read only: a lock that is about to expire is not extended or shortened by a question")
+TEST_EACH_KIND("read only: a lock that is about to expire is not extended or shortened by a question")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
-    const auto before = lock.inspect().elements.at(2).integer;
-    CHECK(word(lock.renew("a", 0)) == "kept");
-    lock.ask("a");
-    const auto after = lock.inspect().elements.at(2).integer;
-    CHECK(after <= before);
-    CHECK(after > before - 10'000);
-  }
+  REQUIRE(word(lock.acquire("a", "a", 20'000)) == "granted");
+  const auto before = lock.inspect().elements.at(2).integer;
+  CHECK(word(lock.renew("a", 0)) == "kept");
+  lock.ask("a");
+  const auto after = lock.inspect().elements.at(2).integer;
+  CHECK(after <= before);
+  CHECK(after > before - 10'000);
 }
 
-TEST_CASE("read only: a lock that lost its ttl gets one again from its owner's renewal")
+TEST_EACH_KIND("read only: a lock that lost its ttl gets one again from its owner's renewal")
 {
-  for (const LockKind& kind : lock_kinds) {
-    CAPTURE(kind.shown);
-    const ScriptedLock lock(kind.mode);
-    REQUIRE(word(lock.acquire("a")) == "granted");
-    take_ttls_away(lock);
-    CHECK(word(lock.renew("a", 20'000)) == "kept");
-    const bool has_no_ttl_by_design = std::holds_alternative<Permits>(kind.mode);
-    if (!has_no_ttl_by_design) {
-      CHECK(lock.lasting().empty());
-      CHECK(lock.pttl("k") > 10'000);
-    }
-    CHECK(word(lock.renew("a", 20'000)) == "kept");
-    for (const std::string& event : as_texts(lock.server.command({"LRANGE", "rlock:events:{k}", "0", "-1"}))) {
-      CHECK(event.find("renewed_late") == std::string::npos);
-    }
-    CHECK(word(lock.release("a")) == "released");
+  REQUIRE(word(lock.acquire("a")) == "granted");
+  take_ttls_away(lock);
+  CHECK(word(lock.renew("a", 20'000)) == "kept");
+  const bool has_no_ttl_by_design = std::holds_alternative<Permits>(kind.mode);
+  if (!has_no_ttl_by_design) {
+    CHECK(lock.lasting().empty());
+    CHECK(lock.pttl("k") > 10'000);
   }
+  CHECK(word(lock.renew("a", 20'000)) == "kept");
+  for (const std::string& event : as_texts(lock.server.command({"LRANGE", "rlock:events:{k}", "0", "-1"}))) {
+    CHECK_FALSE(has(event, "renewed_late"));
+  }
+  CHECK(word(lock.release("a")) == "released");
 }
 
 TEST_CASE("renewal: a reader whose hold lost its ttl keeps the lock when another reader leaves")

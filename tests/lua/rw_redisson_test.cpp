@@ -3,11 +3,6 @@
 #include "lua/read_write_lock.h"
 #include "support/foreign_kinds.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_CASE("rw beside Redisson: each keeps the other's writers out, and shares with its readers")

@@ -2,13 +2,7 @@
 // The read-write lock on the wire, byte for byte as Redisson's RReadWriteLock; rw_redisson_test.cpp has both on one lock. What all
 // kinds have in common is in kinds_test.cpp, the queue in queue_test.cpp. Over 300 lines: one case for each row of the wire format.
 #include "lua/read_write_lock.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 TEST_CASE("rw: a reader on the wire")
@@ -147,7 +141,7 @@ TEST_CASE("rw: a read hold does not become a write hold")
   lock.read("a");
   const Reply refused = lock.nested(Writer{}, "a", "inner");
   CHECK(word(refused) == "other");
-  CHECK(refused.elements.at(1).text.find("cannot become") != std::string::npos);
+  CHECK(has(refused.elements.at(1).text, "cannot become"));
   CHECK(lock.hash("k") == Fields{{"mode", "read"}, {"a", "1"}});
 }
 

@@ -5,16 +5,7 @@
 #include "server/subscription.h"
 #include "store/redis/kinds.h"
 #include "store/redis/lock_keys.h"
-#include "support/redis_fixture.h"
-
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "support/integration.h"
 
 namespace rlock::test {
 

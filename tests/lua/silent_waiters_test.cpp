@@ -2,15 +2,9 @@
 // Waiters that are silent, because they are stopped or dead (lua/lib/waiters.lua): who watches whether a hand-over is taken, and
 // who gets a lock that was not.
 #include "lua/queued_read_write.h"
-#include "support/wait_until.h"
-
-#include <doctest/doctest.h>
 
 #include <deque>
-#include <string>
-#include <vector>
 
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

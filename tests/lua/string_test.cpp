@@ -2,13 +2,7 @@
 // The string lock on the wire, and beside the clients that take one with SET NX PX. What all kinds have in common is in
 // kinds_test.cpp.
 #include "lua/scripted_lock.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

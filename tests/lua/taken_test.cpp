@@ -2,12 +2,6 @@
 // Which grants are published to owners that still believe they hold the lock.
 #include "lua/scripted_lock.h"
 
-#include <doctest/doctest.h>
-
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {

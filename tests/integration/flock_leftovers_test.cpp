@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock flock where flock(1) is no model: processes that a command left behind, under a lock that can be lost.
 #include "support/flock_fixture.h"
+#include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
 #include "support/script.h"
-#include "support/temp_dir.h"
-#include "support/text_file.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -40,7 +28,7 @@ struct LeftoverFixture {
     wait_until([&] { return (keeper = keeper_pid()) != 0; }, "the keeper is there");
   }
 
-  [[nodiscard]] bool held() const { return as_int(server.command({"EXISTS", "k"})) == 1; }
+  [[nodiscard]] bool held() const { return is_held(server); }
   [[nodiscard]] std::string owner() const { return as_texts(server.command({"HKEYS", "k"})).at(0); }
 
   [[nodiscard]] pid_t keeper_pid() const
@@ -51,7 +39,7 @@ struct LeftoverFixture {
       if (name != "rlock-keeper") {
         continue;
       }
-      if (text_of(entry.path() / "environ").find(server.url()) != std::string::npos) {
+      if (has(text_of(entry.path() / "environ"), server.url())) {
         return std::stoi(entry.path().filename());
       }
     }
@@ -98,7 +86,7 @@ TEST_CASE("flock leftovers: when the lock is lost they are stopped")
   fixture.server.command({"DEL", "k"});
   wait_until_dead(fixture.leftover);
   wait_until_dead(fixture.keeper);
-  CHECK(as_int(fixture.server.command({"EXISTS", "k"})) == 0);
+  CHECK_FALSE(is_held(fixture.server));
 }
 
 TEST_CASE("flock leftovers: dead before the lock could be another's, whatever became of the keeper")
@@ -161,7 +149,7 @@ TEST_CASE("flock leftovers: killed by the kernel when keeper and guardian are ki
 TEST_CASE("flock leftovers: force-unlock reaches them")
 {
   LeftoverFixture fixture;
-  const Finished forced = run_rlock({"force-unlock", "-S", fixture.server.url(), "-k", "k", "--yes"});
+  const Finished forced = rlock_on(fixture.server, {"force-unlock", "-k", "k", "--yes"});
   CHECK(forced.code == 0);
   CHECK_FALSE(is_alive(fixture.leftover));
   CHECK_FALSE(fixture.held());
@@ -200,7 +188,7 @@ TEST_CASE("flock leftovers: a reader of the caller's output does not wait for th
   Process script =
       flock.script(R"(said=$("$PROGRAM" "$LOCK" sh -c 'echo a; sleep 100 >/dev/null 2>&1 & echo $! >leftover' 2>&1)
                                    echo "[$said]")");
-  CHECK(script.wait(5s) == Exit{.code = 0, .signal = 0});
+  CHECK(script.wait(5s) == success);
   CHECK(script.out() == "[a]\n");
   CHECK_FALSE(flock.is_free());
   ::kill(pid_from(flock.dir() / "leftover"), SIGKILL);
@@ -227,7 +215,7 @@ TEST_CASE("flock: TERM reaches the command, and its lock is released after it")
       flock.start({}, {"sh", "-c", "trap 'echo told; exit 4' TERM; : >ready; while :; do sleep 0.02; done"});
   wait_until([&] { return fs::exists(flock.dir() / "ready"); }, "the command runs");
   holder.signal(SIGTERM);
-  CHECK(holder.wait() == Exit{.code = 4, .signal = 0});
+  CHECK(holder.wait() == exited(4));
   CHECK(holder.out() == "told\n");
   CHECK(flock.is_free());
 }
@@ -239,7 +227,7 @@ TEST_CASE("flock: a lock that is lost while the command runs is 121, and said")
   Process holder = flock.start({"--ttl", "1s"}, {"sh", "-c", ": >ready; exec sleep 100"});
   wait_until([&] { return fs::exists(flock.dir() / "ready"); }, "the command runs");
   server.command({"DEL", "k"});
-  CHECK(holder.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(holder.wait() == exited(121));
   CHECK(holder.err().starts_with("rflock: the lock k was lost: "));
 }
 

@@ -2,34 +2,20 @@
 // rflock locks and waits as flock(1): each case runs on flock first, where flock offers it. The numbers here and in
 // flock_words_test.cpp are those of the behaviours of flock(1).
 #include "support/flock_fixture.h"
-#include "support/temp_dir.h"
-#include "support/wait_until.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <chrono>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
-
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 namespace fs = std::filesystem;
 const Words say_no{"echo", "no"};
-constexpr Exit well{.code = 0, .signal = 0};
 
 }  // namespace
 
 TEST_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with the chosen code, and no command runs")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({"-s"});
     std::vector<Words> spellings{{"-n", "-E", "123"},
                                  {"--nonblock", "--conflict-exit-code", "123"},
@@ -49,23 +35,20 @@ TEST_CASE("flock: 1, 2, 4: without waiting a busy lock is refused at once with t
     CHECK(no_fork.code == (flock.is_rflock() ? 64 : 123));
     CHECK(no_fork.out == "");
     CHECK(flock.run({"-n"}, say_no).code == 1);  // 19
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
 TEST_CASE("flock: 3: a shared lock is granted at once beside another")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({"--shared"});
     for (const Words& options : {Words{"-s", "-n"}, Words{"-x", "-s", "-n"}}) {  // the last kind counts
       const Finished end = flock.run(options, {"echo", "in"});
       CHECK(end.code == 0);
       CHECK(end.out == "in\n");
     }
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
@@ -78,14 +61,12 @@ TEST_CASE("flock: 6: what is elsewhere is another lock")
   CHECK(flock.run({"-n", "--prefix", "other:"}, {"true"}).code == 0);
   CHECK(flock.run({"-n", "--server", server.url() + "?db=1"}, {"true"}).code == 0);
   CHECK(flock.run({"-n"}, {"true"}).code == 1);
-  flock.release_all();
-  CHECK(holder.wait() == well);
+  flock.end(holder);
 }
 
 TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within their limits, one after the other")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({"-s"});
     Process waiter = flock.start({"-w", "8", "-E", "5"}, {"sh", "-c", "[ -e go ] && echo after"});
     std::this_thread::sleep_for(300ms);
@@ -93,9 +74,9 @@ TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within th
     CHECK(waiter.out() == "");
     const auto free_from = std::chrono::steady_clock::now();
     flock.release_all();
-    CHECK(waiter.wait() == well);
+    CHECK(waiter.wait() == success);
     CHECK(std::chrono::steady_clock::now() - free_from < 2s);
-    CHECK(holder.wait() == well);
+    CHECK(holder.wait() == success);
     CHECK(holder.out() == "start\nend\n");
     CHECK(waiter.out() == "after\n");
   });
@@ -104,7 +85,6 @@ TEST_CASE("flock: 7, 8, 9: waiters get the lock as soon as it is free, within th
 TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and nothing is said of it")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const std::string take = flock.is_rflock() ? R"("$PROGRAM" "$LOCK" bash -c 'unlock() { "$PROGRAM" -u "$LOCK"; }; )"
                                                : R"("$PROGRAM" "$LOCK" bash -c 'unlock() { "$PROGRAM" -u 3; }; )";
     Process script = flock.script(take + R"("$PROGRAM" -w 0 "$LOCK" echo no
@@ -116,7 +96,7 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
     CHECK(flock.is_free());
     std::this_thread::sleep_for(400ms);  // long enough for a watchdog to look
     flock.release_all();
-    CHECK(script.wait() == Exit{.code = 9, .signal = 0});
+    CHECK(script.wait() == exited(9));
     CHECK(script.out() == "free\n");
     CHECK(script.err() == "");
   });
@@ -125,7 +105,6 @@ TEST_CASE("flock: 10: what was unlocked is free, though the script goes on, and 
 TEST_CASE("flock: 11: with --close the command has one descriptor less")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const auto descriptors = [&](const Words& options) {
       const Finished end = flock.run(options, {"sh", "-c", "set -- /proc/$$/fd/*; echo $#; exit 65"});
       CHECK(end.code == 65);
@@ -139,7 +118,6 @@ TEST_CASE("flock: 11: with --close the command has one descriptor less")
 TEST_CASE("flock: 20: a caller that ignores SIGCHLD gets the status all the same")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     ProcessOptions options;
     options.ignored_signals = {SIGCHLD};
     CHECK(flock.run({}, {"sh", "-c", "exit 7"}, options).code == 7);
@@ -149,15 +127,13 @@ TEST_CASE("flock: 20: a caller that ignores SIGCHLD gets the status all the same
 TEST_CASE("flock: 21: TERM ends a waiter at once, and the queue is empty")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({});
     Process waiter = flock.start({}, say_no);
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
     waiter.signal(SIGTERM);
-    CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    CHECK(waiter.wait(5s) == died_of(SIGTERM));
+    flock.end(holder);
     CHECK(flock.is_free());
     CHECK(waiter.out() == "");
   });
@@ -172,16 +148,14 @@ TEST_CASE("flock: 21: TERM removes the waiter from the queue")
   const auto in_line = [&] { return as_texts(server.command({"KEYS", "rlock:queue*"})).size(); };
   wait_until([&] { return in_line() == 1; }, "it is queued");
   waiter.signal(SIGTERM);
-  CHECK(waiter.wait(5s) == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(waiter.wait(5s) == died_of(SIGTERM));
   CHECK(in_line() == 0);
-  flock.release_all();
-  CHECK(holder.wait() == well);
+  flock.end(holder);
 }
 
 TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it ends, unless -o")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const Words leaves_one{"sh", "-c", "(until [ -e go ]; do sleep 0.02; done; : >finished) & exit 3"};
     CHECK(flock.run({}, leaves_one).code == 3);
     CHECK_FALSE(flock.is_free());
@@ -202,20 +176,18 @@ TEST_CASE("flock: 22: what the command leaves behind keeps the lock until it end
 TEST_CASE("flock: 22: the first waiter gets the lock as soon as the leftover process has ended")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     CHECK(flock.run({}, {"sh", "-c", "(until [ -e go ]; do sleep 0.02; done) & exit 3"}).code == 3);
     Process waiter = flock.start({}, {"test", "-e", "go"});
     std::this_thread::sleep_for(200ms);
     CHECK(waiter.running());
     flock.release_all();
-    CHECK(waiter.wait(5s) == well);
+    CHECK(waiter.wait(5s) == success);
   });
 }
 
 TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({});
     const auto began = std::chrono::steady_clock::now();
     CHECK(flock.run({"-w", "0.3"}, say_no).code == 1);
@@ -224,15 +196,13 @@ TEST_CASE("flock: 24: -w takes a part of a second, and -n goes before it")
     CHECK(took < 2s);  // on a loaded machine; measured: some ms more than 300
     CHECK(flock.run({"-n", "-w", "9"}, say_no, {}).code == 1);
     CHECK(std::chrono::steady_clock::now() - began < 5s);
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
 TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const fs::path file = flock.dir() / "itself";
     const std::string lock = flock.is_rflock() ? "k" : "$0";
     std::ofstream(file) << "#!/bin/sh\n"
@@ -243,15 +213,15 @@ TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab
     Process first = flock.script(file.string() + " 1");
     wait_until([&] { return fs::exists(flock.dir() / "began1"); }, "the first has begun");
     Process second = flock.script(file.string() + " 2");
-    CHECK(second.wait() == Exit{.code = 1, .signal = 0});
+    CHECK(second.wait() == exited(1));
     CHECK(second.out() + second.err() == "");
     if (flock.is_rflock()) {
       Process cron = flock.script("\"$PROGRAM\" -n \"$LOCK\" echo no || exit 0");
-      CHECK(cron.wait() == well);
+      CHECK(cron.wait() == success);
       CHECK(cron.out() + cron.err() == "");
     }
     flock.release_all();
-    CHECK(first.wait() == well);
+    CHECK(first.wait() == success);
     CHECK(first.out() == "1 done\n");
   });
 }
@@ -259,9 +229,8 @@ TEST_CASE("flock: the idiom of a script that locks itself, and that of a crontab
 TEST_CASE("flock: a command that locks its own lock again waits for itself")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process script = flock.script(R"("$PROGRAM" "$LOCK" "$PROGRAM" -w 0.2 -E 7 "$LOCK" echo no)");
-    CHECK(script.wait() == Exit{.code = 7, .signal = 0});
+    CHECK(script.wait() == exited(7));
     CHECK(script.out() == "");
   });
 }

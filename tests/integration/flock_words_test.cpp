@@ -1,36 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // rflock reads its words, ends and speaks as flock(1): each case runs on flock first, where flock offers it.
 #include "support/flock_fixture.h"
+#include "support/integration.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <string>
-
-using namespace rlock;
 using namespace rlock::test;
 
 namespace {
 
 namespace fs = std::filesystem;
 const Words say_no{"echo", "no"};
-constexpr Exit well{.code = 0, .signal = 0};
 
 }  // namespace
 
 TEST_CASE("flock: 5: a number with nothing behind it is no key")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({"-s"});
     Process script = flock.script("exec 9>>\"$LOCK\"; \"$PROGRAM\" -xn -E 123 9");
     CHECK(script.wait().code == (flock.is_rflock() ? 64 : 123));
     CHECK_FALSE(fs::exists(flock.dir() / "9"));
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
@@ -39,21 +28,20 @@ TEST_CASE("flock: 5: no key comes of a number")
   const RedisServer server;
   const Finished end = rflock_fixture(server).run_words({"-n", "9"});
   CHECK(end.code == 64);
-  CHECK(end.err.find("rlock acquire") != std::string::npos);
+  CHECK(has(end.err, "rlock acquire"));
   CHECK(as_int(server.command({"DBSIZE"})) == 0);
 }
 
 TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock on stderr")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const Finished end = flock.run({"--verbose"}, {"true"});
     const std::string& said = flock.is_rflock() ? end.err : end.out;
     CAPTURE(said);
     CHECK(std::count(said.begin(), said.end(), '\n') == (flock.is_rflock() ? 3 : 2));
     CHECK((said.find("rflock: server ") == 0) == flock.is_rflock());
-    CHECK(said.find(flock.is_rflock() ? "acquired k after " : "getting lock took ") != std::string::npos);
-    CHECK(said.find(flock.is_rflock() ? "running true" : "executing true") != std::string::npos);
+    CHECK(has(said, flock.is_rflock() ? "acquired k after " : "getting lock took "));
+    CHECK(has(said, flock.is_rflock() ? "running true" : "executing true"));
     CHECK((flock.is_rflock() ? end.out : end.err) == "");
     const Finished quiet = flock.run({}, {"true"});
     CHECK(quiet.out + quiet.err == "");
@@ -81,7 +69,6 @@ TEST_CASE("flock: 12: what a key cannot have is refused with a word on what can 
 TEST_CASE("flock: 13: the command's own status, and killed by a signal, 128 more than its number")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     for (const int code : {0, 1, 7, 42, 255}) {
       CHECK(flock.run({}, {"sh", "-c", "exit " + std::to_string(code)}).code == code);
     }
@@ -96,7 +83,6 @@ TEST_CASE("flock: 13: the command's own status, and killed by a signal, 128 more
 TEST_CASE("flock: 14: -E takes what an exit code can be, zero too")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({});
     for (const int code : {0, 75, 255}) {
       CHECK(flock.run({"-n", "-E", std::to_string(code)}, say_no).code == code);
@@ -105,15 +91,13 @@ TEST_CASE("flock: 14: -E takes what an exit code can be, zero too")
       CAPTURE(bad);
       CHECK(flock.run({"-n", "-E", bad}, say_no).code == 64);
     }
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
 TEST_CASE("flock: 15: what makes no sense is 64")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     for (const Words& words :
          {Words{}, Words{"-n"}, Words{"key"}, Words{"--no-such-option", "key", "true"}, Words{"-z", "key", "true"},
           Words{"-w", "abc", "key", "true"}, Words{"-c", "true", "key"}, Words{"-w"}}) {
@@ -129,7 +113,6 @@ TEST_CASE("flock: 15: what makes no sense is 64")
 TEST_CASE("flock: 16: -c takes one word, and $SHELL reads it")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     const fs::path shell = flock.dir() / "shell";
     std::ofstream(shell) << "#!/bin/sh\necho \"$#: $1 $2\"\n";
     fs::permissions(shell, fs::perms::owner_all);
@@ -147,7 +130,6 @@ TEST_CASE("flock: 16: -c takes one word, and $SHELL reads it")
 TEST_CASE("flock: 17: what comes after the key is the command's")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     CHECK(flock.run({}, {"-n", "true"}).code == 69);
     CHECK(flock.run({}, {"--", "true"}).code == 69);
     CHECK(flock.run({"--"}, {"true"}).code == 0);
@@ -158,13 +140,12 @@ TEST_CASE("flock: 17: what comes after the key is the command's")
 TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     std::ofstream(flock.dir() / "plain") << "echo no\n";
     for (const std::string& command :
          {std::string("no-such-command-at-all"), std::string("./plain"), std::string("/")}) {
       const Finished end = flock.run({}, {command});
       CHECK(end.code == 69);
-      CHECK(end.err.find(command) != std::string::npos);
+      CHECK(has(end.err, command));
     }
     CHECK(flock.is_free());
   });
@@ -173,23 +154,19 @@ TEST_CASE("flock: 18: a command that is not there, or cannot be executed, is 69"
 TEST_CASE("flock: 23: refused, it says so if asked to")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     Process holder = flock.hold({});
     const Finished refused = flock.run({"-n", "--verbose"}, say_no);
-    CHECK(refused.err.find(flock.is_rflock() ? "k is busy, held by " : "failed to get lock") != std::string::npos);
+    CHECK(has(refused.err, flock.is_rflock() ? "k is busy, held by " : "failed to get lock"));
     const Finished late = flock.run({"-w", "0.1", "--verbose"}, say_no);
-    CHECK(late.err.find(flock.is_rflock() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock") !=
-          std::string::npos);
+    CHECK(has(late.err, flock.is_rflock() ? "k is busy after 100ms, held by " : "timeout while waiting to get lock"));
     CHECK(flock.run({"-w", "0.1"}, say_no).err == "");
-    flock.release_all();
-    CHECK(holder.wait() == well);
+    flock.end(holder);
   });
 }
 
 TEST_CASE("flock: a long option may be shortened as long as one only can be meant")
 {
   for_flock_and_rflock([](const FlockFixture& flock) {
-    CAPTURE(flock.program());
     CHECK(flock.run({"--exc", "--nonb", "--conf", "9"}, {"true"}).code == 0);
     CHECK(flock.run({"--ver"}, {"true"}).code == 64);  // --verbose, --version
   });

@@ -1,54 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // rlock watch on a terminal, and without one.
 #include "support/guardian_of.h"
-#include "support/redis_fixture.h"
+#include "support/integration.h"
 #include "support/terminal.h"
-#include "support/wait_until.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <csignal>
-#include <filesystem>
-#include <map>
-#include <string>
 #include <system_error>
 
 #include <termios.h>
 
-using namespace rlock;
 using namespace rlock::test;
-using namespace std::chrono_literals;
 
 namespace {
 
 // A user at a terminal, and a server on which "stock" is held.
 class Viewer {
  public:
-  Viewer() : holder(rlock_argv({"run", "-S", server.url(), "-k", "stock", "--", "sleep", "1000"}))
+  Viewer() : holder(start_on(server, {"run", "-k", "stock", "--", "sleep", "1000"}))
   {
-    wait_until([&] { return as_int(server.command({"EXISTS", "stock"})) == 1; }, "the lock is held");
+    wait_until([&] { return is_held(server, "stock"); }, "the lock is held");
     REQUIRE(::tcgetattr(terminal.process_side(), &m_before) == 0);
   }
 
-  Process watch()
+  // Returns when the screen shows `text`.
+  Process watch(const std::string& text = "sleep 1000")
   {
     ProcessOptions options;
     options.terminal = terminal.process_side();
-    return Process(rlock_argv({"watch", "-S", server.url(), "--interval", "100ms"}), options);
+    Process process = start_on(server, {"watch", "--interval", "100ms"}, options);
+    sees(text);
+    return process;
   }
 
-  void sees(const std::string& text)
+  void sees(const std::string& text, std::size_t from = 0)
   {
-    wait_until([&] { return terminal.seen().find(text) != std::string::npos; }, "the screen shows " + text);
+    wait_until([&] { return terminal.seen().find(text, from) != std::string::npos; }, "the screen shows " + text);
     m_seen = terminal.seen().size();
   }
 
-  // After what was seen so far.
-  void sees_again(const std::string& text)
+  // The text comes after all that was seen so far.
+  void press(const std::string& keys, const std::string& text)
   {
-    wait_until([&] { return terminal.seen().find(text, m_seen) != std::string::npos; }, "the screen shows " + text);
-    m_seen = terminal.seen().size();
+    terminal.type(keys);
+    sees(text, m_seen);
+  }
+
+  void freeze(const std::string& text)
+  {
+    press("z", "freeze stock for 2h, ");
+    press("y", text);
+  }
+
+  void quit(Process& process)
+  {
+    terminal.type("q");
+    CHECK(process.wait() == success);
   }
 
   void has_terminal_back()
@@ -86,10 +91,8 @@ TEST_CASE("watch: shows what is held until q, and gives the terminal back")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
   viewer.sees("stock: held");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
   viewer.has_terminal_back();
 }
 
@@ -99,9 +102,8 @@ TEST_CASE("watch: gives the terminal back when it is ended by a signal")
     CAPTURE(signal);
     Viewer viewer;
     Process watch = viewer.watch();
-    viewer.sees("sleep 1000");
     watch.signal(signal);
-    CHECK(watch.wait() == Exit{.code = -1, .signal = signal});
+    CHECK(watch.wait() == died_of(signal));
     viewer.has_terminal_back();
   }
 }
@@ -110,195 +112,139 @@ TEST_CASE("watch: a window that grows is filled at once")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
   viewer.terminal.resize(30, 120);
   viewer.sees(std::string(120 - 76, ' '));  // the column titles, filled up to the new width
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: a server that goes away is told, and shown again when it is back")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
   viewer.server.kill_hard();
   viewer.sees("\x1b[31m");
   viewer.server.restart();
   viewer.sees("no lock is held");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: lines where there is no terminal")
 {
   const Viewer viewer;
-  Process watch(rlock_argv({"watch", "-S", viewer.server.url(), "--interval", "100ms", "--json"}));
-  wait_until([&] { return watch.out().find("\"key\":\"stock\"") != std::string::npos; }, "a line is written");
+  Process watch = start_on(viewer.server, {"watch", "--interval", "100ms", "--json"});
+  wait_until([&] { return has(watch.out(), "\"key\":\"stock\""); }, "a line is written");
   watch.signal(SIGTERM);
-  CHECK(watch.wait() == Exit{.code = -1, .signal = SIGTERM});
+  CHECK(watch.wait() == died_of(SIGTERM));
 }
 
 TEST_CASE("watch: Enter gives the selected lock the whole screen, and Esc gives it back")
 {
   Viewer viewer;
   viewer.terminal.resize(12, 80);  // no room for the details below the table
-  Process watch = viewer.watch();
-  viewer.sees("stock");
-  viewer.terminal.type("\r");
-  viewer.sees("stock: held");
+  Process watch = viewer.watch("stock");
+  viewer.press("\r", "stock: held");
   viewer.sees("Esc back");
-  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
+  CHECK(rlock_on(viewer.server, {"run", "-n", "-k", "stock", "--", "true"}).code == 75);
   viewer.sees("skipped");  // in the history of the lock
-  Process other(rlock_argv({"run", "-S", viewer.server.url(), "-k", "another", "--", "sleep", "1000"}));
+  Process other = start_on(viewer.server, {"run", "-k", "another", "--", "sleep", "1000"});
   viewer.holder.signal(SIGTERM);
   viewer.sees("stock: free");  // and not the details of another lock
-  viewer.terminal.type("\x1b");
-  viewer.sees_again("another");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.press("\x1b", "another");
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: f asks, and takes the lock of the holder after y only")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("f");
-  viewer.sees("force-unlock stock, held by ");
-  viewer.terminal.type("n");
-  viewer.sees_again("Enter details");
+  viewer.press("f", "force-unlock stock, held by ");
+  viewer.press("n", "Enter details");
   CHECK(viewer.holder.running());
-  viewer.terminal.type("f");
-  viewer.sees_again("force-unlock stock, held by ");
+  viewer.press("f", "force-unlock stock, held by ");
   viewer.terminal.type("y");
-  CHECK(viewer.holder.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(viewer.holder.wait() == exited(121));
   viewer.sees("stock: released by ");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: z freezes a lock when its job has ended, and thaws it")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
-  viewer.sees("the freeze of stock waits");
+  viewer.freeze("the freeze of stock waits");
   CHECK(viewer.holder.running());
   viewer.holder.signal(SIGTERM);
   viewer.sees("stock is frozen until ");
   CHECK(as_int(viewer.server.command({"PTTL", "stock"})) > 7'100'000);
-  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
-  viewer.terminal.type("z");
-  viewer.sees("thaw stock");
-  viewer.terminal.type("y");
-  viewer.sees("stock is thawed");
-  CHECK(as_int(viewer.server.command({"EXISTS", "stock"})) == 0);
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  CHECK(rlock_on(viewer.server, {"run", "-n", "-k", "stock", "--", "true"}).code == 75);
+  viewer.press("z", "thaw stock");
+  viewer.press("y", "stock is thawed");
+  CHECK_FALSE(is_held(viewer.server, "stock"));
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: a freeze that waits keeps no other action from being done, and z gives it up")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
-  viewer.sees("the freeze of stock waits");
-  viewer.terminal.type("z");
-  viewer.sees("give up the freeze of stock");
-  viewer.terminal.type("y");
-  viewer.sees("stock: its freeze is given up");
+  viewer.freeze("the freeze of stock waits");
+  viewer.press("z", "give up the freeze of stock");
+  viewer.press("y", "stock: its freeze is given up");
 
-  viewer.terminal.type("z");
-  viewer.sees_again("freeze stock for 2h, ");
+  viewer.freeze("the freeze of stock waits");
+  viewer.press("f", "force-unlock stock, held by ");
   viewer.terminal.type("y");
-  viewer.sees_again("the freeze of stock waits");
-  viewer.terminal.type("f");
-  viewer.sees("force-unlock stock, held by ");
-  viewer.terminal.type("y");
-  CHECK(viewer.holder.wait() == Exit{.code = 121, .signal = 0});
+  CHECK(viewer.holder.wait() == exited(121));
   viewer.sees("stock is frozen until ");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: a job is no freeze, whatever its label: z does not release its lock")
 {
   Viewer viewer;
-  Process job(
-      rlock_argv({"run", "-S", viewer.server.url(), "-k", "a", "--label", "freeze: dryer", "--", "sleep", "1000"}));
-  Process watch = viewer.watch();
-  viewer.sees("freeze: dryer");
-  viewer.terminal.type("z");
-  viewer.sees("freeze a for 2h, ");
+  Process job = start_on(viewer.server, {"run", "-k", "a", "--label", "freeze: dryer", "--", "sleep", "1000"});
+  Process watch = viewer.watch("freeze: dryer");
+  viewer.press("z", "freeze a for 2h, ");
+  viewer.press("n", "Enter details");
+  viewer.press("f", "force-unlock a, held by ");
   viewer.terminal.type("n");
-  viewer.sees_again("Enter details");
-  viewer.terminal.type("f");
-  viewer.sees("force-unlock a, held by ");
-  viewer.terminal.type("n");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
-  CHECK(as_int(viewer.server.command({"EXISTS", "a"})) == 1);
+  viewer.quit(watch);
+  CHECK(is_held(viewer.server, "a"));
 }
 
 TEST_CASE("watch: a freeze that gets its turn while the user is asked whether to give it up stays")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
-  viewer.sees("the freeze of stock waits");
-  viewer.terminal.type("z");
-  viewer.sees("give up the freeze of stock");
+  viewer.freeze("the freeze of stock waits");
+  viewer.press("z", "give up the freeze of stock");
   viewer.holder.signal(SIGTERM);
   viewer.holder.wait();
   wait_until([&] { return as_int(viewer.server.command({"PTTL", "stock"})) > 7'000'000; }, "it is frozen");
-  viewer.terminal.type("y");
-  viewer.sees("stock: its freeze waits no longer");
-  viewer.terminal.type("z");
-  viewer.sees("thaw stock");
-  viewer.terminal.type("y");
-  viewer.sees("stock is thawed");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.press("y", "stock: its freeze waits no longer");
+  viewer.press("z", "thaw stock");
+  viewer.press("y", "stock is thawed");
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: a lock that is free can be frozen, and has no holder to take it from")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("\r");
-  viewer.sees("Esc back");
+  viewer.press("\r", "Esc back");
   viewer.holder.signal(SIGTERM);
   viewer.sees("stock: free");
-  viewer.terminal.type("f");
-  viewer.sees("stock is free");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
-  viewer.sees("stock is frozen until ");
-  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-n", "-k", "stock", "--", "true"}).code == 75);
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.press("f", "stock is free");
+  viewer.freeze("stock is frozen until ");
+  CHECK(rlock_on(viewer.server, {"run", "-n", "-k", "stock", "--", "true"}).code == 75);
+  viewer.quit(watch);
 }
 
 TEST_CASE("watch: a freeze that waits has no socket and no terminal of the screen")
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
+  viewer.freeze("the freeze of stock waits");
   wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");
   const pid_t freeze = find_guardian(watch.pid());  // its first child
   REQUIRE(freeze > 0);
@@ -316,14 +262,10 @@ TEST_CASE("watch: a freeze that waits for a job is given up when its user leaves
 {
   Viewer viewer;
   Process watch = viewer.watch();
-  viewer.sees("sleep 1000");
-  viewer.terminal.type("z");
-  viewer.sees("freeze stock for 2h, ");
-  viewer.terminal.type("y");
+  viewer.freeze("the freeze of stock waits");
   wait_until([&] { return as_int(viewer.server.command({"ZCARD", "rlock:queue:{stock}"})) == 1; }, "the freeze waits");
-  viewer.terminal.type("q");
-  CHECK(watch.wait() == Exit{.code = 0, .signal = 0});
+  viewer.quit(watch);
   viewer.holder.signal(SIGTERM);
   viewer.holder.wait();
-  CHECK(run_rlock({"run", "-S", viewer.server.url(), "-w", "30s", "-k", "stock", "--", "true"}).code == 0);
+  CHECK(rlock_on(viewer.server, {"run", "-w", "30s", "-k", "stock", "--", "true"}).code == 0);
 }

@@ -77,6 +77,12 @@ Process FlockFixture::hold(std::vector<std::string> options) const
 
 void FlockFixture::release_all() const { std::ofstream(m_dir / "go"); }
 
+void FlockFixture::end(Process& holder) const
+{
+  release_all();
+  CHECK(holder.wait() == success);
+}
+
 bool FlockFixture::is_free() const { return run({"-n"}, {"true"}).code == 0; }
 
 FlockFixture rflock_fixture(const RedisServer& server)
@@ -88,12 +94,16 @@ FlockFixture rflock_fixture(const RedisServer& server)
 
 void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body)
 {
+  const auto run = [&](const FlockFixture& flock) {
+    CAPTURE(flock.program());
+    body(flock);
+  };
   if (const auto flock = find_command("flock", clean_environment()["PATH"])) {
     const fs::path dir = make_temp_dir("flock");
-    body({*flock, dir / "lock", dir, {}});
+    run({*flock, dir / "lock", dir, {}});
   }
   const RedisServer server;
-  body(rflock_fixture(server));
+  run(rflock_fixture(server));
 }
 
 }  // namespace rlock::test

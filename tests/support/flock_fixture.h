@@ -30,6 +30,7 @@ class FlockFixture {
   // Starts a holder, which has the lock at the return and ends after release_all().
   [[nodiscard]] Process hold(std::vector<std::string> options) const;
   void release_all() const;
+  void end(Process& holder) const;  // releases all, and checks that the holder ends with success
 
   [[nodiscard]] bool is_free() const;
   [[nodiscard]] bool is_rflock() const { return m_program.ends_with("rflock"); }
@@ -47,7 +48,7 @@ class FlockFixture {
 
 FlockFixture rflock_fixture(const RedisServer& server);
 
-// Runs the test with flock(1), if the machine has it, and with rflock.
+// Once with flock(1), where there is one, and once with rflock. A failure names the program.
 void for_flock_and_rflock(const std::function<void(const FlockFixture&)>& body);
 
 }  // namespace rlock::test

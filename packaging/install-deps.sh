@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install-deps.sh [tests|release]: installs with apt the missing packages for building and trying rlock; with `tests` also those
-# for the tests; with `release` those of packaging/release.sh, for which it adds the architecture arm64 to dpkg on x86_64. Needs
-# no rights when nothing is missing.
+# install-deps.sh [tests] [lint] [release]: installs with apt the missing packages for building and trying rlock; with `tests` also
+# those for the tests; with `lint` those of .ci/check.sh besides; with `release` those of packaging/release.sh, for which it adds the
+# architecture arm64 to dpkg on x86_64. Needs no rights when nothing is missing.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
@@ -39,14 +39,22 @@ is_installed() {
 
 packages='g++ cmake ninja-build pkgconf libhiredis-dev libssl-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev'
-if [ "${1:-}" = tests ]; then
-  packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish curl wget busybox"
-fi
-if [ "${1:-}" = release ]; then
-  foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64'
-  packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file
-    cpio git python3"
-fi
+for group in "$@"; do
+  case $group in
+    tests) packages="$packages doctest-dev liblua5.1-0-dev openssl procps util-linux mandoc zsh fish curl wget busybox" ;;
+    lint)
+      packages="$packages clang clang-format clang-tidy cppcheck git"
+      # The sanitizers of clang; a machine may have those of one version without the package that names the version.
+      ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-*.a >/dev/null 2>&1 || packages="$packages libclang-rt-dev" ;;
+    release)
+      foreign='libstdc++-12-dev:arm64 libssl-dev:arm64 libhiredis-dev:arm64'
+      packages="$packages g++-aarch64-linux-gnu $foreign dpkg-dev rpm lintian rpmlint buildah ca-certificates qemu-user ruby file
+        cpio git python3" ;;
+    *)
+      echo "no such group of packages: $group" >&2
+      exit 2 ;;
+  esac
+done
 missing=''
 for package in $packages; do
   is_installed "$package" || missing="$missing $package"

@@ -32,7 +32,7 @@ void replace_title(const char* text)
 {
   if (size > 0) {
     std::memset(first, 0, size);
-    std::memcpy(first, text, std::min(size - 1, std::strlen(text)));
+    std::copy_n(text, std::min(size - 1, std::strlen(text)), first);
   }
 }
 

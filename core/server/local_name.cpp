@@ -5,7 +5,6 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -85,8 +84,8 @@ std::string root_identity()
   struct stat root {};
   ::stat("/", &root);
   std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%jx:%ju", static_cast<std::uintmax_t>(root.st_dev),
-                static_cast<std::uintmax_t>(root.st_ino));
+  std::snprintf(text.data(), text.size(), "%llx:%llu", static_cast<unsigned long long>(root.st_dev),
+                static_cast<unsigned long long>(root.st_ino));
   return text.data();
 }
 

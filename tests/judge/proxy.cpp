@@ -67,7 +67,7 @@ void Proxy::begin(const Disturbance& disturbance)
   for (Connection& connection : m_connections) {
     connection.disturbed = choose();
   }
-  std::erase_if(m_connections, [this](Connection& connection) { return is_cut(connection); });
+  std::erase_if(m_connections, [this](Connection& connection) REQUIRES(m_mutex) { return is_cut(connection); });
   wake();
 }
 

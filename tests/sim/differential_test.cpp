@@ -220,11 +220,12 @@ class Twins {
 
   void compare_messages()
   {
-    for (auto& [channel, subscription] : m_listeners) {
+    for (auto& listener : m_listeners) {
+      const auto& channel = listener.first;
       m_server.command({"PUBLISH", channel, "end of test"});
       Words heard;
       for (std::string text; text != "end of test";) {
-        const auto message = subscription.next(soon());
+        const auto message = listener.second.next(soon());
         REQUIRE(message);
         REQUIRE(message->has_value());
         text = (*message)->text;

@@ -284,7 +284,7 @@ TEST_CASE("cluster: what it is not, and what it is not called, is said in one li
   CHECK(one_node.code == 78);
   CHECK(has(one_node.err,
             "(it is a node of a cluster: use -S redis+cluster://127.0.0.1:" + std::to_string(wrong.port())));
-  CHECK(std::count(one_node.err.begin(), one_node.err.end(), '\n') == 1);
+  CHECK(count(one_node.err, "\n") == 1);
 
   CHECK(run_on(cluster, {"run", "-k", "a{", "--", "true"}).code == 78);
   CHECK(run_rlock({"run", "-S", cluster.url() + "/1", "-k", "k", "--", "true"}).code == 64);

@@ -43,7 +43,7 @@ void check_refusal(const RedisCluster& cluster, Words words, const std::string& 
   CHECK(end.code == 69);
   CHECK(end.out == "");
   CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK_MESSAGE(std::count(end.err.begin(), end.err.end(), '\n') == 1, end.err);
+  CHECK_MESSAGE(count(end.err, "\n") == 1, end.err);
   CHECK(as_int(cluster.command({"EXISTS", "redisson_lock_token:{k}"})) == 0);
 }
 

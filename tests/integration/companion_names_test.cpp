@@ -52,7 +52,7 @@ std::string shown(const Words& words)
 
 bool is_refused(const Finished& end)
 {
-  return end.code == 78 && std::count(end.err.begin(), end.err.end(), '\n') == 1 && has(end.err, "choose another name");
+  return end.code == 78 && count(end.err, "\n") == 1 && has(end.err, "choose another name");
 }
 
 }  // namespace

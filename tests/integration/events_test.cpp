@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rlock events`: the event log of a lock.
 #include "support/acl_fixture.h"
+#include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/queue_fixture.h"
 
 #include <nlohmann/json.hpp>
 
 #include <regex>
-#include <sstream>
 
 using namespace rlock::test;
 using nlohmann::json;
 
 namespace {
 
-std::vector<json> objects(const std::string& text)
-{
-  std::vector<json> all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    all.push_back(json::parse(line));
-  }
-  return all;
-}
-
 std::vector<json> events(const RedisServer& server, Words words = {"-k", "k"})
 {
   words.insert(words.begin(), {"events", "--json", "-S", server.url()});
   const Finished told = run_rlock(words);
   REQUIRE_MESSAGE(told.code == 0, told.err);
-  return objects(told.out);
+  return json_lines(told.out);
 }
 
 std::string names(const std::vector<json>& all)
@@ -169,10 +159,10 @@ TEST_CASE("events: of all locks, in the order of time, and as they happen")
   CHECK(events(server, {"-k", "b", "-k", "none"}).size() == 2);
 
   Process follower = start_on(server, {"events", "--json", "--follow", "-k", "b"});
-  wait_until([&] { return objects(follower.out()).size() == 2; }, "what was is told");
+  wait_until([&] { return json_lines(follower.out()).size() == 2; }, "what was is told");
   REQUIRE(rlock_on(server, {"run", "-k", "b", "--", "true"}).code == 0);
-  wait_until([&] { return objects(follower.out()).size() == 4; }, "what is new is told");
-  CHECK(names(objects(follower.out())) == "acquired released acquired released");
+  wait_until([&] { return json_lines(follower.out()).size() == 4; }, "what is new is told");
+  CHECK(names(json_lines(follower.out())) == "acquired released acquired released");
 }
 
 TEST_CASE("events: the log of a busy lock is bounded")
@@ -195,9 +185,9 @@ TEST_CASE("events: a user with no more rights than rlock acl gives it reads them
   REQUIRE(fixture.run({"run", "-k", "app:k", "--", "true"}).code == 0);
   const Finished told = fixture.run({"events", "--json", "-k", "app:k"});
   CHECK(told.code == 0);
-  CHECK(names(objects(told.out)) == "acquired released");
+  CHECK(names(json_lines(told.out)) == "acquired released");
   const Finished all = fixture.run({"events", "--json"});
-  CHECK_MESSAGE(objects(all.out).size() == 2, all.err);
+  CHECK_MESSAGE(json_lines(all.out).size() == 2, all.err);
   const RedisServer second;
   CHECK(fixture.run({"events", "-S", second.url()}).code == 64);
 }
@@ -212,7 +202,7 @@ TEST_CASE("events: names the missing right to inspect a lock, and how to ask for
     const Finished told = fixture.run(words);
     CHECK(told.code == 77);
     CHECK(told.out == "");
-    CHECK(std::count(told.err.begin(), told.err.end(), '\n') == 1);
+    CHECK(count(told.err, "\n") == 1);
     CHECK_MESSAGE(has(told.err, ": rlock:events:{other} (rlock acl prints the rules that a user needs"), told.err);
     return told.err;
   };

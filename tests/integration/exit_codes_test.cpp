@@ -23,10 +23,7 @@ bool only_history_left(const RedisServer& server)
   return as_texts(server.command({"KEYS", "*"})) == std::vector<std::string>{"rlock:events:{k}"};
 }
 
-bool one_line(const std::string& text)
-{
-  return text.starts_with("rlock: ") && std::count(text.begin(), text.end(), '\n') == 1;
-}
+bool one_line(const std::string& text) { return text.starts_with("rlock: ") && count(text, "\n") == 1; }
 
 }  // namespace
 

@@ -38,7 +38,7 @@ TEST_CASE("flock: 10: --verbose tells how long it took and what is run, rflock o
     const Finished end = flock.run({"--verbose"}, {"true"});
     const std::string& said = flock.is_rflock() ? end.err : end.out;
     CAPTURE(said);
-    CHECK(std::count(said.begin(), said.end(), '\n') == (flock.is_rflock() ? 3 : 2));
+    CHECK(count(said, "\n") == (flock.is_rflock() ? 3 : 2));
     CHECK((said.find("rflock: server ") == 0) == flock.is_rflock());
     CHECK(has(said, flock.is_rflock() ? "acquired k after " : "getting lock took "));
     CHECK(has(said, flock.is_rflock() ? "running true" : "executing true"));

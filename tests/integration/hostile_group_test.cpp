@@ -25,7 +25,7 @@ void check_refused(const std::string& url, int code, const std::string& says, co
     CHECK(rlock.out() == "");
     CHECK_MESSAGE(has(err, says), err);
     CHECK_MESSAGE(is_clean(err), err);
-    CHECK(std::count(err.begin(), err.end(), '\n') == 1);
+    CHECK(count(err, "\n") == 1);
   }
 }
 

@@ -99,7 +99,7 @@ void check_end(const Verb& verb, Process& rlock)
   CHECK(is_clean(rlock.out()));
   CHECK_MESSAGE(is_clean(err), err);
   CHECK_MESSAGE((verb.many_lines || err.starts_with("rlock: ")), err);
-  CHECK_MESSAGE((verb.many_lines || std::count(err.begin(), err.end(), '\n') == 1), err);
+  CHECK_MESSAGE((verb.many_lines || count(err, "\n") == 1), err);
   CHECK(err.size() < 2000);
 }
 
@@ -139,6 +139,6 @@ TEST_CASE("hostile: a scan that goes round in circles ends list, watch, events a
     CHECK(rlock.wait(plenty * 3) == exited(70));
     CHECK(rlock.out() == "");
     const std::string err = rlock.err();
-    CHECK_MESSAGE((has(err, "SCAN does not end") && std::count(err.begin(), err.end(), '\n') == 1), err);
+    CHECK_MESSAGE((has(err, "SCAN does not end") && count(err, "\n") == 1), err);
   }
 }

@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of rlock: the program's name, suggestions, the length of lines, the end of output.
+#include "support/history_reader.h"
 #include "support/integration.h"
 #include "support/job_runner.h"
 #include "support/paths.h"
 
 #include <nlohmann/json.hpp>
 
-#include <sstream>
-
 using namespace rlock::test;
-
-namespace {
-
 using Json = nlohmann::json;
-
-std::vector<Json> objects(const std::string& lines)
-{
-  std::istringstream in(lines);
-  std::vector<Json> all;
-  for (std::string line; std::getline(in, line);) {
-    all.push_back(Json::parse(line));
-  }
-  return all;
-}
-
-}  // namespace
 
 TEST_CASE("messages: errors of rflock begin with its name, those of rlock with rlock's")
 {
@@ -129,29 +113,30 @@ TEST_CASE("messages: JSON lines carry holder, place, fence and exit code")
   Process holder = start_rlock(
       {"run", "-v", "--log-format", "json", "-S", server.url(), "-k", "k", "--ttl", "3s", "--", "sleep", "60"});
   wait_until([&] { return has(holder.err(), "\"started\""); }, "the job runs");
-  CHECK(objects(holder.err()).at(0).at("event") == "server");
-  const Json acquired = objects(holder.err()).at(1);
+  CHECK(json_lines(holder.err()).at(0).at("event") == "server");
+  const Json acquired = json_lines(holder.err()).at(1);
   CHECK(acquired.at("event") == "acquired");
   CHECK(acquired.at("fence") > 1'700'000'000'000'000);
 
   const Json busy =
-      objects(run_rlock({"run", "-n", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}).err).at(0);
+      json_lines(run_rlock({"run", "-n", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"}).err)
+          .at(0);
   CHECK(busy.at("event") == "busy");
   CHECK(busy.at("exit_code") == 75);
-  CHECK(has(busy.at("holder"), "running sleep 60"));
+  CHECK(has(busy.at("holder").get<std::string>(), "running sleep 60"));
   CHECK(busy.at("fence").is_null());
 
   Process waiter = start_rlock({"run", "--log-format", "json", "-S", server.url(), "-k", "k", "--", "true"});
   wait_until([&] { return has(waiter.err(), "\"waiting\""); }, "it says that it waits", Millis{30'000});
-  CHECK(objects(waiter.err()).at(0).at("place") == 1);
+  CHECK(json_lines(waiter.err()).at(0).at("place") == 1);
 
   const Json failed =
-      objects(run_rlock({"run", "--log-format", "json", "-S", "unix:///nowhere", "-k", "k", "true"}).err).at(0);
+      json_lines(run_rlock({"run", "--log-format", "json", "-S", "unix:///nowhere", "-k", "k", "true"}).err).at(0);
   CHECK(failed.at("exit_code") == 69);
 
   server.command({"DEL", "k"});
   CHECK(holder.wait(Millis{30'000}).code == 121);
-  const Json lost = objects(holder.err()).back();
+  const Json lost = json_lines(holder.err()).back();
   CHECK(lost.at("exit_code") == 121);
   CHECK(lost.at("fence") == acquired.at("fence"));
   waiter.wait(Millis{30'000});
@@ -167,7 +152,7 @@ TEST_CASE("messages: events name the new holder of a lost lock")
   CHECK(holder.wait(Millis{30'000}).code == 121);
   CHECK(has(holder.err(), "somebody:1"));
   bool is_told = false;
-  for (const Json& event : objects(run_rlock({"events", "--json", "-S", server.url(), "-k", "k"}).out)) {
+  for (const Json& event : json_lines(run_rlock({"events", "--json", "-S", server.url(), "-k", "k"}).out)) {
     is_told = is_told || (event.at("event") == "lost" && event.at("by") == "somebody:1");
   }
   CHECK(is_told);

@@ -12,11 +12,9 @@ using namespace rlock::test;
 
 namespace {
 
-std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
-
-void await_lines(const RecipeFixture& fixture, std::ptrdiff_t count)
+void await_lines(const RecipeFixture& fixture, std::size_t jobs)
 {
-  wait_until([&] { return lines(fixture.notes()) >= count; }, "so many jobs have begun");
+  wait_until([&] { return count(fixture.notes(), "\n") >= jobs; }, "so many jobs have begun");
 }
 
 // The text of the only group of `pattern` in a recipe, with the words of a folded scalar in one line.

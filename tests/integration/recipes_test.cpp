@@ -98,7 +98,7 @@ TEST_CASE("recipes: stock in segments is sold from a segment of its own each")
   }
   outputs(std::move(customers));
   const std::string notes = fixture.notes();
-  CHECK(std::count(notes.begin(), notes.end(), '\n') == 10);
+  CHECK(count(notes, "\n") == 10);
   CHECK(std::regex_match(notes, std::regex("(take-one\\.sh segment-[0-4]\n)+")));
 }
 

@@ -9,10 +9,7 @@ using namespace rlock::test;
 
 namespace {
 
-bool one_line(const std::string& text)
-{
-  return text.starts_with("rlock: ") && std::count(text.begin(), text.end(), '\n') == 1;
-}
+bool one_line(const std::string& text) { return text.starts_with("rlock: ") && count(text, "\n") == 1; }
 
 std::int64_t in_line(const RedisServer& server) { return as_int(server.command({"ZCARD", "rlock:queue:{k}"})); }
 

@@ -78,11 +78,6 @@ void check_nothing_left(StateCase& state_case)
   }
 }
 
-std::size_t lines(const std::string& text)
-{
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 }  // namespace
 
 TEST_CASE("states: an acquire is told at once what is wrong, and nothing is left behind")
@@ -94,7 +89,7 @@ TEST_CASE("states: an acquire is told at once what is wrong, and nothing is left
     CHECK(end.code == state_case.state.code);
     CHECK(end.out == (state_case.state.code == 0 ? "ran\n" : ""));
     CHECK_MESSAGE(has(end.err, state_case.state.says), end.err);
-    CHECK(lines(end.err) == (state_case.state.code == 0 ? 0 : 1));
+    CHECK(count(end.err, "\n") == (state_case.state.code == 0 ? 0 : 1));
     state_case.state.end(state_case.fixture);
     check_nothing_left(state_case);
     CHECK(run_rlock(state_case.words({"--", "true"})).code == 0);

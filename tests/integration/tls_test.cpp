@@ -33,7 +33,7 @@ void check_refusal(const Words& words, int code, const std::string& says)
   CHECK(end.code == code);
   CHECK(end.out == "");
   CHECK_MESSAGE(has(end.err, says), end.err);
-  CHECK(std::count(end.err.begin(), end.err.end(), '\n') == 1);
+  CHECK(count(end.err, "\n") == 1);
 }
 
 void run_a_job_on(const std::string& host)

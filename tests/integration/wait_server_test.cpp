@@ -28,8 +28,6 @@ void await_failure(const Process& process)
   wait_until([&] { return has(process.err(), "; trying again\n"); }, "the first failure is told");
 }
 
-std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
-
 // Each verb that takes or awaits a lock. `begin` returns when the server at the URL cannot be used, `end` makes it usable.
 void check_verbs(const std::function<std::string()>& begin, const std::function<void()>& end,
                  const ProcessOptions& options = {})
@@ -115,7 +113,7 @@ TEST_CASE("wait-server: a host name that cannot be looked up is looked up again,
   CHECK(waited.wait(30s) == unreachable);
   CHECK(std::chrono::steady_clock::now() - begin >= 1s);
   CHECK(has(waited.err(), why + "; trying again\n"));
-  CHECK(lines(waited.err()) == 2);
+  CHECK(count(waited.err(), "\n") == 2);
 }
 
 TEST_CASE("wait-server: the time for the server and the time for the lock run at once, and each ends its own wait")
@@ -128,7 +126,7 @@ TEST_CASE("wait-server: the time for the server and the time for the lock run at
   Process impatient = start("run", server.url(), {"-k", "k", "-w", "1m", "--wait-server", "2s", "--", "true"});
   CHECK(impatient.wait(30s) == unreachable);
   CHECK(std::chrono::steady_clock::now() - begin >= 2s);
-  CHECK(lines(impatient.err()) == 2);
+  CHECK(count(impatient.err(), "\n") == 2);
 
   Process for_busy = start("run", server.url(), {"-k", "k", "-w", "100ms", "--wait-server", "5m", "--", "true"});
   Process for_free = start("run", server.url(), {"-k", "free", "-w", "100ms", "--wait-server", "5m", "--", "true"});

@@ -19,7 +19,7 @@ struct Row {
 bool names(const std::string& error, const Row& row)
 {
   const std::string key(row.key);
-  return std::count(error.begin(), error.end(), '\n') == 1 &&
+  return count(error, "\n") == 1 &&
          has(error, key + " is a " + row.there + ", where a " + row.wanted + " of rlock's belongs") &&
          has(error, "(see rlock status " + key + "; or choose another key") && !has(error, "DEL");
 }

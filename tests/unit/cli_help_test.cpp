@@ -96,7 +96,7 @@ TEST_CASE("help: -h names the options, on fewer lines than --help describes them
     CHECK(has(brief, "\nUsage: rlock " + std::string(verb->name) + " "));
     CHECK(has(brief, " --help"));
     CHECK(has(brief, "rlock help " + std::string(verb->name) + " describes the options."));
-    CHECK(std::count(brief.begin(), brief.end(), '\n') < std::count(whole.begin(), whole.end(), '\n'));
+    CHECK(count(brief, "\n") < count(whole, "\n"));
     std::istringstream lines(brief);
     for (std::string line; std::getline(lines, line);) {
       CHECK_MESSAGE(line.size() <= 80, line);

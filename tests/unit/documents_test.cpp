@@ -83,7 +83,7 @@ TEST_CASE("readme: it begins with the commands of a newcomer and fits on a page 
   REQUIRE(blocks.size() >= 2);
   CHECK(blocks[0] == "sh packaging/quickstart.sh\n");
   CHECK(blocks[1] == "sh tests/run.sh\n");
-  CHECK(std::count(readme.begin(), readme.end(), '\n') <= 120);
+  CHECK(count(readme, "\n") <= 120);
 }
 
 TEST_CASE("documents: README names the exit codes of run")

@@ -11,32 +11,31 @@ constexpr Millis unwatched_claim{50};  // a claim is short, and its first renewa
 
 }  // namespace
 
-Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log)
-    : m_store(store), m_lock(std::move(lock)), m_kill_margin(kill_margin), m_clock(clock), m_log(log)
+Lease::Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock, const Log& log)
+    : m_store(store),
+      m_lock(std::move(lock)),
+      m_budget(m_lock.lease),
+      m_kill_after(kill_after),
+      m_clock(clock),
+      m_log(log)
 {
-}
-
-LeaseTerm Lease::term() const
-{
-  const Millis length = m_lock.claim.value_or(spec().ttl);
-  return {.until = rlock::valid_until(renewed_at(), length), .length = length};
 }
 
 Instant Lease::watch_from() const
 {
-  return renewed_at() + std::min<Millis>(m_lock.claim ? unwatched_claim : unwatched_time, term().length / 6);
+  const auto [from, length] = m_budget.term();
+  return from + std::min<Millis>(m_lock.is_claim ? unwatched_claim : unwatched_time, length / 6);
 }
 
-void Lease::start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved)
+void Lease::start_watchdog(const WatchOptions& options, std::function<void(const LeaseBudget&)> on_moved)
 {
-  m_renews = options.renews;
   m_watchdog = std::make_unique<Watchdog>(m_store,
                                           WatchdogOptions{.spec = spec(),
                                                           .owner = m_lock.owner,
                                                           .renews = options.renews,
-                                                          .acquired_at = renewed_at(),
-                                                          .claim = m_lock.claim,
-                                                          .kill_margin = m_kill_margin,
+                                                          .lease = m_budget,
+                                                          .is_claim = m_lock.is_claim,
+                                                          .kill_after = m_kill_after,
                                                           .listener = std::move(m_lock.listener),
                                                           .on_moved = std::move(on_moved),
                                                           .consequence = options.consequence},
@@ -59,10 +58,8 @@ void Lease::stop_watchdog()
   m_event = m_watchdog->event();
   m_trouble = m_watchdog->trouble();
   m_lock.listener = m_watchdog->take_listener();
-  if (m_renews && m_watchdog->last_kept() != m_lock.granted_at) {
-    m_lock.granted_at = m_watchdog->last_kept();
-    m_lock.claim.reset();
-  }
+  m_budget = m_watchdog->lease();
+  m_lock.is_claim = m_watchdog->is_claim();
   m_watchdog.reset();
 }
 
@@ -78,7 +75,7 @@ void Lease::renew(const CallLimits& limit)
 {
   const Instant sent_at = m_clock.now();
   LockSpec renewed = spec();
-  renewed.confirms = m_lock.claim.has_value();
+  renewed.confirms = m_lock.is_claim;
   const auto renewal = m_store.renew(renewed, m_lock.owner, limit);
   if (!renewal) {
     m_store.forget();
@@ -87,8 +84,8 @@ void Lease::renew(const CallLimits& limit)
   }
   m_event = lease_event_of(*renewal);
   if (!m_event) {
-    m_lock.granted_at = sent_at;
-    m_lock.claim.reset();
+    m_budget = LeaseBudget({.from = sent_at, .length = spec().ttl});
+    m_lock.is_claim = false;
   }
 }
 

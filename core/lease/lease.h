@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lease/watchdog.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 
 #include <functional>
 #include <memory>
@@ -22,28 +22,26 @@ struct WatchOptions {
 struct GrantedLock {
   LockSpec spec;
   Owner owner;
-  Instant granted_at;                  // when the granted request was sent
-  std::optional<Millis> claim;         // Taken::claim, until the first renewal; nullopt: none
-  std::unique_ptr<Listener> listener;  // the listener of the waiter; nullptr: the watchdog opens one
+  LeaseTerm lease;
+  bool is_claim = false;               // the lease of a Handover, until the first renewal
+  std::unique_ptr<Listener> listener;  // the waiter's; null: the watchdog opens one
 };
 
 // Threads: used from the main thread. While is_watched(), only the watchdog may use the store.
 class Lease {
  public:
-  // `kill_margin`: the time that the job needs to die before the lease ends. `store`, `clock` and `log` must outlive
-  // the lease.
-  Lease(LockStore& store, GrantedLock lock, Millis kill_margin, const Clock& clock, const Log& log);
+  // `kill_after`: LeaseBudget::signal_at. `store`, `clock` and `log` must outlive the lease. While is_watched() only the
+  // watchdog may use the store.
+  Lease(LockStore& store, GrantedLock lock, Millis kill_after, const Clock& clock, const Log& log);
 
   [[nodiscard]] const LockSpec& spec() const { return m_lock.spec; }
-  [[nodiscard]] Instant renewed_at() const { return m_lock.granted_at; }  // known up to the last stop_watchdog()
-  [[nodiscard]] LeaseTerm term() const;                                   // counted from renewed_at()
-  [[nodiscard]] Instant valid_until() const { return term().until; }
-  // When the watchdog must start. A job that ends earlier needs no thread and no second connection.
+  [[nodiscard]] const LeaseBudget& budget() const { return m_budget; }  // as of the last stop_watchdog()
+  // A lease is watched from then on. A job that ends earlier needs no thread and no second connection.
   [[nodiscard]] Instant watch_from() const;
 
-  // The watchdog calls `on_moved` with each new end of the lease. Throws std::system_error when there is no free descriptor.
-  void start_watchdog(const WatchOptions& options, std::function<void(Instant)> on_moved);
-  // These serve a watchdog without a thread (watchdog.h). Without a watchdog they do nothing, and return far_future and -1.
+  // `on_moved` is called by the watchdog with each new lease. Throws std::system_error when there is no descriptor.
+  void start_watchdog(const WatchOptions& options, std::function<void(const LeaseBudget&)> on_moved);
+  // For a watchdog without a thread (watchdog.h). Without a watchdog: nothing, far_future, -1.
   void act(StopToken interrupt);
   [[nodiscard]] Instant due() const { return m_watchdog ? m_watchdog->due() : far_future; }
   [[nodiscard]] int message_fd() const { return m_watchdog ? m_watchdog->message_fd() : -1; }
@@ -65,12 +63,12 @@ class Lease {
 
  private:
   LockStore& m_store;
-  GrantedLock m_lock;  // granted_at is the time of the last renewal
-  const Millis m_kill_margin;
+  GrantedLock m_lock;
+  LeaseBudget m_budget;
+  const Millis m_kill_after;
   const Clock& m_clock;
   const Log& m_log;
   std::unique_ptr<Watchdog> m_watchdog;
-  bool m_renews = false;  // whether the watchdog renews the lease
   std::optional<LeaseEvent> m_event;
   std::string m_trouble;
 };

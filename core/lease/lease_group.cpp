@@ -24,7 +24,7 @@ void LeaseGroup::add(Lease& lease)
   m_leases.push_back(&lease);
   m_due = std::min(m_due, lease.watch_from());
   const MutexLock lock(m_mutex);
-  m_terms.push_back(lease.term());
+  m_budgets.push_back(lease.budget());
 }
 
 Instant LeaseGroup::due() const
@@ -70,9 +70,7 @@ void LeaseGroup::start_watchdogs()
 void LeaseGroup::start_watchdog(std::size_t which)
 {
   Lease& lease = *m_leases[which];
-  lease.start_watchdog(m_options.watch, [this, which, ttl = lease.spec().ttl](Instant end) {
-    move(which, {.until = end, .length = ttl});
-  });
+  lease.start_watchdog(m_options.watch, [this, which](const LeaseBudget& budget) { move(which, budget); });
   if (m_options.wakes == nullptr) {
     return;
   }
@@ -84,12 +82,12 @@ void LeaseGroup::start_watchdog(std::size_t which)
   }
 }
 
-void LeaseGroup::move(std::size_t which, const LeaseTerm& term)
+void LeaseGroup::move(std::size_t which, const LeaseBudget& budget)
 {
   const MutexLock lock(m_mutex);
-  m_terms[which] = term;
+  m_budgets[which] = budget;
   if (m_options.on_moved) {
-    m_options.on_moved(*std::ranges::min_element(m_terms, {}, &LeaseTerm::until));
+    m_options.on_moved(*std::ranges::min_element(m_budgets, {}, &LeaseBudget::valid_until));
   }
 }
 

@@ -13,8 +13,8 @@ namespace rlock {
 
 struct LeaseGroupOptions {
   WatchOptions watch;
-  // Called after each renewal, with the lease that ends first. Called from watchdog threads, one at a time. May be empty.
-  std::function<void(const LeaseTerm&)> on_moved = {};
+  // Called with the lease that ends first when one was renewed. Called from watchdog threads, one at a time. May be empty.
+  std::function<void(const LeaseBudget&)> on_moved = {};
   StopToken interrupt = StopToken::never();  // ends a request in the main thread early (watchdog.h)
   AnyStop* wakes = nullptr;  // readable when a watchdog has an event; nullptr: none; must outlive the group
 };
@@ -44,7 +44,7 @@ class LeaseGroup {
  private:
   void start_watchdogs();
   void start_watchdog(std::size_t which);
-  void move(std::size_t which, const LeaseTerm& term);
+  void move(std::size_t which, const LeaseBudget& budget);
 
   const LeaseGroupOptions m_options;
   const Clock& m_clock;
@@ -53,7 +53,7 @@ class LeaseGroup {
   Instant m_due = far_future;  // when a watchdog must be started
 
   Mutex m_mutex;
-  std::vector<LeaseTerm> m_terms GUARDED_BY(m_mutex);  // in the order of the leases
+  std::vector<LeaseBudget> m_budgets GUARDED_BY(m_mutex);  // of the leases, in their order
 };
 
 }  // namespace rlock

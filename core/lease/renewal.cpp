@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lease/renewal.h"
 
+#include <algorithm>
+
 namespace rlock {
 namespace {
 
@@ -10,19 +12,19 @@ constexpr Millis beside_foreign_readers{10'000};
 
 }  // namespace
 
-RenewalPolicy renewal_policy(Millis ttl, Millis kill_margin)
+RenewalPolicy renewal_policy(Millis ttl, Millis kill_after)
 {
   const Millis try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000});
   return {.every = renewal_period(ttl),
           .retry_every = std::clamp(ttl / 100, Millis{5}, Millis{1000}),
           .try_for = try_for,
           .longest_try = std::max(try_for, ttl / 6),
-          .kill_margin = kill_margin};
+          .kill_after = kill_after};
 }
 
-RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_margin)
+RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_after)
 {
-  RenewalPolicy policy = renewal_policy(spec.ttl, kill_margin);
+  RenewalPolicy policy = renewal_policy(spec.ttl, kill_after);
   if (!renews) {
     policy.every = std::min(policy.every, longest_check_period);
   }
@@ -32,28 +34,28 @@ RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_marg
   return policy;
 }
 
-RenewalPolicy confirmation_policy(Millis claim, Millis kill_margin)
+RenewalPolicy confirmation_policy(Millis claim, Millis kill_after)
 {
-  RenewalPolicy policy = renewal_policy(claim, signal_lead(claim, kill_margin));
+  RenewalPolicy policy = renewal_policy(claim, kill_after);
   policy.every = Millis{0};
   return policy;
 }
 
-// GiveUp comes before Renew: past the margin the job must already be dying, and a renewal that succeeded would hide the
+// GiveUp comes before Renew: past that time the job must already be dying, and a renewal that succeeded would hide the
 // delay.
-Step next_step(const RenewalState& lease, const RenewalPolicy& policy, Instant now)
+Step next_step(const RenewalState& state, const RenewalPolicy& policy, Instant now)
 {
-  const Instant give_up = lease.valid_until - policy.kill_margin;
+  const Instant give_up = state.lease.signal_at(policy.kill_after);
   if (now >= give_up) {
     return GiveUp{};
   }
 
-  const bool failing = lease.last_try != lease.last_kept;
-  const Instant due = failing ? lease.last_try + policy.retry_every : lease.last_kept + policy.every;
+  const bool failing = state.last_try != state.last_kept;
+  const Instant due = failing ? state.last_try + policy.retry_every : state.last_kept + policy.every;
   if (now < due) {
     return Sleep{std::min(due, give_up)};
   }
-  const Millis failing_for = std::chrono::floor<Millis>(now - (lease.last_kept + policy.every));
+  const Millis failing_for = std::chrono::floor<Millis>(now - (state.last_kept + policy.every));
   const Millis try_for = std::clamp(failing_for, policy.try_for, policy.longest_try);
   return Renew{std::min(now + try_for, give_up)};
 }

@@ -3,7 +3,7 @@
 
 #include "base/defaults.h"
 #include "base/duration.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 
 #include <algorithm>
 

@@ -3,7 +3,6 @@
 
 #include "base/duration.h"
 #include "base/text.h"
-#include "lock/validity.h"
 
 #include <algorithm>
 #include <array>
@@ -52,13 +51,12 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock, const Log& log)
     : m_store(store),
       m_options(std::move(options)),
-      m_policy(m_options.claim ? confirmation_policy(*m_options.claim, m_options.kill_margin)
-                               : renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin)),
+      m_policy(m_options.is_claim ? confirmation_policy(m_options.lease.term().length, m_options.kill_after)
+                                  : renewal_policy(m_options.spec, m_options.renews, m_options.kill_after)),
       m_clock(clock),
       m_log(log),
-      m_state{.valid_until = valid_until(m_options.acquired_at, m_options.claim.value_or(m_options.spec.ttl)),
-              .last_kept = m_options.acquired_at,
-              .last_try = m_options.acquired_at},
+      m_state{
+          .lease = m_options.lease, .last_kept = m_options.lease.term().from, .last_try = m_options.lease.term().from},
       m_listen_at(clock.now())
 {
   start_thread();
@@ -190,10 +188,10 @@ std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
   LockSpec spec = m_options.spec;
-  spec.confirms = m_options.claim.has_value();
+  spec.confirms = m_options.is_claim;
   if (!m_options.renews) {
     const bool is_reader = std::holds_alternative<Reader>(spec.mode);
-    const auto left = std::chrono::floor<Millis>(m_state.valid_until - sent_at);
+    const auto left = std::chrono::floor<Millis>(m_state.lease.valid_until() - sent_at);
     spec.ttl = is_reader ? std::max(left, Millis{0}) : Millis{0};
   }
   const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_interrupt});
@@ -248,7 +246,7 @@ void Watchdog::log_failure(const Error& error, Instant failing_since)
   }
   m_failure_logged = true;
   m_detail_at = now + details_every;
-  const auto left = std::chrono::floor<Millis>(m_state.valid_until - m_policy.kill_margin - now);
+  const auto left = std::chrono::floor<Millis>(m_state.lease.signal_at(m_policy.kill_after) - now);
   m_log.notice(line + "; " + std::string(m_options.consequence) + " in " + show_roughly(std::max(left, Millis{0})),
                {.event = "renewal_failed", .key = m_options.spec.name.text()});
 }
@@ -273,15 +271,15 @@ void Watchdog::note_success(Instant sent_at, const std::optional<ClockSample>& s
                  {.event = "renewed", .key = m_options.spec.name.text()});
   }
   m_state.last_kept = sent_at;
-  if (std::exchange(m_options.claim, std::nullopt)) {
-    m_policy = renewal_policy(m_options.spec, m_options.renews, m_options.kill_margin);
+  if (std::exchange(m_options.is_claim, false)) {
+    m_policy = renewal_policy(m_options.spec, m_options.renews, m_options.kill_after);
   }
   m_trouble.clear();
   m_failing_since.reset();
   m_failure_logged = false;
   if (m_options.renews) {
-    m_state.valid_until = valid_until(sent_at, m_options.spec.ttl) - m_reduction;
-    m_options.on_moved(m_state.valid_until);
+    m_state.lease = LeaseBudget({.from = sent_at, .length = m_options.spec.ttl}, m_reduction);
+    m_options.on_moved(m_state.lease);
   }
 }
 

@@ -39,13 +39,13 @@ std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 struct WatchdogOptions {
   LockSpec spec;
   Owner owner;
-  bool renews;                       // false: a fixed lease, which is only checked
-  Instant acquired_at;               // when the granted request was sent
-  std::optional<Millis> claim = {};  // GrantedLock::claim; nullopt: none. Such a lease is renewed at once
-  Millis kill_margin;
-  std::unique_ptr<Listener> listener;               // the listener of the waiter; nullptr: the watchdog opens one
-  std::function<void(Instant)> on_moved;            // the watchdog calls this with each new valid_until
-  std::string_view consequence = "it is given up";  // WatchOptions::consequence
+  bool renews;  // false: a fixed lease, which is only checked
+  LeaseBudget lease;
+  bool is_claim = false;                             // GrantedLock::is_claim: renewed at once
+  Millis kill_after;                                 // LeaseBudget::signal_at: then the lock is given up
+  std::unique_ptr<Listener> listener;                // the waiter's; null: the watchdog opens one
+  std::function<void(const LeaseBudget&)> on_moved;  // called by the thread with each new lease
+  std::string_view consequence = "it is given up";   // of failed renewals, for the log: "the job will be stopped"
 };
 
 // Ownership: owns its thread. Threads: the caller uses the public functions from one other thread. From construction to stop()
@@ -74,10 +74,12 @@ class Watchdog {
 
   void stop();  // returns when the thread has ended; the caller may use the store again
 
-  // Call these after stop(), in order to go on with the lease.
-  [[nodiscard]] Instant last_kept() const { return m_state.last_kept; }  // when the last successful request was sent
-  std::unique_ptr<Listener> take_listener();                             // nullptr: there is none
-  // Why renewals fail and for how long, in the words of Unconfirmed; empty: renewals succeed.
+  // After stop(), for a caller that goes on with the lease.
+  [[nodiscard]] const LeaseBudget& lease() const { return m_state.lease; }
+  [[nodiscard]] bool is_claim() const { return m_options.is_claim; }
+  std::unique_ptr<Listener> take_listener();  // null: there is none
+  // Why renewals fail and for how long, in the words of Unconfirmed; empty: they succeed. After stop(), for a caller
+  // that had to act before there was an event.
   [[nodiscard]] std::string trouble() const;
 
  private:

@@ -2,8 +2,8 @@
 // Whether a job may begin on the message that hands its lock over, before the server is asked. Pure functions.
 #pragma once
 
+#include "lock/lease_budget.h"
 #include "lock/listener.h"
-#include "lock/validity.h"
 
 #include <chrono>
 #include <optional>
@@ -22,7 +22,8 @@ inline std::optional<Instant> handed_over_at(const Handover& handover, Instant a
 {
   const auto between = handover.at - server_time;
   const Instant at = asked_at + between - drift_allowed(std::chrono::ceil<Millis>(between));
-  const bool may_begin = between.count() > 0 && at <= now && leaves_enough(at, handover.lease, now);
+  const bool may_begin =
+      between.count() > 0 && at <= now && LeaseBudget({.from = at, .length = handover.lease}).may_begin(now);
   return may_begin ? std::optional(at) : std::nullopt;
 }
 

@@ -2,8 +2,8 @@
 #include "lock/reentry.h"
 
 #include "lock/answer_deadline.h"
+#include "lock/lease_budget.h"
 #include "lock/server_wait.h"
-#include "lock/validity.h"
 
 #include <algorithm>
 
@@ -67,7 +67,7 @@ Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, cons
       give_back(store, spec, hold, server_timeout, clock);
       return failed(replicated.error());
     }
-    if (leaves_enough(sent_at, spec.ttl, clock.now())) {
+    if (LeaseBudget({.from = sent_at, .length = spec.ttl}).may_begin(clock.now())) {
       return ReentryOutcome{Taken{.which = 0,
                                   .owner = hold.owner,
                                   .grant = std::get<Granted>(*answer),

@@ -2,9 +2,9 @@
 #include "lock/waiting.h"
 
 #include "lock/handover.h"
+#include "lock/lease_budget.h"
 #include "lock/lock_candidates.h"
 #include "lock/server_wait.h"
-#include "lock/validity.h"
 #include "lock/wait_notifications.h"
 #include "lock/waiter_requests.h"
 #include "lock/waiter_rest.h"
@@ -100,7 +100,7 @@ class WaitLoop {
     }
     server_answered();
     leave_others(candidate);
-    if (leaves_enough(sent_at, candidate.spec.ttl, m_clock.now())) {
+    if (LeaseBudget({.from = sent_at, .length = candidate.spec.ttl}).may_begin(m_clock.now())) {
       return std::optional<WaitOutcome>{Taken{.which = candidate.which,
                                               .owner = m_requests.owner(),
                                               .grant = granted,

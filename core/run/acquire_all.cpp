@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "lease/lease_group.h"
 #include "lock/held_locks.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "run/ancestry.h"
 #include "run/environment.h"
 #include "run/outcome.h"
@@ -84,17 +84,15 @@ class HeldLocks {
       }
     }
     const Instant now = m_context.clock.now();
-    const bool all_are_young = std::ranges::all_of(m_sessions, [&](const LockSession* session) {
-      return leaves_enough(session->lease().renewed_at(), session->lease().term().length, now);
-    });
+    const bool all_are_young = std::ranges::all_of(
+        m_sessions, [&](const LockSession* session) { return session->lease().budget().may_begin(now); });
     return all_are_young ? Result(Done{}) : too_slow();
   }
 
  private:
   void renew(Lease& lease)
   {
-    const auto [until, length] = lease.term();
-    const Instant give_up = until - stop_leads(length, m_request.kill_after).signal;
+    const Instant give_up = lease.budget().signal_at(m_request.kill_after);
     const StopToken stop = m_context.signals.stop();
     for (int i = 0; i < renewal_attempts && !stop.requested(); ++i) {
       const Instant now = m_context.clock.now();

@@ -5,9 +5,10 @@
 //   script ── rlock acquire (ended)
 //        ╰─── keeper: a session of its own, one watchdog thread
 //
-// When the lock is lost, the keeper sends one signal to the watched process: at once when the loss is proven, else before
-// `valid_until`, as early as a job gets its stop signal. The keeper kills no process, because the watched process is not its
-// child and the children of that process are unknown. A keeper that is killed sends no signal; the lock ends with its ttl.
+// When the lock is lost the keeper sends one signal to the watched process: at once when the loss is proven, else
+// when a job would get its stop signal (LeaseBudget::signal_at). It kills no process, because the watched process is no
+// child of the keeper and its children are unknown. A keeper that is killed sends no signal; the lock ends with its
+// ttl.
 #pragma once
 
 #include "base/fd.h"

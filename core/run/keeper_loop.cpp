@@ -4,7 +4,7 @@
 #include "base/alarm.h"
 #include "base/text.h"
 #include "lease/watchdog.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "run/notify.h"
 #include "run/outcome.h"
 #include "run/release_socket.h"
@@ -49,16 +49,16 @@ class KeeperLoop {
         m_release_socket(std::move(release_socket)),
         m_caller(std::move(caller)),
         m_log(Verbosity::quiet),
-        m_valid_until(valid_until(task.taken.sent_at, task.spec.ttl)),
-        m_alarm(alarm_at(m_valid_until - signal_lead(task.spec.ttl))),
+        m_lease({.from = task.taken.sent_at, .length = task.spec.ttl}),
+        m_alarm(alarm_at(m_lease.signal_at(default_kill_after))),
         m_watchdog(task.store,
                    {.spec = task.spec,
                     .owner = task.hold.owner,
                     .renews = true,
-                    .acquired_at = task.taken.sent_at,
-                    .kill_margin = signal_lead(task.spec.ttl),
+                    .lease = m_lease,
+                    .kill_after = default_kill_after,
                     .listener = std::move(task.taken.listener),
-                    .on_moved = [this](Instant until) { move_end(until); }},
+                    .on_moved = [this](const LeaseBudget& lease) { move_end(lease); }},
                    task.clock, m_log)
   {
   }
@@ -87,10 +87,10 @@ class KeeperLoop {
   }
 
   // Called by the watchdog. Only the watchdog uses both members until it is stopped.
-  void move_end(Instant until)
+  void move_end(const LeaseBudget& lease)
   {
-    m_valid_until = until;
-    m_alarm.set(until - signal_lead(m_task.spec.ttl));
+    m_lease = lease;
+    m_alarm.set(lease.signal_at(default_kill_after));
   }
 
   Reason await_reason()
@@ -231,7 +231,7 @@ class KeeperLoop {
   void release_if_ended_in_time()
   {
     m_watchdog.stop();
-    if (await_end_of(m_task.watched.fd(), m_valid_until)) {
+    if (await_end_of(m_task.watched.fd(), m_lease.valid_until())) {
       release();
     }
   }
@@ -268,7 +268,7 @@ class KeeperLoop {
   void release(const EndOfRun& result = {})
   {
     m_watchdog.stop();
-    const Instant give_up = std::max(m_valid_until, m_task.clock.now() + m_task.server_timeout);
+    const Instant give_up = std::max(m_lease.valid_until(), m_task.clock.now() + m_task.server_timeout);
     [[maybe_unused]] const auto released = retry_release(
         m_task.clock,
         {.server_timeout = m_task.server_timeout, .give_up = give_up, .longest_pause = longest_release_pause},
@@ -283,7 +283,7 @@ class KeeperLoop {
   Fd m_caller;    // until the caller has its token
   Fd m_releaser;  // the connection of `rlock release`
   const Log m_log;
-  Instant m_valid_until;  // the watchdog's until it is stopped, as is the alarm
+  LeaseBudget m_lease;  // the watchdog's until it is stopped, as is the alarm
   Alarm m_alarm;
   Watchdog m_watchdog;
   RunNews m_news;  // why the keeper ends

@@ -36,7 +36,7 @@ HolderInfo holder_info(const RunRequest& request)
 
 bool expires_earlier(const LockSession& a, const LockSession& b)
 {
-  return a.lease().valid_until() < b.lease().valid_until();
+  return a.lease().budget().valid_until() < b.lease().budget().valid_until();
 }
 
 // `keep_until`: missing when no job began.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepared_job.h"
 
-#include "lease/renewal.h"
-#include "lock/validity.h"
 #include "process/terminal.h"
 
 #include <algorithm>
@@ -18,13 +16,6 @@ bool are_same(const HeldLock& one, const HeldLock& other)
 }
 
 }  // namespace
-
-StopLeads stop_leads(Millis lease, Millis kill_after)
-{
-  const Millis last_resort = std::min(lease / 6, std::clamp(lease / 20, Millis{10}, Millis{500}));
-  const Millis kill = last_resort * 3 / 2;
-  return {.signal = std::max(kill, signal_lead(lease, kill_after)), .kill = kill, .last_resort = last_resort};
-}
 
 PreparedJob::PreparedJob(const RunRequest& request, const RunContext& context, std::string path,
                          std::function<bool(const std::optional<OrphanedJob>&)> release,
@@ -80,7 +71,7 @@ void PreparedJob::prepare(const std::vector<HeldLock>& locks) { prepare(locks, f
 void PreparedJob::prepare_for_first_request(const std::vector<HeldLock>& locks)
 {
   const Instant now = m_context.clock.now();
-  prepare(locks, stop_times({.until = valid_until(now, m_request.ttl), .length = m_request.ttl}).last_resort);
+  prepare(locks, stop_times(LeaseBudget({.from = now, .length = m_request.ttl})).last_resort);
   m_usable_until = now + m_request.ttl / 2;
 }
 
@@ -124,18 +115,17 @@ Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, std::uint64_t
   return started ? Result<Job>(std::move(job)) : started.error();
 }
 
-void PreparedJob::move_deadline(const LeaseTerm& lease) { m_shared_deadline.move_to(stop_times(lease)); }
+void PreparedJob::move_deadline(const LeaseBudget& lease) { m_shared_deadline.move_to(stop_times(lease)); }
 
-StopTimes PreparedJob::stop_times(const LeaseTerm& lease) const
+StopTimes PreparedJob::stop_times(const LeaseBudget& lease) const
 {
   if (warns_only()) {
     return never_stopped;
   }
-  const StopLeads leads = stop_leads(lease.length, m_request.kill_after);
-  return {.signal = lease.until - leads.signal,
-          .kill = lease.until - leads.kill,
-          .last_resort = lease.until - leads.last_resort,
-          .lease_end = lease.until};
+  return {.signal = lease.signal_at(m_request.kill_after),
+          .kill = lease.kill_at(),
+          .last_resort = lease.last_resort_at(),
+          .lease_end = lease.valid_until()};
 }
 
 }  // namespace rlock

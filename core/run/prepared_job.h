@@ -3,7 +3,7 @@
 // no time when the lock is handed over.
 #pragma once
 
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "process/job.h"
 #include "process/shared_deadline.h"
 #include "run/environment.h"
@@ -42,7 +42,7 @@ class PreparedJob {
 
   // Thread-safe.
   void move_deadline(
-      const LeaseTerm& lease);  // moves to never_stopped if a lost lock must not stop the job (--on-lost warn)
+      const LeaseBudget& lease);  // never_stopped when a lost lock must not stop the job (--on-lost warn)
   void remove_deadline() { m_shared_deadline.move_to(never_stopped); }
   [[nodiscard]] StopTimes stop_times() const { return m_shared_deadline.times(); }
 
@@ -50,7 +50,7 @@ class PreparedJob {
   void discard();
   void discard_unusable();
   void prepare(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
-  [[nodiscard]] StopTimes stop_times(const LeaseTerm& lease) const;
+  [[nodiscard]] StopTimes stop_times(const LeaseBudget& lease) const;
   [[nodiscard]] bool warns_only() const;
   [[nodiscard]] Result<Job> fork_job(const std::vector<HeldLock>& locks, Instant earliest_last_resort);
 
@@ -65,14 +65,5 @@ class PreparedJob {
       far_future;            // when a job for the first request becomes too old: its last resort would come too soon
   std::optional<Job> m_job;  // uses m_shared_deadline
 };
-
-// How long before the end of a lease each of the StopTimes comes. At the last resort the runner kills the job and a guardian that
-// has not finished; if the runner does not, the kernel does. A killed process needs that time to die on a loaded machine.
-struct StopLeads {
-  Millis signal;
-  Millis kill;
-  Millis last_resort;
-};
-StopLeads stop_leads(Millis lease, Millis kill_after);
 
 }  // namespace rlock

@@ -56,7 +56,7 @@ std::optional<Release> release_one(const RunRequest& request, const RunContext& 
   }
   const bool records_success = request.once && options.succeeded;  // without the record the job would run again
   const Instant give_up = std::max({options.give_up, context.clock.now() + first_release_pause,
-                                    records_success ? session.lease().valid_until() : Instant{}});
+                                    records_success ? session.lease().budget().valid_until() : Instant{}});
   auto released = retry_release(
       context.clock, {.server_timeout = request.server.timeout, .give_up = give_up},
       [&](const CallLimits& limit) { return release_once(context, session, options, limit); },
@@ -113,7 +113,7 @@ std::vector<LockOutcome> lock_outcomes(std::span<LockSession> held, const Releas
     outcomes.push_back({.lock = held[i].name().text(),
                         .event = lease.event(),
                         .release = findings[i],
-                        .valid_until = lease.valid_until(),
+                        .valid_until = lease.budget().valid_until(),
                         .trouble = lease.trouble()});
   }
   return outcomes;

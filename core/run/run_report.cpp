@@ -71,9 +71,8 @@ RunReport report_not_executed(const RunRequest& request, const RunContext& conte
 
 RunReport report_not_started(const RunContext& context, const LockSession& first_to_expire)
 {
-  const Lease& lease = first_to_expire.lease();
-  const LeaseTerm term = lease.term();
-  const bool has_time = context.clock.now() < term.until - term.length / 2;  // more than all StopLeads
+  const bool has_time =
+      first_to_expire.lease().budget().may_begin(context.clock.now());  // more than all StopTimes need
   if (has_time) {
     constexpr ExitWith end{static_cast<int>(ExitCode::os)};
     return logged(context,

@@ -38,7 +38,7 @@ class Supervision {
         m_leases(
             {.watch = {.renews = request.automatic,
                        .consequence = request.on_lost == OnLost::stop ? "the job will be stopped" : "its lease ends"},
-             .on_moved = [this](const LeaseTerm& lease) { m_lock_set.prepared_job.move_deadline(lease); },
+             .on_moved = [this](const LeaseBudget& lease) { m_lock_set.prepared_job.move_deadline(lease); },
              .interrupt = context.signals.stop()},
             context.clock, context.log)
   {
@@ -90,7 +90,7 @@ class Supervision {
   // job could not be forked.
   std::optional<RunReport> run_job()
   {
-    m_lock_set.prepared_job.move_deadline(m_lock_set.first_to_expire().lease().term());
+    m_lock_set.prepared_job.move_deadline(m_lock_set.first_to_expire().lease().budget());
     do {
       m_job.reset();
       auto job = m_lock_set.prepared_job.start(m_lock_set.held_locks(), m_lock_set.sessions.front().fence());
@@ -208,7 +208,7 @@ class Supervision {
   [[nodiscard]] Instant leave_due() const
   {
     const bool waits = m_is_still_killing && !m_request.automatic && !m_still_runs;
-    return waits ? m_lock_set.first_to_expire().lease().valid_until() : far_future;
+    return waits ? m_lock_set.first_to_expire().lease().budget().valid_until() : far_future;
   }
 
   void handle_time(Job& job)

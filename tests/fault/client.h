@@ -125,7 +125,7 @@ class Client {
   }
 
   [[nodiscard]] std::vector<HeldLock> held_locks() const { return m_locks->held_locks(); }
-  [[nodiscard]] Instant valid_until() const { return m_locks->first_to_expire().lease().valid_until(); }
+  [[nodiscard]] Instant valid_until() const { return m_locks->first_to_expire().lease().budget().valid_until(); }
   [[nodiscard]] const RunRequest& request() const { return m_request; }
 
  private:
@@ -141,8 +141,9 @@ class Client {
   {
     m_claims.claim(m_name, valid_until());
     m_leases = std::make_unique<LeaseGroup>(
-        LeaseGroupOptions{.watch = {.renews = true},
-                          .on_moved = [this](const LeaseTerm& lease) { m_claims.renew(m_name, lease.until); }},
+        LeaseGroupOptions{
+            .watch = {.renews = true},
+            .on_moved = [this](const LeaseBudget& lease) { m_claims.renew(m_name, lease.valid_until()); }},
         m_clock, m_log);
     for (LockSession& session : m_locks->sessions) {
       m_leases->add(session.lease());

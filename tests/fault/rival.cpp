@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fault/rival.h"
 
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "store/redis/lock_keys.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ bool Rival::try_for(const std::string& key, const std::function<void()>& while_h
   const auto attempt = m_store->acquire(spec, owner, {}, soon());
   const bool granted = attempt && std::holds_alternative<Granted>(*attempt);
   if (granted) {
-    m_claims.claim("the rival", valid_until(sent_at, spec.ttl));
+    m_claims.claim("the rival", LeaseBudget({.from = sent_at, .length = spec.ttl}).valid_until());
     while_held();
     [[maybe_unused]] const auto released = m_store->release(spec, owner, {}, soon());
     m_claims.drop("the rival");

@@ -29,7 +29,7 @@ struct Held {
     const Owner owner = Owner::of("alice");
     const Instant sent_at = real.now();
     REQUIRE(store->acquire(spec, owner, {}, {.deadline = sent_at + 5s, .stop = StopToken::never()}));
-    return {.spec = spec, .owner = owner, .granted_at = sent_at, .listener = {}};
+    return {.spec = spec, .owner = owner, .lease = {.from = sent_at, .length = spec.ttl}, .listener = {}};
   }
 
   std::unique_ptr<LockStore> store;
@@ -48,9 +48,9 @@ TEST_CASE("lease group: the job's deadline is the end of the lease that ends fir
   std::atomic<bool> counts_on_the_longer{false};
   LeaseGroup group({.watch = {.renews = true, .consequence = "the job will be stopped"},
                     .on_moved =
-                        [&](const LeaseTerm& lease) {
+                        [&](const LeaseBudget& lease) {
                           ++moves;
-                          if (lease.until > real.now() + short_ttl) {
+                          if (lease.valid_until() > real.now() + short_ttl) {
                             counts_on_the_longer = true;
                           }
                         }},

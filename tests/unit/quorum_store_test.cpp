@@ -3,7 +3,6 @@
 // servers.
 #include "store/quorum/quorum_store.h"
 
-#include "lock/validity.h"
 #include "support/fake_store.h"
 #include "support/integration.h"
 

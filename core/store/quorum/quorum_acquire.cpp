@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How QuorumStore takes a lock.
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "store/quorum/marker.h"
 #include "store/quorum/quorum_query.h"
 #include "store/quorum/quorum_store.h"
@@ -178,7 +178,8 @@ Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner
   if (decision == Decision::unknown) {
     return no_quorum(answers, quorum_of(spec));
   }
-  if (decision != Decision::carried || m_clock.now() >= valid_until(asked_at, spec.ttl)) {
+  if (decision != Decision::carried ||
+      m_clock.now() >= LeaseBudget({.from = asked_at, .length = spec.ttl}).valid_until()) {
     return Error{ErrorCode::unfit,
                  std::string("the servers need longer to answer than the lease lasts") + give_longer_lease};
   }

@@ -2,7 +2,7 @@
 #include "store/quorum/restart_guard.h"
 
 #include "base/duration.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A grant that comes so late that half of its lease or less is left begins no job.
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 
 #include "lock/reentry.h"
 #include "support/fake_store.h"
@@ -47,11 +47,57 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("half-lease rule: more than half of the lease must be left, after the allowance for clocks")
+TEST_CASE("lease budget: the deadlines of leases of every length, whatever --kill-after says")
 {
-  constexpr Instant sent_at{1h};
-  CHECK(leaves_enough(sent_at, 30s, sent_at + 14'697ms));
-  CHECK_FALSE(leaves_enough(sent_at, 30s, sent_at + 14'698ms));
+  struct Row {
+    Millis length;
+    Millis kill_after;
+    Millis shorter_by;
+    std::int64_t begin, signal, kill, last_resort, end;  // ms since the beginning
+  };
+  const Row rows[] = {
+      {30s, 5s, 0s, 14'698, 24'698, 28'948, 29'198, 29'698},
+      {30s, 2s, 0s, 14'698, 27'698, 28'948, 29'198, 29'698},
+      {30s, 0s, 0s, 14'698, 28'948, 28'948, 29'198, 29'698},     // not later than KILL
+      {30s, 10min, 0s, 14'698, 24'698, 28'948, 29'198, 29'698},  // a sixth of the lease at most
+      {30s, 5s, 10s, 4'698, 14'698, 18'948, 19'198, 19'698},     // the server's clock runs ahead
+      {100ms, 5s, 0s, 47, 81, 82, 87, 97},
+      {60ms, 5s, 0s, 28, 43, 43, 48, 58},  // a sixth is less than the time to die
+      {12ms, 5s, 0s, 4, 7, 7, 8, 10},
+      {1s, 5s, 0s, 488, 822, 913, 938, 988},
+      {1h, 5s, 0s, 1'763'998, 3'558'998, 3'563'248, 3'563'498, 3'563'998},
+      {0ms, 5s, 0s, -2, -2, -2, -2, -2},  // a store that gives nothing gives no time
+  };
+  constexpr Instant from{1h};
+  const auto since = [&](Instant when) { return std::chrono::duration_cast<Millis>(when - from).count(); };
+  for (const Row& row : rows) {
+    CAPTURE(row.length.count());
+    CAPTURE(row.kill_after.count());
+    const LeaseBudget budget({.from = from, .length = row.length}, row.shorter_by);
+    CHECK(since(budget.valid_until()) == row.end);
+    CHECK(since(budget.last_resort_at()) == row.last_resort);
+    CHECK(since(budget.kill_at()) == row.kill);
+    CHECK(since(budget.signal_at(row.kill_after)) == row.signal);
+    CHECK(budget.may_begin(from + Millis{row.begin} - 1ms));
+    CHECK_FALSE(budget.may_begin(from + Millis{row.begin}));
+  }
+}
+
+TEST_CASE("lease budget: signal, KILL, the last resort and the end come in this order")
+{
+  constexpr Instant from{1h};
+  for (const Millis length : {100ms, 200ms, 1000ms, 5000ms, 30'000ms, 3'600'000ms}) {
+    for (const Millis kill_after : {0ms, 1ms, 100ms, 5000ms, 600'000ms}) {
+      CAPTURE(length.count());
+      CAPTURE(kill_after.count());
+      const LeaseBudget budget({.from = from, .length = length});
+      CHECK(budget.signal_at(kill_after) <= budget.kill_at());
+      CHECK(budget.kill_at() < budget.last_resort_at());
+      CHECK(budget.last_resort_at() < budget.valid_until());
+      CHECK(budget.valid_until() < from + length);
+      CHECK(budget.may_begin(from));
+    }
+  }
 }
 
 TEST_CASE("half-lease rule: a grant that is always too late is asked for again, given back and not used")

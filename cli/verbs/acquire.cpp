@@ -178,14 +178,15 @@ constexpr std::array keeper_rows{
         read_fixed_lease},
 };
 
-std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, std::uint64_t fence,
+std::string shown(const RawAcquire& raw, const AcquireRequest& request, const HeldLock& lock, const Granted& grant,
                   const Environment& environment)
 {
   if (raw.json) {
-    return lease_json(lock.name, lock.hold, fence, request.ttl, lock.shard);
+    return lease_json(lock.name, lock.hold, grant.fence, grant.lease.length, lock.shard);
   }
   if (raw.exports) {
-    return export_lines({.held = {lock}, .lease = request.ttl, .server = request.server.for_job()}, fence, environment);
+    return export_lines({.held = {lock}, .lease = grant.lease.length, .server = request.server.for_job()}, grant.fence,
+                        environment);
   }
   return lock.hold.token() + "\n";
 }
@@ -212,9 +213,9 @@ Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
   name_in_log(raw.take, request->name);
   const BootClock clock;
   SystemRng rng;
-  const Log log(raw.take.verbosity());
-  return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, std::uint64_t fence) {
-    print(shown(raw, *request, lock, fence, call.environment));
+  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
+  return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, const Granted& grant) {
+    print(shown(raw, *request, lock, grant, call.environment));
     return finish_output();
   });
 }

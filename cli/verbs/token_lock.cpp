@@ -180,17 +180,19 @@ Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLoc
   return ended(ExitCode::ok);
 }
 
-Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const RawTokenLock& raw, const Call& call)
+Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Millis> ttl, const RawTokenLock& raw,
+                                const Call& call)
 {
   const Result<OpenedStore> opened = open_server(raw.server, call.environment);
   if (!opened) {
     return opened.error();
   }
-  const Result<LockSpec> spec = lock_spec_of(token_lock, ttl, *opened);
+  const Result<LockSpec> spec = lock_spec_of(token_lock, ttl.value_or(Millis{0}), *opened);
   if (!spec) {
     return spec.error();
   }
-  const Result<Renewal> renewal = opened->store->renew_hold(*spec, token_lock.hold, opened->limit());
+  const Result<Renewal> renewal =
+      opened->store->renew_hold(*spec, token_lock.hold, {.only_checks = !ttl}, opened->limit());
   if (!renewal) {
     return renewal.error();
   }
@@ -224,7 +226,7 @@ Result<RunEnd> execute_check(const RawTokenLock& raw, const Call& call)
   if (!token_lock) {
     return token_lock.error();
   }
-  return renew_token_lock(*token_lock, Millis{0}, raw, call);
+  return renew_token_lock(*token_lock, std::nullopt, raw, call);
 }
 
 void add_check_options(OptionTable& options, RawTokenLock& raw)

@@ -34,9 +34,10 @@ struct TokenLock {
 Result<TokenLock> resolve_token_lock(const RawTokenLock& raw, std::span<const std::string> operands,
                                      const Environment& environment);
 
-// Renews the lock for `ttl` from now; with a `ttl` of zero, only asks whether the token still holds it. With --json, prints
-// one object if so. Exits with 1 if not.
-Result<RunEnd> renew_token_lock(const TokenLock& token_lock, Millis ttl, const RawTokenLock& raw, const Call& call);
+// Renews the lock for `ttl` from now; nullopt: only asks whether the token still holds it. With --json, prints one object if
+// so. Exits with 1 if not.
+Result<RunEnd> renew_token_lock(const TokenLock& token_lock, std::optional<Millis> ttl, const RawTokenLock& raw,
+                                const Call& call);
 
 // Releases the lock. Its keeper, if there is one, ends silently. Exits with 1 if the token does not hold the lock.
 Result<RunEnd> release_token_lock(const TokenLock& token_lock, const RawTokenLock& raw, const Call& call);

@@ -64,7 +64,7 @@ Result<RunEnd> freeze(const LockState& about, const std::string& user, const Raw
   const BootClock clock;
   SystemRng rng;
   const Log log(Verbosity::quiet);
-  return acquire(request, {clock, rng, call.signals, log}, [&](const HeldLock&, std::uint64_t) {
+  return acquire(request, {clock, rng, call.signals, log}, [&](const HeldLock&, const Granted&) {
     print(key + " is frozen until " + readable_utc(wall_clock_ms() + freeze_time.count()).value_or("") +
           "; z thaws it\n");
     return finish_output();

@@ -94,7 +94,7 @@ class Trial {
 
   Result<Done> renew()
   {
-    const auto renewal = m_store.renew(m_spec, m_owner, limit());
+    const auto renewal = m_store.renew(m_spec, m_owner, {}, limit());
     if (!renewal) {
       return renewal.error();
     }
@@ -133,7 +133,7 @@ Result<LockName> random_lock_name(std::string_view prefix, std::string_view purp
 Result<Probe> probe_lock(Transport& transport, const LockName& name, Millis ttl, Millis timeout, const Clock& clock,
                          Rng& rng)
 {
-  RedisStore store(std::make_unique<BorrowedTransport>(transport));
+  RedisStore store(std::make_unique<BorrowedTransport>(transport), clock);
   const LockSpec spec{.name = name, .mode = Plain{}, .ttl = ttl, .who = {.command = "rlock doctor"}, .once = {}};
   auto probe = Trial(store, spec, timeout, clock, rng).run();
   [[maybe_unused]] const auto deleted = delete_lock_keys(transport, name, {clock.now() + timeout, StopToken::never()});

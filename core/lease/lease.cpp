@@ -73,18 +73,20 @@ const std::optional<LeaseEvent>& Lease::event()
 
 void Lease::renew(const CallLimits& limit)
 {
-  const Instant sent_at = m_clock.now();
-  LockSpec renewed = spec();
-  renewed.confirms = m_lock.is_claim;
-  const auto renewal = m_store.renew(renewed, m_lock.owner, limit);
+  const auto renewal = m_store.renew(spec(), m_lock.owner, {.confirms = m_lock.is_claim}, limit);
   if (!renewal) {
     m_store.forget();
     m_event = Unconfirmed{"it could not be renewed: " + renewal.error().text};
     return;
   }
+  const auto* renewed = std::get_if<Renewed>(&*renewal);
+  if (renewed != nullptr && m_clock.now() >= m_budget.valid_until()) {
+    m_event = answered_too_late();
+    return;
+  }
   m_event = lease_event_of(*renewal);
-  if (!m_event) {
-    m_budget = LeaseBudget({.from = sent_at, .length = spec().ttl});
+  if (!m_event && renewed->lease) {
+    m_budget = LeaseBudget(*renewed->lease);
     m_lock.is_claim = false;
   }
 }

@@ -61,7 +61,7 @@ void LeaseGroup::start_watchdogs()
         m_log.detail("cannot watch the lease yet: " + refused.code().message());
         m_leases[i]->set_trouble(why);
       }
-      m_due = m_clock.now() + m_leases[i]->spec().ttl / retries_per_ttl;
+      m_due = m_clock.now() + m_leases[i]->budget().term().length / retries_per_ttl;
       return;
     }
   }

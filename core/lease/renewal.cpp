@@ -12,23 +12,23 @@ constexpr Millis beside_foreign_readers{10'000};
 
 }  // namespace
 
-RenewalPolicy renewal_policy(Millis ttl, Millis kill_after)
+RenewalPolicy renewal_policy(Millis lease, Millis kill_after)
 {
-  const Millis try_for = std::clamp(ttl / 20, Millis{20}, Millis{5000});
-  return {.every = renewal_period(ttl),
-          .retry_every = std::clamp(ttl / 100, Millis{5}, Millis{1000}),
+  const Millis try_for = std::clamp(lease / 20, Millis{20}, Millis{5000});
+  return {.every = renewal_period(lease),
+          .retry_every = std::clamp(lease / 100, Millis{5}, Millis{1000}),
           .try_for = try_for,
-          .longest_try = std::max(try_for, ttl / 6),
+          .longest_try = std::max(try_for, lease / 6),
           .kill_after = kill_after};
 }
 
-RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_after)
+RenewalPolicy renewal_policy(Millis lease, const Mode& mode, bool renews, Millis kill_after)
 {
-  RenewalPolicy policy = renewal_policy(spec.ttl, kill_after);
+  RenewalPolicy policy = renewal_policy(lease, kill_after);
   if (!renews) {
     policy.every = std::min(policy.every, longest_check_period);
   }
-  if (std::holds_alternative<Reader>(spec.mode)) {
+  if (std::holds_alternative<Reader>(mode)) {
     policy.every = std::min(policy.every, beside_foreign_readers);
   }
   return policy;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/defaults.h"
 #include "lock/lease_budget.h"
-#include "lock/store.h"
+#include "lock/mode.h"
 
 #include <variant>
 
@@ -19,12 +19,12 @@ struct RenewalPolicy {
   Millis kill_after;   // LeaseBudget::signal_at: then the lease is given up
 };
 
-// `every` is renewal_period(ttl). Retries are so frequent that a server that comes back within 0.45 ttl is asked again
+// For a lease of that length: `every` is renewal_period(lease). Retries are so frequent that a server that comes back within 0.45 of it is asked again
 // before the margin begins, even when it went away just before a renewal.
-RenewalPolicy renewal_policy(Millis ttl, Millis kill_after);
+RenewalPolicy renewal_policy(Millis lease, Millis kill_after);
 
 // The policy for this kind of lock. `renews` false: a fixed lease, which is only checked.
-RenewalPolicy renewal_policy(const LockSpec& spec, bool renews, Millis kill_after);
+RenewalPolicy renewal_policy(Millis lease, const Mode& mode, bool renews, Millis kill_after);
 
 // Until the first renewal of a lease that began with a Handover of `claim`: it is renewed at once.
 RenewalPolicy confirmation_policy(Millis claim, Millis kill_after);

@@ -36,6 +36,8 @@ std::string reason_of(const Error& error)
 
 }  // namespace
 
+LeaseEvent answered_too_late() { return Unconfirmed{"the answer to its renewal came after the end of the lease"}; }
+
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal)
 {
   if (const auto* lost = std::get_if<NotHeld>(&renewal)) {
@@ -52,7 +54,8 @@ Watchdog::Watchdog(LockStore& store, WatchdogOptions options, const Clock& clock
     : m_store(store),
       m_options(std::move(options)),
       m_policy(m_options.is_claim ? confirmation_policy(m_options.lease.term().length, m_options.kill_after)
-                                  : renewal_policy(m_options.spec, m_options.renews, m_options.kill_after)),
+                                  : renewal_policy(m_options.lease.term().length, m_options.spec.mode, m_options.renews,
+                                                   m_options.kill_after)),
       m_clock(clock),
       m_log(log),
       m_state{
@@ -101,7 +104,7 @@ void Watchdog::start_thread()
     m_thread = std::thread([this] { watch(); });
   } catch (const std::system_error& refused) {
     m_refused = refused.code().message();
-    m_thread_at = m_clock.now() + m_options.spec.ttl / thread_attempts_per_ttl;
+    m_thread_at = m_clock.now() + m_state.lease.term().length / thread_attempts_per_ttl;
   }
   if (refused_before.empty() && !m_refused.empty()) {
     m_log.detail("no thread to renew " + lock + ": " + m_refused + "; the main thread renews it",
@@ -166,35 +169,33 @@ bool Watchdog::record(LeaseEvent event)
 {
   const bool is_release_requested = std::holds_alternative<ReleaseRequested>(event);
   const bool is_lost = std::holds_alternative<Lost>(event);
-  if (!m_options.spec.stopping) {
+  if (!m_is_stopping) {
     const MutexLock lock(m_mutex);
     m_event = std::move(event);
     m_event_set.request();
   } else if (is_lost) {
     m_loss.request();
   }
-  if (is_release_requested && !m_options.spec.stopping) {
-    m_options.spec.stopping = true;
+  if (is_release_requested && !m_is_stopping) {
+    m_is_stopping = true;
     m_policy.every = std::min(m_policy.every, renew_every_while_stopping);
     m_renew_at_once = true;  // the client that asked for the lock waits to hear that the job is being stopped
   }
   return !is_release_requested || m_is_revoked;
 }
 
-// A fixed lease is only checked: a renewal with ttl 0 changes nothing. The renewal of a foreign reader shortens the ttl
-// of the whole lock, so a reader with a fixed lease asks for the rest of its own lease. The server never shortens a
-// ttl.
+// A fixed lease is only checked. But the renewal of a foreign reader shortens the ttl of the whole lock, so a reader with a
+// fixed lease asks for the rest of its own lease.
 std::optional<LeaseEvent> Watchdog::renew(Instant deadline)
 {
   const Instant sent_at = m_clock.now();
   LockSpec spec = m_options.spec;
-  spec.confirms = m_options.is_claim;
+  RenewOptions options{.confirms = m_options.is_claim, .stopping = m_is_stopping};
   if (!m_options.renews) {
-    const bool is_reader = std::holds_alternative<Reader>(spec.mode);
-    const auto left = std::chrono::floor<Millis>(m_state.lease.valid_until() - sent_at);
-    spec.ttl = is_reader ? std::max(left, Millis{0}) : Millis{0};
+    spec.ttl = std::chrono::floor<Millis>(m_state.lease.valid_until() - sent_at);
+    options.only_checks = !std::holds_alternative<Reader>(spec.mode) || spec.ttl <= Millis{0};
   }
-  const auto renewal = m_store.renew(spec, m_options.owner, {.deadline = deadline, .stop = m_interrupt});
+  const auto renewal = m_store.renew(spec, m_options.owner, options, {.deadline = deadline, .stop = m_interrupt});
   m_state.last_try = sent_at;
   if (!renewal) {
     m_store.forget();
@@ -212,10 +213,12 @@ std::optional<LeaseEvent> Watchdog::handle_answer(Renewal renewal, Instant sent_
   if (auto* lost = std::get_if<NotHeld>(&renewal)) {
     m_is_revoked = lost->revoked;
     if (m_last_sample && sample) {
-      lost->what += clock_step_text(clock_step(*m_last_sample, *sample), m_options.spec.ttl);
+      lost->what += clock_step_text(clock_step(*m_last_sample, *sample), m_state.lease.term().length);
     }
+  } else if (m_options.renews && m_clock.now() >= m_state.lease.valid_until()) {
+    return answered_too_late();
   } else {
-    note_success(sent_at, sample);
+    note_success(sent_at, std::get<Renewed>(renewal).lease, sample);
   }
   return lease_event_of(renewal);
 }
@@ -260,10 +263,12 @@ void Watchdog::log_detail(const std::string& line)
   }
 }
 
-void Watchdog::note_success(Instant sent_at, const std::optional<ClockSample>& sample)
+// An answer without a lease extends nothing.
+void Watchdog::note_success(Instant sent_at, const std::optional<LeaseTerm>& lease,
+                            const std::optional<ClockSample>& sample)
 {
   if (sample) {
-    compare_clocks(*sample);
+    compare_clocks(*sample, lease.value_or(m_state.lease.term()).length);
   }
   if (m_failure_logged) {
     const auto silence = std::chrono::floor<Millis>(m_clock.now() - m_state.last_kept);
@@ -271,27 +276,37 @@ void Watchdog::note_success(Instant sent_at, const std::optional<ClockSample>& s
                  {.event = "renewed", .key = m_options.spec.name.text()});
   }
   m_state.last_kept = sent_at;
-  if (std::exchange(m_options.is_claim, false)) {
-    m_policy = renewal_policy(m_options.spec, m_options.renews, m_options.kill_after);
-  }
   m_trouble.clear();
   m_failing_since.reset();
   m_failure_logged = false;
-  if (m_options.renews) {
-    m_state.lease = LeaseBudget({.from = sent_at, .length = m_options.spec.ttl}, m_reduction);
+  if (m_options.renews && lease) {
+    m_options.is_claim = false;
+    m_state.lease = LeaseBudget(*lease, m_reduction);
+    plan_renewals(sent_at);
     m_options.on_moved(m_state.lease);
   }
 }
 
-// Renewals that follow each other closely, after a message, are too close to measure the speed of a clock.
-void Watchdog::compare_clocks(const ClockSample& sample)
+// The next renewal is due when a part of the lease is over, wherever the lease began.
+void Watchdog::plan_renewals(Instant sent_at)
 {
-  const Millis ttl = m_options.spec.ttl;
-  if (m_last_sample && sample.sent_at - m_last_sample->sent_at < ttl / 10) {
+  const auto [from, length] = m_state.lease.term();
+  m_policy = renewal_policy(length, m_options.spec.mode, m_options.renews, m_options.kill_after);
+  const Millis age = std::max(std::chrono::ceil<Millis>(sent_at - from), Millis{0});
+  m_policy.every = std::max(m_policy.every - age, m_policy.retry_every);
+  if (m_is_stopping) {
+    m_policy.every = std::min(m_policy.every, renew_every_while_stopping);
+  }
+}
+
+// Renewals that follow each other closely, after a message, are too close to measure the speed of a clock.
+void Watchdog::compare_clocks(const ClockSample& sample, Millis length)
+{
+  if (m_last_sample && sample.sent_at - m_last_sample->sent_at < length / 10) {
     return;
   }
-  m_reduction = m_last_sample ? lease_reduction(*m_last_sample, sample, ttl) : Millis{0};
-  const std::string step = m_last_sample ? clock_step_text(clock_step(*m_last_sample, sample), ttl) : "";
+  m_reduction = m_last_sample ? lease_reduction(*m_last_sample, sample, length) : Millis{0};
+  const std::string step = m_last_sample ? clock_step_text(clock_step(*m_last_sample, sample), length) : "";
   if (!step.empty()) {
     m_log.detail(printable(m_options.spec.name.text()) + " is still held" + step);
   }

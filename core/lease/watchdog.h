@@ -33,6 +33,10 @@ struct Unconfirmed {
 };
 using LeaseEvent = std::variant<ReleaseRequested, Lost, Unconfirmed>;
 
+// The answer to a renewal came after the end of the lease, which it does not extend: another client may have held the lock
+// meanwhile.
+LeaseEvent answered_too_late();
+
 // nullopt: the lock is held, and no client asks for it.
 std::optional<LeaseEvent> lease_event_of(const Renewal& renewal);
 
@@ -94,8 +98,9 @@ class Watchdog {
   void log_failure(const Error& error, Instant failing_since);
   void log_detail(const std::string& line);
   std::optional<LeaseEvent> handle_answer(Renewal renewal, Instant sent_at);
-  void note_success(Instant sent_at, const std::optional<ClockSample>& sample);
-  void compare_clocks(const ClockSample& sample);
+  void note_success(Instant sent_at, const std::optional<LeaseTerm>& lease, const std::optional<ClockSample>& sample);
+  void plan_renewals(Instant sent_at);
+  void compare_clocks(const ClockSample& sample, Millis length);
   bool has_news();
   void listen();
   bool is_renewal_worthwhile();
@@ -119,6 +124,7 @@ class Watchdog {
   Instant m_detail_at{};                     // when the next detail may be logged
   bool m_is_revoked = false;                 // the server refuses renewals
   bool m_renew_at_once = false;
+  bool m_is_stopping = false;  // the job, because the lock was requested
   bool m_is_over = false;
   StopToken m_interrupt = StopToken::never();  // interrupts the request in progress
   Instant m_wake_at{};  // when advance() has something to do, unless m_wake_fd is readable before

@@ -67,12 +67,10 @@ Result<ReentryOutcome> reenter_lock(LockStore& store, const LockSpec& spec, cons
       give_back(store, spec, hold, server_timeout, clock);
       return failed(replicated.error());
     }
-    if (LeaseBudget({.from = sent_at, .length = spec.ttl}).may_begin(clock.now())) {
-      return ReentryOutcome{Taken{.which = 0,
-                                  .owner = hold.owner,
-                                  .grant = std::get<Granted>(*answer),
-                                  .sent_at = sent_at,
-                                  .listener = nullptr}};
+    const auto& granted = std::get<Granted>(*answer);
+    if (LeaseBudget(granted.lease).may_begin(clock.now())) {
+      return ReentryOutcome{
+          Taken{.which = 0, .owner = hold.owner, .grant = granted, .is_claim = false, .listener = nullptr}};
     }
   }
   give_back(store, spec, hold, server_timeout, clock);

@@ -2,6 +2,7 @@
 // The requests that a client sends about one lock, and the answers of a store. Plain values.
 #pragma once
 
+#include "lock/lease_budget.h"
 #include "lock/lock_state.h"
 #include "lock/past_run.h"
 
@@ -23,13 +24,11 @@ struct Sync {
 struct LockSpec {
   LockName name;
   Mode mode;
-  Millis ttl;
+  Millis ttl;  // the lease that is asked for
   HolderInfo who;
-  std::optional<Millis> once;  // a success under this name within this time counts for every caller; nullopt: none does
-  Sync sync = {};
-  bool again = false;     // with `once`: run even if the server remembers a success
-  bool confirms = false;  // renew: this is the first renewal of a lease that began with a Handover
-  bool stopping = false;  // renew: the owner has got a request for release, and is stopping its job
+  std::optional<Millis> once;  // a success under this name within that time counts for every caller
+  Sync sync = {};              // of one server, or of the one that took over for it
+  bool again = false;          // with `once`: run even if a success is remembered
 };
 
 struct AcquireOptions {
@@ -38,14 +37,21 @@ struct AcquireOptions {
       0;  // Busy::ticket of an earlier answer, which restores the waiter's position in a queue that was lost
 };
 
-// A request to release the lock. `by`: the requester, for people: "alice@web1 (pid 71)".
+struct RenewOptions {
+  bool only_checks = false;  // asks whether the owner holds the lock, and changes no lease
+  bool confirms = false;     // the first renewal of a lease that began with a Handover
+  bool stopping = false;     // the owner knows that the lock was requested from it, and is stopping its job
+};
+
+// A request to release the lock. `by` is for people: "alice@web1 (pid 71)".
 struct ForceRequest {
   std::string by;
 };
 
 struct Granted {
-  std::uint64_t fence;  // greater for each new holder
-  std::int64_t count;   // the holds of the owner; > 1 when nested
+  std::uint64_t fence;  // grows with each new holder
+  std::int64_t count;   // > 1 when nested
+  LeaseTerm lease;      // as the store gave it: it may be shorter than LockSpec::ttl, and count from an earlier moment
   bool agreed = false;  // several servers have agreed on `fence`
 };
 using ServerTime = std::chrono::microseconds;  // since 1970, by the server's clock
@@ -76,8 +82,9 @@ struct AlreadyDone {
 using Attempt = std::variant<Granted, Busy, AlreadyDone>;
 
 struct Renewed {
-  std::optional<ForceRequest> forced;           // another client requests the release; nullopt: none does
-  std::optional<ServerTime> at = std::nullopt;  // the time of the renewal; nullopt: several servers
+  std::optional<LeaseTerm> lease;               // the new one, as in Granted; missing: the store was only asked
+  std::optional<ForceRequest> forced;           // another client wants the lock
+  std::optional<ServerTime> at = std::nullopt;  // time of the renewal; missing: several servers
 };
 // Parts of NotHeld::what and of messages about a lost lock.
 inline constexpr const char* expired_or_deleted = "expired or deleted";

@@ -4,12 +4,15 @@
 // Each call is one try that does not wait for the lock, and that ends at its deadline at the latest. An owner, or a nested hold,
 // that was released must not be used for another attempt, because a late release would end the later grant.
 //
-// Ownership: the caller owns the store; the store owns its connections.
-// Threads: not thread-safe, but a store may be handed from one thread to another between calls.
-// Units: each type tells its unit (Millis, ServerTime).
-// Errors: an Error means that the request may have happened. Every request may be sent again: the answer and the state are the
-// same. After an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network,
-// ErrorCode::config means that the key holds something that is no lock of this kind.
+// Leases: each grant and renewal tells its lease (LeaseTerm), which may be shorter than the ttl that was asked for, and may
+// count from an earlier moment. Holders count on what they were given, never on what they asked for.
+//
+// Errors mean "unknown": the request may have happened. Every request may be sent again (same answer, same state). After
+// an Error of acquire or reenter, release the same owner or hold. Besides the errors of the network, ErrorCode::config
+// means that the key holds something that is no lock of this kind.
+//
+// An owner, or a nested hold, that was released must not be used for another attempt: its release may be delivered late
+// and would end the later grant.
 #pragma once
 
 #include "lock/listener.h"
@@ -40,11 +43,13 @@ class LockStore {
   virtual Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) = 0;
   // Whether the owner is in the queue of the lock. A waiter asks once, after it has subscribed.
   virtual Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
-  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) = 0;
-  // The same for one hold. NotHeld: also if the owner has only other holds. The default suits an engine without nested holds.
-  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+  virtual Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                                const CallLimits& limit) = 0;
+  // The same for one hold. NotHeld also if the owner has only other holds. The default is for engines without holds.
+  virtual Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                                     const CallLimits& limit)
   {
-    return renew(spec, hold.owner, limit);
+    return renew(spec, hold.owner, options, limit);
   }
   // Releases the hold. A waiting owner, passed as its outermost Hold, leaves the queue.
   virtual Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,

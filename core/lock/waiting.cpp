@@ -100,12 +100,11 @@ class WaitLoop {
     }
     server_answered();
     leave_others(candidate);
-    if (LeaseBudget({.from = sent_at, .length = candidate.spec.ttl}).may_begin(m_clock.now())) {
+    if (LeaseBudget(granted.lease).may_begin(m_clock.now())) {
       return std::optional<WaitOutcome>{Taken{.which = candidate.which,
                                               .owner = m_requests.owner(),
                                               .grant = granted,
-                                              .sent_at = sent_at,
-                                              .claim = {},
+                                              .is_claim = false,
                                               .listener = m_notifications.take_listener()}};
     }
     if (++m_stale_grants < most_stale_grants) {
@@ -126,12 +125,12 @@ class WaitLoop {
       return std::nullopt;
     }
     const auto at = handed_over_at(*handover, candidate.asked_at, *candidate.last->at, m_clock.now());
-    return at ? std::optional(Taken{.which = candidate.which,
-                                    .owner = m_requests.owner(),
-                                    .grant = {.fence = handover->fence, .count = 1},
-                                    .sent_at = *at,
-                                    .claim = handover->lease,
-                                    .listener = m_notifications.take_listener()})
+    return at ? std::optional(Taken{
+                    .which = candidate.which,
+                    .owner = m_requests.owner(),
+                    .grant = {.fence = handover->fence, .count = 1, .lease = {.from = *at, .length = handover->lease}},
+                    .is_claim = true,
+                    .listener = m_notifications.take_listener()})
               : std::nullopt;
   }
 

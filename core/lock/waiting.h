@@ -50,9 +50,8 @@ struct Taken {
   std::size_t which;  // the index in the specs
   Owner owner;        // the holder: the caller's owner, or a fresh owner if an attempt had to be taken back
   Granted grant;
-  Instant sent_at;                     // the time before the granted request was sent: the lease counts from then
-  std::optional<Millis> claim;         // the lease that a Handover gave; nullopt: the server granted LockSpec::ttl
-  std::unique_ptr<Listener> listener;  // receives the messages to the owner; nullptr: the waiter never subscribed
+  bool is_claim;                       // a Handover gave the lease, which is not confirmed yet
+  std::unique_ptr<Listener> listener;  // still hears the messages to the owner; nullptr if the waiter never subscribed
 };
 using WaitOutcome = std::variant<Taken, AlreadyDone, TimedOut, Interrupted>;
 

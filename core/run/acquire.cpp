@@ -178,28 +178,28 @@ class AcquiredLock {
  private:
   Result<RunEnd> pass_to_keeper(const PidFd& watched, const PrintToken& print_token)
   {
-    const auto keeper =
-        Keeper::start({.store = m_store,
-                       .spec = m_spec,
-                       .hold = m_hold,
-                       .taken = m_taken,
-                       .watched = watched,
-                       .lost_signal = m_request.watched->lost_signal,
-                       .on_lost = m_request.watched->on_lost,
-                       .server_timeout = m_request.server.timeout,
-                       .notify = m_request.notify,
-                       .environment_for_notify = notify_environment(
-                           m_request.environment,
-                           {.held = {held_lock()}, .lease = m_request.ttl, .server = m_request.server.for_job()},
-                           m_taken.grant.fence),
-                       .clock = m_context.clock,
-                       .signals = m_context.signals});
+    const auto keeper = Keeper::start(
+        {.store = m_store,
+         .spec = m_spec,
+         .hold = m_hold,
+         .taken = m_taken,
+         .watched = watched,
+         .lost_signal = m_request.watched->lost_signal,
+         .on_lost = m_request.watched->on_lost,
+         .server_timeout = m_request.server.timeout,
+         .notify = m_request.notify,
+         .environment_for_notify = notify_environment(
+             m_request.environment,
+             {.held = {held_lock()}, .lease = m_taken.grant.lease.length, .server = m_request.server.for_job()},
+             m_taken.grant.fence),
+         .clock = m_context.clock,
+         .signals = m_context.signals});
     if (!keeper) {
       m_store.forget();
       release();
       return keeper.error();
     }
-    const auto printed = print_token(held_lock(), m_taken.grant.fence);
+    const auto printed = print_token(held_lock(), m_taken.grant);
     if (!printed) {
       return printed.error();  // the keeper releases the lock when this process ends
     }
@@ -209,7 +209,7 @@ class AcquiredLock {
 
   Result<RunEnd> pass_to_caller(const PrintToken& print_token)
   {
-    const auto printed = print_token(held_lock(), m_taken.grant.fence);
+    const auto printed = print_token(held_lock(), m_taken.grant);
     if (!printed) {
       release();
       return printed.error();

@@ -49,7 +49,7 @@ class KeeperLoop {
         m_release_socket(std::move(release_socket)),
         m_caller(std::move(caller)),
         m_log(Verbosity::quiet),
-        m_lease({.from = task.taken.sent_at, .length = task.spec.ttl}),
+        m_lease(task.taken.grant.lease),
         m_alarm(alarm_at(m_lease.signal_at(default_kill_after))),
         m_watchdog(task.store,
                    {.spec = task.spec,
@@ -69,7 +69,7 @@ class KeeperLoop {
     if (!m_task.notify.empty() && !m_news.outcome.empty()) {
       m_watchdog.stop();
       m_task.store.rest();
-      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.sent_at);
+      m_news.duration = std::chrono::ceil<Millis>(m_task.clock.now() - m_task.taken.grant.lease.from);
       notify(m_task.notify, m_task.environment_for_notify, m_news, m_task.clock, m_task.signals, &m_task.signals,
              write_to_syslog);
     }

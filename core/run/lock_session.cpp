@@ -77,14 +77,13 @@ void LockSession::begin(Entered entered)
   m_hold = std::move(entered.hold);
   m_which = entered.taken.which;
   m_grant = entered.taken.grant;
-  m_lease = std::make_unique<Lease>(
-      *m_store,
-      GrantedLock{.spec = spec(),
-                  .owner = m_hold.owner,
-                  .lease = {.from = entered.taken.sent_at, .length = entered.taken.claim.value_or(spec().ttl)},
-                  .is_claim = entered.taken.claim.has_value(),
-                  .listener = std::move(entered.taken.listener)},
-      m_request.kill_after, m_context.clock, m_context.log);
+  m_lease = std::make_unique<Lease>(*m_store,
+                                    GrantedLock{.spec = spec(),
+                                                .owner = m_hold.owner,
+                                                .lease = entered.taken.grant.lease,
+                                                .is_claim = entered.taken.is_claim,
+                                                .listener = std::move(entered.taken.listener)},
+                                    m_request.kill_after, m_context.clock, m_context.log);
   if (m_hold.is_nested()) {
     m_context.log.detail(
         "re-entered " + printable(name().text()) + ", which is now held " + std::to_string(m_grant.count) + " times",

@@ -75,28 +75,44 @@ bool release_for_runner(const RunRequest& request, const RunContext& context, st
   return all_released;
 }
 
+// The earliest end and the shortest length of the leases of a job whose runner was killed. nullopt: one lock is lost. Error: a
+// server does not answer.
+Result<std::optional<LeaseTerm>> renew_each(LockStore& store, std::span<const LockSession> sessions,
+                                            const CallLimits& limit)
+{
+  LeaseTerm all{.from = far_future, .length = Millis::max()};
+  for (const LockSession& session : sessions) {
+    const auto renewal = store.renew_hold(session.spec(), session.hold(), {}, limit);
+    if (!renewal) {
+      return renewal.error();
+    }
+    const auto* renewed = std::get_if<Renewed>(&*renewal);
+    if (renewed == nullptr || !renewed->lease) {
+      return std::optional<LeaseTerm>();
+    }
+    all = {.from = std::min(all.from, renewed->lease->from), .length = std::min(all.length, renewed->lease->length)};
+  }
+  return std::optional(all);
+}
+
 // JobSpec::keep_for_runner, on a new connection each time. A server that cannot be reached is asked again until the leases are
-// over.
+// over. `lease`: the last one.
 std::optional<Instant> keep_for_runner(const RunRequest& request, const RunContext& context,
-                                       std::span<const LockSession> sessions, Instant& kept_at)
+                                       std::span<const LockSession> sessions, LeaseTerm& lease)
 {
   if (!request.automatic) {
     return std::nullopt;
   }
   const Instant now = context.clock.now();
-  const auto store = open_store(request.server, context.clock, StopToken::never());
-  bool all_answered = static_cast<bool>(store);
-  for (std::size_t i = 0; i < sessions.size() && all_answered; ++i) {
-    const LockSession& session = sessions[i];
-    const auto renewal = (*store)->renew_hold(session.spec(), session.hold(),
-                                              {.deadline = now + request.server.timeout, .stop = StopToken::never()});
-    if (renewal && std::holds_alternative<NotHeld>(*renewal)) {
+  if (const auto store = open_store(request.server, context.clock, StopToken::never())) {
+    const auto renewed =
+        renew_each(**store, sessions, {.deadline = now + request.server.timeout, .stop = StopToken::never()});
+    if (renewed && !*renewed) {
       return std::nullopt;
     }
-    all_answered = static_cast<bool>(renewal);
+    lease = renewed ? **renewed : lease;
   }
-  kept_at = all_answered ? now : kept_at;
-  return now < kept_at + request.ttl ? std::optional(now + renewal_period(request.ttl)) : std::nullopt;
+  return now < lease.from + lease.length ? std::optional(now + renewal_period(lease.length)) : std::nullopt;
 }
 
 // Runs --notify in the guardian. A runner that was killed before its job began had no run to tell about.
@@ -142,9 +158,10 @@ LockSet::LockSet(const RunRequest& request, const RunContext& context, const std
           [this, &request, &context](const std::optional<OrphanedJob>& job) {
             return end_for_runner(request, context, *this, job);
           },
-          [this, &request, &context, kept_at = Instant{}]() mutable {
-            kept_at = kept_at == Instant{} ? context.clock.now() : kept_at;
-            return keep_for_runner(request, context, sessions, kept_at);
+          [this, &request, &context, lease = LeaseTerm{.from = Instant{}, .length = request.ttl}]() mutable {
+            lease.from =
+                lease.from == Instant{} ? context.clock.now() : lease.from;  // the runner's renewals are not known
+            return keep_for_runner(request, context, sessions, lease);
           })
 {
   const Owner owner = Owner::fresh(context.rng, ::getpid());

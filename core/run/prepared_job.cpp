@@ -92,6 +92,7 @@ void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_l
   if (auto job = fork_job(locks, earliest_last_resort)) {
     m_job.emplace(*std::move(job));
     m_prepared_under = locks;
+    m_earliest_last_resort = earliest_last_resort;
     m_usable_until = far_future;
   }
 }
@@ -99,6 +100,9 @@ void PreparedJob::prepare(const std::vector<HeldLock>& locks, Instant earliest_l
 Result<Job> PreparedJob::start(const std::vector<HeldLock>& locks, std::uint64_t fence)
 {
   discard_unusable();
+  if (m_usable_until != far_future && m_shared_deadline.times().last_resort < m_earliest_last_resort) {
+    discard();  // the lease is shorter than the one that was asked for
+  }
   if (!std::equal(locks.begin(), locks.end(), m_prepared_under.begin(), m_prepared_under.end(), are_same)) {
     m_job.reset();
   }

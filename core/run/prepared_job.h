@@ -61,9 +61,9 @@ class PreparedJob {
   std::function<std::optional<Instant>()> m_keep_for_runner;
   SharedDeadline m_shared_deadline;
   std::vector<HeldLock> m_prepared_under;  // the locks in the environment of m_job
-  Instant m_usable_until =
-      far_future;            // when a job for the first request becomes too old: its last resort would come too soon
-  std::optional<Job> m_job;  // uses m_shared_deadline
+  Instant m_earliest_last_resort{};        // that its guardian counts on
+  Instant m_usable_until = far_future;     // of a job for the first request: later the last resort would come too soon
+  std::optional<Job> m_job;                // uses m_shared_deadline
 };
 
 }  // namespace rlock

@@ -23,7 +23,7 @@ Result<std::unique_ptr<LockStore>> open_redis(const ServerSpec& server, const En
     return transport.error();
   }
   const auto check = endpoint.is_authenticated() ? RightsCheck::before_grant : RightsCheck::none;
-  return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), check));
+  return std::unique_ptr<LockStore>(std::make_unique<RedisStore>(*std::move(transport), clock, check));
 }
 
 // The first row also gets what no other row is for.

@@ -29,7 +29,7 @@ namespace {
 class Part {
  public:
   Part(const RedisServer& server, int first, int end)
-      : m_store(std::make_unique<Direct>(*parse_url(server.direct_url()), m_clock), RightsCheck::none),
+      : m_store(std::make_unique<Direct>(*parse_url(server.direct_url()), m_clock), m_clock, RightsCheck::none),
         m_first(first),
         m_end(end)
   {
@@ -44,7 +44,7 @@ class Part {
   }
   void renew_all()
   {
-    each([this](const LockSpec& spec) { REQUIRE(m_store.renew_hold(spec, m_owner, limit())); });
+    each([this](const LockSpec& spec) { REQUIRE(m_store.renew_hold(spec, m_owner, {}, limit())); });
   }
 
  private:

@@ -70,7 +70,7 @@ const std::vector<Subject> subjects{{"plain", Plain{}},
 class ServerCore {
  public:
   explicit ServerCore(RightsCheck check)
-      : m_store(std::make_unique<Direct>(*parse_url(m_server.direct_url()), m_clock), check)
+      : m_store(std::make_unique<Direct>(*parse_url(m_server.direct_url()), m_clock), m_clock, check)
   {
   }
 
@@ -105,7 +105,7 @@ class ServerCore {
     must_be_granted(spec, owner);
     const Cost cost = measured(pairs_per_round, [&] {
       spec.ttl += 1ms;  // else there is nothing to extend
-      REQUIRE(m_store.renew_hold(spec, owner, limit()));
+      REQUIRE(m_store.renew_hold(spec, owner, {}, limit()));
     });
     must_be_released(spec, owner);
     return cost;

@@ -62,14 +62,14 @@ TEST_CASE("contract: where a store takes locks away, the renewal of the hold say
     const auto asked = force->force(ForceStep::ask, call, Tested::soon());
     REQUIRE(asked);
     CHECK(std::holds_alternative<ForceHeld>(*asked));
-    const auto renewed = store.one().renew(Tested::spec(), holder, Tested::soon());
+    const auto renewed = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
     REQUIRE(renewed);
     REQUIRE(std::holds_alternative<Renewed>(*renewed));
     CHECK(std::get<Renewed>(*renewed).forced->by == "op");
     const auto taken = force->force(ForceStep::take, call, Tested::soon());
     REQUIRE(taken);
     CHECK(std::holds_alternative<ForceBroken>(*taken));
-    const auto lost = store.one().renew(Tested::spec(), holder, Tested::soon());
+    const auto lost = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
     REQUIRE(lost);
     CHECK(std::holds_alternative<NotHeld>(*lost));
     CHECK(store.granted(store.other(), Tested::spec(), Tested::owner()));

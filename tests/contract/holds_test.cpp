@@ -99,12 +99,12 @@ TEST_CASE("contract: the renewal of a held lock succeeds, that of a lost one say
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(), holder));
-    const auto renewed = store.one().renew(Tested::spec(), holder, Tested::soon());
+    const auto renewed = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
     REQUIRE(renewed);
     CHECK(std::holds_alternative<Renewed>(*renewed));
     store.release(store.one(), holder);
     REQUIRE(store.granted(store.other(), Tested::spec(), Tested::owner()));
-    const auto lost = store.one().renew(Tested::spec(), holder, Tested::soon());
+    const auto lost = store.one().renew(Tested::spec(), holder, {}, Tested::soon());
     REQUIRE(lost);
     CHECK(std::holds_alternative<NotHeld>(*lost));
   });
@@ -115,7 +115,7 @@ TEST_CASE("contract: a hold ends with its ttl, and a renewal lengthens it")
   on_each_store([](Tested& store) {
     const Owner holder = Tested::owner();
     REQUIRE(store.granted(store.one(), Tested::spec(Plain{}, 1500ms), holder));
-    CHECK(store.one().renew(Tested::spec(Plain{}, 3s), holder, Tested::soon()));
+    CHECK(store.one().renew(Tested::spec(Plain{}, 3s), holder, {}, Tested::soon()));
     const Millis left = store.state().ttl.value_or(0ms);
     CHECK(left > 1500ms);
     CHECK(left <= 3s);

@@ -120,11 +120,10 @@ bool Rival::try_for(const std::string& key, const std::function<void()>& while_h
   const std::lock_guard guard(m_mutex);
   const LockSpec spec = spec_of(key);
   const Owner owner = Owner::fresh(m_rng, 1);
-  const Instant sent_at = m_clock.now();
   const auto attempt = m_store->acquire(spec, owner, {}, soon());
   const bool granted = attempt && std::holds_alternative<Granted>(*attempt);
   if (granted) {
-    m_claims.claim("the rival", LeaseBudget({.from = sent_at, .length = spec.ttl}).valid_until());
+    m_claims.claim("the rival", LeaseBudget(std::get<Granted>(*attempt).lease).valid_until());
     while_held();
     [[maybe_unused]] const auto released = m_store->release(spec, owner, {}, soon());
     m_claims.drop("the rival");

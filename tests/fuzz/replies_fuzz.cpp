@@ -137,7 +137,7 @@ void ask_reenter(const Asking& asking)
 }
 void ask_renew(const Asking& asking)
 {
-  const auto renewal = asking.store.renew(asking.spec, asking.owner, limit);
+  const auto renewal = asking.store.renew(asking.spec, asking.owner, {}, limit);
   if (is_there(renewal) && std::holds_alternative<NotHeld>(*renewal)) {
     promise_not_held(std::get<NotHeld>(*renewal));
   }
@@ -218,7 +218,7 @@ void fuzz_replies(std::string_view bytes)
   const auto request = requests[input.choice(requests.size())];
   const Mode mode = mode_number(input.choice(5));
   promise_codec(input.rest());
-  RedisStore store(std::make_unique<RecordedServer>(replies_in(input.rest())));
+  RedisStore store(std::make_unique<RecordedServer>(replies_in(input.rest())), standing_clock);
   request({.store = store,
            .spec = {.name = *LockName::parse("stock"),
                     .mode = mode,

@@ -111,7 +111,7 @@ bool calls_in_time(std::string_view bytes)
   const CallLimits limit{.deadline = clock.now() + 1s, .stop = StopToken::never()};
   const LockSpec spec{.name = *LockName::parse("stock"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = 1h};
   const Owner owner = Owner::of("8743c9c0:1");
-  RedisStore store(std::make_unique<Direct>(endpoint, clock));
+  RedisStore store(std::make_unique<Direct>(endpoint, clock), clock);
   if (act == 0) {
     promise_result(store.inspect(spec.name, limit));
   } else if (act == 1) {

@@ -260,7 +260,8 @@ TEST_CASE("quorum: a server that comes back empty does not grant what it may hav
   const auto store_of = [&] {
     std::vector<QuorumServer> members;
     for (const RedisServer& server : quorum.servers) {
-      auto store = std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock));
+      auto store =
+          std::make_unique<RedisStore>(std::make_unique<Direct>(*parse_url(server.url()), real_clock), real_clock);
       members.push_back({.shown = server.url(),
                          .store = nullptr,
                          .marker = [one = store.get()](const MarkerNews& news, const CallLimits& limit) {

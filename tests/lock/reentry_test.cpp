@@ -62,7 +62,7 @@ TEST_CASE("reentry: whichever answer is lost, it counts once or not at all")
   const RedisServer server;
   const Endpoint endpoint = *parse_url(server.direct_url());
   SystemRng rng;
-  RedisStore store(std::make_unique<Direct>(endpoint, boot_clock));
+  RedisStore store(std::make_unique<Direct>(endpoint, boot_clock), boot_clock);
   bool was_lost = true;
   for (int lost = 1; was_lost; ++lost) {
     CAPTURE(lost);
@@ -71,7 +71,7 @@ TEST_CASE("reentry: whichever answer is lost, it counts once or not at all")
     REQUIRE(store.acquire(spec(), owner, {}, soon()));
 
     int calls = 0;
-    RedisStore lossy(std::make_unique<LossyTransport>(endpoint, lost, calls));
+    RedisStore lossy(std::make_unique<LossyTransport>(endpoint, lost, calls), boot_clock);
     const Hold nested = Hold::nested_in(owner, rng, 1);
     const auto taken = reenter_lock(lossy, spec(), nested, 5s, boot_clock, StopToken::never());
     was_lost = calls >= lost;
@@ -91,7 +91,7 @@ TEST_CASE("reentry: an owner that does not hold it is told so, and nothing is qu
 {
   const RedisServer server;
   SystemRng rng;
-  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock), boot_clock);
   const Hold nested = Hold::nested_in(Owner::of("gone:1"), rng, 1);
   const auto refused = reenter_lock(store, spec(), nested, 5s, boot_clock, StopToken::never());
   REQUIRE(refused);
@@ -103,7 +103,7 @@ TEST_CASE("reentry: a stop ends it, and its hold is released")
 {
   RedisServer server;
   SystemRng rng;
-  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock));
+  RedisStore store(std::make_unique<Direct>(*parse_url(server.direct_url()), boot_clock), boot_clock);
   const Owner owner = Owner::fresh(rng, 1);
   REQUIRE(store.acquire(spec(), owner, {}, soon()));
   StopSource stop;

@@ -74,6 +74,19 @@ std::vector<std::string> FakeServer::asked() const
   return m_asked;
 }
 
+void FakeServer::give_less(Millis less, Millis earlier)
+{
+  const std::lock_guard guard(m_mutex);
+  m_less = less;
+  m_earlier = earlier;
+}
+
+void FakeServer::hold_back(Millis answers)
+{
+  const std::lock_guard guard(m_mutex);
+  m_held_back = answers;
+}
+
 void FakeServer::fail_after(const FakeServer& other)
 {
   const std::lock_guard guard(m_mutex);
@@ -86,8 +99,10 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
  public:
   FakeStore(std::shared_ptr<FakeServer> server, const Clock& clock) : m_server(std::move(server)), m_clock(clock) {}
 
-  Result<Attempt> acquire(const LockSpec&, const Owner& owner, const AcquireOptions&, const CallLimits& limit) override
+  Result<Attempt> acquire(const LockSpec& spec, const Owner& owner, const AcquireOptions&,
+                          const CallLimits& limit) override
   {
+    const Instant sent_at = m_clock.now();
     return answer<Attempt>("acquire", owner, limit, [&]() -> Attempt {
       if (m_server->m_holder && *m_server->m_holder != owner.text()) {
         return Busy{.ttl = Millis{30'000},
@@ -98,25 +113,30 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
         m_server->m_agreed.reset();
         ++m_server->m_fence;
       }
-      return Granted{.fence = m_server->m_fence, .count = 1};
+      return Granted{.fence = m_server->m_fence, .count = 1, .lease = lease_from(sent_at, spec.ttl)};
     });
   }
-  Result<ReentryResult> reenter(const LockSpec&, const Hold& hold, const CallLimits& limit) override
+  Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override
   {
+    const Instant sent_at = m_clock.now();
     return answer<ReentryResult>("reenter", hold.owner, limit, [&]() -> ReentryResult {
       if (!holds(hold.owner)) {
         return NotHeld{.what = "expired or deleted", .forced = std::nullopt};
       }
       return Granted{.fence = m_server->m_agreed.value_or(m_server->m_fence),
                      .count = 2,
+                     .lease = lease_from(sent_at, spec.ttl),
                      .agreed = m_server->m_agreed.has_value()};
     });
   }
   Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
-  Result<Renewal> renew(const LockSpec&, const Owner& owner, const CallLimits& limit) override
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override
   {
+    const Instant sent_at = m_clock.now();
     return answer<Renewal>("renew", owner, limit, [&]() -> Renewal {
-      return holds(owner) ? Renewal{Renewed{.forced = m_server->m_asked_by, .at = time()}}
+      const auto lease = options.only_checks ? std::nullopt : std::optional(lease_from(sent_at, spec.ttl));
+      return holds(owner) ? Renewal{Renewed{.lease = lease, .forced = m_server->m_asked_by, .at = time()}}
                           : Renewal{NotHeld{.what = "expired or deleted", .forced = std::nullopt}};
     });
   }
@@ -191,6 +211,10 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
                                std::chrono::duration_cast<std::chrono::microseconds>(passed * *m_server->m_pace)}
                : std::nullopt;
   }
+  [[nodiscard]] LeaseTerm lease_from(Instant sent_at, Millis ttl) const
+  {
+    return {.from = sent_at - m_server->m_earlier, .length = ttl - m_server->m_less};
+  }
   [[nodiscard]] bool holds(const Owner& owner) const { return m_server->m_holder == owner.text(); }
 
   template <typename T, typename Act>
@@ -200,6 +224,9 @@ class FakeStore final : public LockStore, public FenceRaising, public ForceUnloc
       m_clock.sleep_until(m_clock.now() + Millis{1}, limit.stop);
     }
     std::unique_lock lock(m_server->m_mutex);
+    if (m_server->m_held_back > Millis{0}) {
+      m_clock.sleep_until(m_clock.now() + m_server->m_held_back, StopToken::never());
+    }
     m_server->m_asked.push_back(what + " " + owner.text());
     const auto mood = m_server->m_mood;
     if (mood == FakeServer::Behavior::down || what == m_server->m_refused) {

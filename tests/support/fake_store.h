@@ -29,7 +29,9 @@ class FakeServer {
   have_rlock_holders();  // the holders are rlocks, whose renewals the server can refuse; the default: foreign clients
   void forget_all();     // the server loses all data, as in a restart
   void set_fence(std::uint64_t fence);
-  void have_a_clock(double pace);  // each renewal tells the server's time; pace 1: the pace of this machine's clock
+  void give_less(Millis less, Millis earlier);  // than is asked for; the leases count from an earlier moment
+  void hold_back(Millis answers);               // for so long, whatever the caller's deadline
+  void have_a_clock(double pace);               // tells its time with each renewal; pace 1: as this machine's clock
   [[nodiscard]] std::optional<std::string> holder() const;
   [[nodiscard]] std::uint64_t fence() const;
   [[nodiscard]] std::vector<std::string> asked() const;  // "acquire o1", …
@@ -42,6 +44,9 @@ class FakeServer {
   std::uint64_t m_fence = 0;
   std::optional<std::uint64_t> m_agreed;
   std::optional<double> m_pace;
+  Millis m_less{0};
+  Millis m_earlier{0};
+  Millis m_held_back{0};
   std::string m_refused;
   std::optional<ForceRequest> m_asked_by;
   bool m_is_rlock = false;

@@ -48,12 +48,14 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     return std::any_of(queue.begin(), queue.end(), [&](const WaiterRecord& each) { return each.owner == owner; });
   }
 
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override
   {
-    return renew_hold(spec, Hold(owner), limit);
+    return renew_hold(spec, Hold(owner), options, limit);
   }
 
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits&) override
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                             const CallLimits&) override
   {
     const std::lock_guard guard(m_server.mutex);
     LockRecord& lock = current(spec.name);
@@ -61,8 +63,12 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
     if (holder == nullptr || !holder->holds.contains(hold.id) || holder->revoked) {
       return Renewal{not_held(lock)};
     }
-    holder->ends = std::max(holder->ends, m_clock.now() + spec.ttl);
-    return Renewal{Renewed{.forced = holder->wanted}};
+    std::optional<LeaseTerm> lease;
+    if (!options.only_checks) {
+      lease = {.from = m_clock.now(), .length = spec.ttl};
+      holder->ends = std::max(holder->ends, lease->from + lease->length);
+    }
+    return Renewal{Renewed{.lease = lease, .forced = holder->wanted}};
   }
 
   Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
@@ -193,9 +199,10 @@ class MemoryStore final : public LockStore, public ForceUnlock, public LockListi
 
   Granted grant(LockRecord& lock, HolderRecord& holder, const std::string& hold, Millis ttl) const
   {
+    const LeaseTerm lease{.from = m_clock.now(), .length = ttl};
     holder.holds.insert(hold);
-    holder.ends = std::max(holder.ends, m_clock.now() + ttl);
-    return {.fence = lock.fence, .count = static_cast<std::int64_t>(holder.holds.size())};
+    holder.ends = std::max(holder.ends, lease.from + lease.length);
+    return {.fence = lock.fence, .count = static_cast<std::int64_t>(holder.holds.size()), .lease = lease};
   }
 
   Busy refuse(LockRecord& lock, const LockSpec& spec, const Owner& owner, const AcquireOptions& options) const

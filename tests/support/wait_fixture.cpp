@@ -41,11 +41,12 @@ class ScriptedStore final : public LockStore {
   {
     const std::size_t which = number(spec.name);
     WaitFixture::Lock& lock = m_fixture.locks[which];
+    const LeaseTerm lease{.from = BootClock().now(), .length = spec.ttl};
     return call<Attempt>(options.queues ? "stand" : "look", which, limit, [&]() -> Attempt {
       if (lock.is_free || lock.is_taken) {
         lock.is_free = false;
         lock.is_taken = true;
-        return Granted{.fence = 1, .count = 1};
+        return Granted{.fence = 1, .count = 1, .lease = lease};
       }
       lock.is_queued = lock.is_queued || options.queues;
       lock.ticket = options.ticket != 0 ? options.ticket : 1'000'000;
@@ -81,7 +82,10 @@ class ScriptedStore final : public LockStore {
   }
   void forget() override {}
 
-  Result<Renewal> renew(const LockSpec&, const Owner&, const CallLimits&) override { return unasked(); }
+  Result<Renewal> renew(const LockSpec&, const Owner&, const RenewOptions&, const CallLimits&) override
+  {
+    return unasked();
+  }
   Result<LockState> inspect(const LockName&, const CallLimits&) override { return unasked(); }
   Result<ReentryResult> reenter(const LockSpec&, const Hold&, const CallLimits&) override { return unasked(); }
 

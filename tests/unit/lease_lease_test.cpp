@@ -20,13 +20,13 @@ const Log quiet(Verbosity::quiet);
 const CallLimits without_limit{.deadline = far_future, .stop = StopToken::never()};
 
 struct Held {
-  Held()
+  explicit Held(Millis per_reading = step) : clock(per_reading)
   {
     server->have_a_clock(1.0);  // so that the server reads the clock as well, before it answers
     REQUIRE(store->acquire(spec, owner, {}, without_limit));
   }
 
-  SteppedClock clock{step};
+  SteppedClock clock;
   std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
   std::unique_ptr<LockStore> store = store_on(server, clock);
   LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = 30s, .who = {}, .once = {}};
@@ -67,4 +67,25 @@ TEST_CASE("lease: a renewal of a lock that is gone is a loss")
   held.lease.renew(without_limit);
   REQUIRE(held.lease.event());
   CHECK(std::holds_alternative<Lost>(*held.lease.event()));
+}
+
+TEST_CASE("lease: a renewal counts for as long as the store gives, and from when the store says")
+{
+  Held held;
+  held.server->give_less(20s, 3s);
+  const Instant before = held.clock.now();
+  held.lease.renew(without_limit);
+  CHECK_FALSE(held.lease.event());
+  CHECK(held.lease.budget().term().length == 10s);
+  CHECK((held.lease.budget().term().from == before + step - 3s));
+}
+
+TEST_CASE("lease: a renewal whose answer comes after the old end extends nothing")
+{
+  Held held(16s);  // sent 16 s after the grant, answered 48 s after it
+  const Instant end = held.lease.budget().valid_until();
+  held.lease.renew(without_limit);
+  REQUIRE(held.lease.event());
+  CHECK(std::get<Unconfirmed>(*held.lease.event()).why == "the answer to its renewal came after the end of the lease");
+  CHECK((held.lease.budget().valid_until() == end));
 }

@@ -146,8 +146,7 @@ TEST_CASE("renewal: a fixed lease is checked every ten seconds or third of its t
       {"a short fixed lease", Plain{}, false, 6s, 2s},
   };
   const auto policy_for = [](const Mode& mode, bool renews, Millis ttl) {
-    const LockSpec spec{.name = *LockName::parse("k"), .mode = mode, .ttl = ttl, .who = {}, .once = {}};
-    return renewal_policy(spec, renews, 1s);
+    return renewal_policy(ttl, mode, renews, 1s);
   };
   for (const Row& row : rows) {
     CAPTURE(row.why);

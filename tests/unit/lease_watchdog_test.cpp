@@ -137,3 +137,83 @@ TEST_CASE("watchdog: a lock that is lost after a request for its release is told
   watchdog.stop();
   CHECK(std::get<ReleaseRequested>(*watchdog.event()).by == "eve");
 }
+
+namespace {
+
+// A lock that alice holds, as the store gave it, and its watchdog.
+struct Watched {
+  Watched(Millis ttl, Millis less, Millis earlier) : store(store_on(server, clock))
+  {
+    spec.ttl = ttl;
+    server->give_less(less, earlier);
+    const auto answer = store->acquire(spec, alice, {}, {.deadline = clock.now() + 5s, .stop = StopToken::never()});
+    REQUIRE(answer);
+    lease = std::get<Granted>(*answer).lease;
+  }
+
+  std::unique_ptr<Watchdog> watch()
+  {
+    return std::make_unique<Watchdog>(*store,
+                                      WatchdogOptions{.spec = spec,
+                                                      .owner = alice,
+                                                      .renews = true,
+                                                      .lease = LeaseBudget(lease),
+                                                      .kill_after = 10ms,
+                                                      .listener = {},
+                                                      .on_moved =
+                                                          [this](const LeaseBudget& moved) {
+                                                            longest = std::max(longest.load(), moved.term().length);
+                                                            youngest = std::min(youngest.load(),
+                                                                                clock.now() - moved.term().from);
+                                                            ++moves;
+                                                          }},
+                                      clock, log);
+  }
+
+  BootClock clock;
+  Log log{Verbosity::quiet};
+  std::shared_ptr<FakeServer> server = std::make_shared<FakeServer>();
+  std::unique_ptr<LockStore> store;
+  LockSpec spec{.name = *LockName::parse("k"), .mode = Plain{}, .ttl = {}, .who = {}, .once = {}};
+  Owner alice = Owner::of("alice");
+  LeaseTerm lease{};
+  std::atomic<int> moves{0};
+  std::atomic<Millis> longest{Millis{0}};
+  std::atomic<Instant::duration> youngest{Instant::duration::max()};
+};
+
+}  // namespace
+
+TEST_CASE("watchdog: a lease is counted and renewed as the store gave it, not as it was asked for")
+{
+  Watched held(60s, 58'800ms, 50ms);  // 1.2 s, of which 50 ms are over
+  const auto watchdog = held.watch();
+  wait_until([&] { return held.moves >= 3; }, "it was renewed within the lease that the store gives");
+  watchdog->stop();
+  CHECK_FALSE(watchdog->event());
+  CHECK(held.longest.load() == 1200ms);
+  CHECK(held.youngest.load() >= 50ms);
+}
+
+TEST_CASE("watchdog: a lease that is half over when it is given is renewed before its end, and not without a pause")
+{
+  Watched held(2s, 0s, 1s);
+  const auto watchdog = held.watch();
+  wait_until([&] { return held.moves >= 5; }, "it is renewed");
+  CHECK_FALSE(watchdog->event());
+  const int before = held.moves;
+  held.clock.sleep_until(held.clock.now() + 200ms, StopToken::never());
+  watchdog->stop();
+  CHECK(held.moves - before <= 11);
+}
+
+TEST_CASE("watchdog: a renewal whose answer comes after the old end extends nothing")
+{
+  Watched held(600ms, 0s, 0s);
+  held.server->hold_back(700ms);
+  const auto watchdog = held.watch();
+  wait_until([&] { return watchdog->event().has_value(); }, "it gave up");
+  watchdog->stop();
+  CHECK(std::get<Unconfirmed>(*watchdog->event()).why == "the answer to its renewal came after the end of the lease");
+  CHECK(held.moves == 0);
+}

@@ -46,7 +46,7 @@ std::string taken_after(const std::function<void(WaitFixture&)>& event, bool tak
       wait_and_acquire(*store, spec, Owner::of("us:1"), policy, clock, rng, StopToken::never(), observer);
   const auto& taken = std::get<Taken>(*outcome);
   const bool asked_again = fixture.count("stand") > 1;
-  CHECK(taken.claim.has_value() != asked_again);
+  CHECK(taken.is_claim != asked_again);
   CHECK(taken.grant.fence == (asked_again ? 1 : 7));
   CHECK((asked_again || taken.listener != nullptr));
   return asked_again ? "asked" : "by message";

@@ -126,3 +126,32 @@ TEST_CASE("half-lease rule: a nested hold that is always granted too late is giv
   CHECK(refused.error().code == ErrorCode::unfit);
   CHECK(slow.server->asked().back() == "release alice:1");
 }
+
+TEST_CASE("lease: a grant whose lease began long before it was asked for begins no job")
+{
+  Asked old(1ms);
+  old.server->give_less(0s, 20s);
+  const auto refused = old.acquire();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::unfit);
+  CHECK_FALSE(old.server->holder());
+
+  REQUIRE(old.store->acquire(spec, alice, {}, {.deadline = far_future, .stop = StopToken::never()}));
+  SystemRng rng;
+  const auto nested =
+      reenter_lock(*old.store, spec, Hold::nested_in(alice, rng, 1), 5min, old.clock, StopToken::never());
+  REQUIRE_FALSE(nested);
+  CHECK(nested.error().code == ErrorCode::unfit);
+}
+
+TEST_CASE("lease: a grant is taken with the lease that the store gave")
+{
+  Asked brief(1ms);
+  brief.server->give_less(25s, 1s);
+  const Instant before = brief.clock.now();
+  const auto outcome = brief.acquire();
+  REQUIRE(outcome);
+  const LeaseTerm& lease = std::get<Taken>(*outcome).grant.lease;
+  CHECK(lease.length == 5s);
+  CHECK((lease.from < before));
+}

@@ -70,6 +70,32 @@ bool is_busy(const Result<Attempt>& attempt) { return attempt && std::holds_alte
 
 }  // namespace
 
+TEST_CASE("quorum store: a lease lasts as long as those of a quorum do, not as long as the ttl that was asked for")
+{
+  const Five five;
+  five.servers[0]->give_less(8s, 0s);
+  five.servers[1]->give_less(6s, 0s);
+  five.servers[2]->give_less(3s, 500ms);
+  const auto store = five.store();
+  const Instant before = five.clock.now();
+  const auto attempt = store->acquire(spec, alice, {}, five.within(5s));
+  REQUIRE(granted(attempt));
+  const LeaseTerm& lease = std::get<Granted>(*attempt).lease;
+  CHECK(lease.length <= 7s);  // two servers gave 10 s, the third 7 s; an answer may have come too late to be counted
+  CHECK(lease.length >= 2s);
+  if (lease.length == 7s) {
+    CHECK((lease.from >= before - 500ms));
+    CHECK((lease.from <= five.clock.now() - 500ms));
+  }
+  const auto renewed = store->renew(spec, alice, {}, five.within(5s));
+  REQUIRE(renewed);
+  REQUIRE(std::get<Renewed>(*renewed).lease);
+  CHECK(std::get<Renewed>(*renewed).lease->length <= 7s);
+  const auto checked = store->renew(spec, alice, {.only_checks = true}, five.within(5s));
+  REQUIRE(checked);
+  CHECK_FALSE(std::get<Renewed>(*checked).lease);
+}
+
 TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everywhere")
 {
   const Five five;
@@ -77,7 +103,7 @@ TEST_CASE("quorum store: a lock is taken everywhere, kept, and given back everyw
   CHECK(granted(store->acquire(spec, alice, {}, five.within(5s))));
   wait_until([&] { return five.held_by(alice) == 5; }, "all have granted");
   CHECK(is_busy(store->acquire(spec, bob, {}, five.within(300ms))));
-  const auto kept = store->renew(spec, alice, five.within(5s));
+  const auto kept = store->renew(spec, alice, {}, five.within(5s));
   REQUIRE(kept);
   CHECK(std::holds_alternative<Renewed>(*kept));
   const auto released = store->release(spec, alice, {}, five.within(5s));
@@ -94,7 +120,7 @@ TEST_CASE("quorum store: two of five that are down or hung are not waited for")
     const auto store = five.store();
     const Instant start = five.clock.now();
     CHECK(granted(store->acquire(spec, alice, {}, five.within(60s))));
-    CHECK(store->renew(spec, alice, five.within(60s)));
+    CHECK(store->renew(spec, alice, {}, five.within(60s)));
     CHECK(store->release(spec, alice, {}, five.within(60s)));
     CHECK(five.clock.now() - start < 30s);
     CHECK(five.held_by(alice) == 0);  // late servers got the release, too
@@ -142,7 +168,7 @@ TEST_CASE(
 
   five.servers[2]->forget_all();
   CHECK(granted(five.store()->acquire(spec, bob, {}, five.within(5s))));
-  const auto renewal = store->renew(spec, alice, five.within(5s));
+  const auto renewal = store->renew(spec, alice, {}, five.within(5s));
   REQUIRE(renewal);
   CHECK(std::holds_alternative<NotHeld>(*renewal));
 }
@@ -156,7 +182,7 @@ TEST_CASE("quorum store: a lock that too few servers still know of is neither ke
   five.servers[0]->forget_all();
   five.servers[1]->be(Behavior::down);
   five.servers[2]->be(Behavior::down);
-  const auto renewal = store->renew(spec, alice, five.within(5s));
+  const auto renewal = store->renew(spec, alice, {}, five.within(5s));
   REQUIRE_FALSE(renewal);
   CHECK(renewal.error().code == ErrorCode::unreachable);
 }

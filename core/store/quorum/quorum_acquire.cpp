@@ -120,8 +120,9 @@ Result<Attempt> QuorumStore::acquire(const LockSpec& spec, const Owner& owner, c
   const auto* done = done_in(answers);
   const bool carried = decide_grant(final_tally(grants(answers)), quorum_of(spec)) == Decision::carried;
   if (done == nullptr && carried) {
-    const Granted granted = greatest_grant(answers, [](const Granted&) { return true; });
-    const auto confirmed = confirm_grant(spec, owner, granted.fence, counting_servers(votes, needed), asked_at, limit);
+    Granted granted = greatest_grant(answers, [](const Granted&) { return true; });
+    granted.lease = lease_of_quorum(answers, quorum_of(spec));
+    const auto confirmed = confirm_grant(spec, owner, granted, counting_servers(votes, needed), limit);
     if (confirmed) {
       m_backoff->settled();
       return Attempt{granted};
@@ -158,14 +159,13 @@ Answers<Vote> QuorumStore::ask_for_lock(const LockSpec& spec, const Owner& owner
   return pending->take();
 }
 
-// Completes a grant of a quorum: writes the fencing number back, tells the markers, and checks that the lease has time left.
-// `counting`: the result of counting_servers().
-Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                                        const std::set<std::string>& counting, Instant asked_at,
-                                        const CallLimits& limit)
+// What is left to do once a quorum has granted: writes the fencing number back, tells the markers, and looks whether
+// the lease has time left. `counting`: as counting_servers says.
+Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
+                                        const std::set<std::string>& counting, const CallLimits& limit)
 {
   const bool any_quorum_knows = quorum_of(spec) == size();
-  const auto request = [spec, owner, fence, any_quorum_knows, counting, &clock = m_clock](
+  const auto request = [spec, owner, fence = granted.fence, any_quorum_knows, counting, &clock = m_clock](
                            QuorumServer& server, const CallLimits& within) -> Result<bool> {
     const auto told = tell_grant(server, spec.ttl, counting.contains(server.shown), clock, within);
     if (!told) {
@@ -178,8 +178,7 @@ Result<Done> QuorumStore::confirm_grant(const LockSpec& spec, const Owner& owner
   if (decision == Decision::unknown) {
     return no_quorum(answers, quorum_of(spec));
   }
-  if (decision != Decision::carried ||
-      m_clock.now() >= LeaseBudget({.from = asked_at, .length = spec.ttl}).valid_until()) {
+  if (decision != Decision::carried || m_clock.now() >= LeaseBudget(granted.lease).valid_until()) {
     return Error{ErrorCode::unfit,
                  std::string("the servers need longer to answer than the lease lasts") + give_longer_lease};
   }

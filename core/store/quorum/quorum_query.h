@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace rlock {
 
@@ -34,7 +35,7 @@ inline Subject repeated(const LockName& name, const Hold& hold)
 template <typename T, typename Counts>
 Granted greatest_grant(const Answers<T>& answers, Counts counts)
 {
-  Granted greatest{.fence = 0, .count = 1};
+  Granted greatest{.fence = 0, .count = 1, .lease = {}};
   for (const auto& answer : answers) {
     const auto* granted = answer && *answer ? std::get_if<Granted>(&**answer) : nullptr;
     if (granted != nullptr && counts(*granted)) {
@@ -45,8 +46,43 @@ Granted greatest_grant(const Answers<T>& answers, Counts counts)
   return greatest;
 }
 
-// Posts `request(server, limits)` to all servers. The request runs to its end also when the caller no longer waits. Where the
-// system has no thread left, the request has run when this function returns.
+inline const LeaseTerm* lease_in(const Attempt& attempt)
+{
+  const auto* granted = std::get_if<Granted>(&attempt);
+  return granted != nullptr ? &granted->lease : nullptr;
+}
+inline const LeaseTerm* lease_in(const ReentryResult& entry)
+{
+  const auto* granted = std::get_if<Granted>(&entry);
+  return granted != nullptr ? &granted->lease : nullptr;
+}
+inline const LeaseTerm* lease_in(const Renewal& renewal)
+{
+  const auto* renewed = std::get_if<Renewed>(&renewal);
+  return renewed != nullptr && renewed->lease ? &*renewed->lease : nullptr;
+}
+
+// A quorum of the servers gave leases that last as long as this one, or longer. Fewer leases: none.
+template <typename T>
+LeaseTerm lease_of_quorum(const Answers<T>& answers, std::size_t quorum)
+{
+  std::vector<LeaseTerm> leases;
+  for (const auto& answer : answers) {
+    const LeaseTerm* const lease = answer && *answer ? lease_in(**answer) : nullptr;
+    if (lease != nullptr) {
+      leases.push_back(*lease);
+    }
+  }
+  if (leases.size() < quorum) {
+    return {};
+  }
+  std::ranges::sort(leases, std::ranges::greater{},
+                    [](const LeaseTerm& lease) { return LeaseBudget(lease).valid_until(); });
+  return leases[quorum - 1];
+}
+
+// Posts `request(server, limits)` to all servers. It runs to its end also when the caller waits no longer; where the system has
+// no thread left, it has run when this function returns.
 template <typename T, typename Request>
 QuorumStore::Query<T> QuorumStore::post_all(const Subject& subject, const CallLimits& limit, Request request)
 {

@@ -31,9 +31,9 @@ ReentryResult refusal_in(const Answers<ReentryResult>& answers)
   return *refusal;
 }
 
-Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept)
+Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept, std::size_t quorum)
 {
-  Renewed kept;
+  Renewed kept{.lease = std::nullopt, .forced = std::nullopt};
   NotHeld lost;
   for (const auto& answer : answers) {
     if (!answer || !*answer) {
@@ -48,7 +48,12 @@ Renewal merged_renewal(const Answers<Renewal>& answers, bool is_kept)
       lost.revoked = lost.revoked || gone.revoked;
     }
   }
-  return is_kept ? Renewal{kept} : Renewal{lost};
+  if (!is_kept) {
+    return lost;
+  }
+  const LeaseTerm lease = lease_of_quorum(answers, quorum);
+  kept.lease = lease.length > Millis{0} ? std::optional(lease) : std::nullopt;  // none: the servers were only asked
+  return kept;
 }
 
 // Merges the answers that agree with the decision. StillHeld takes precedence: if any server says so, an outer hold is left.
@@ -64,6 +69,12 @@ Release merged_release(const Answers<Release>& answers, bool is_released)
     }
   }
   return *merged;
+}
+
+// A check uses no ttl.
+Millis told_ttl(const LockSpec& spec, const RenewOptions& options)
+{
+  return options.only_checks ? Millis{0} : spec.ttl;
 }
 
 using ListenerPtr = std::unique_ptr<Listener>;
@@ -151,7 +162,8 @@ Result<ReentryResult> QuorumStore::reenter(const LockSpec& spec, const Hold& hol
     work_without_threads({.deadline = m_clock.now() + within, .stop = StopToken::never()});
     return refusal_in(answers);
   }
-  const Granted granted = outer_grant(answers);
+  Granted granted = outer_grant(answers);
+  granted.lease = lease_of_quorum(answers, quorum);
   const auto raised = quorum == size() ? Result(true) : raise_fence(spec, hold.owner, granted.fence, limit);
   if (!raised) {
     return raised.error();
@@ -173,18 +185,22 @@ Result<bool> QuorumStore::raise_fence(const LockSpec& spec, const Owner& owner, 
                                        : Result<bool>(decision == Decision::carried);
 }
 
-Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
+Result<Renewal> QuorumStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                                   const CallLimits& limit)
 {
-  const auto request = [spec, owner, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return with_told_ttl(server.store->renew(spec, owner, within), server, spec.ttl, clock, within);
+  const auto request = [spec, owner, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
+    return with_told_ttl(server.store->renew(spec, owner, options, within), server, told_ttl(spec, options), clock,
+                         within);
   };
   return renew_by(request, spec, owner, limit);
 }
 
-Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+Result<Renewal> QuorumStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                                        const CallLimits& limit)
 {
-  const auto request = [spec, hold, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
-    return with_told_ttl(server.store->renew_hold(spec, hold, within), server, spec.ttl, clock, within);
+  const auto request = [spec, hold, options, &clock = m_clock](QuorumServer& server, const CallLimits& within) {
+    return with_told_ttl(server.store->renew_hold(spec, hold, options, within), server, told_ttl(spec, options), clock,
+                         within);
   };
   return renew_by(request, spec, hold, limit);
 }
@@ -198,7 +214,7 @@ Result<Renewal> QuorumStore::renew_by(const AskForRenewal& request, const LockSp
   if (decision == Decision::unknown) {
     return no_quorum(answers, quorum_of(spec));
   }
-  return merged_renewal(answers, decision == Decision::carried);
+  return merged_renewal(answers, decision == Decision::carried, quorum_of(spec));
 }
 
 // The process may end after a release, so a request that is under way to a server that hangs is interrupted, and the

@@ -73,8 +73,10 @@ class QuorumStore final : public LockStore,
   [[nodiscard]] bool takes_back() const override { return true; }
   Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
   Result<bool> is_queued(const LockSpec&, const Owner&, const CallLimits&) override { return false; }
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override;
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                             const CallLimits& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& release_options,
                           const CallLimits& limit) override;
   Result<LockState> inspect(const LockName& name, const CallLimits& limit) override;
@@ -124,8 +126,8 @@ class QuorumStore final : public LockStore,
   void work_without_threads(const CallLimits& limit);
 
   Answers<Vote> ask_for_lock(const LockSpec& spec, const Owner& owner, const CallLimits& limit);
-  Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, std::uint64_t fence,
-                             const std::set<std::string>& counting, Instant asked_at, const CallLimits& limit);
+  Result<Done> confirm_grant(const LockSpec& spec, const Owner& owner, const Granted& granted,
+                             const std::set<std::string>& counting, const CallLimits& limit);
   Result<Attempt> not_granted(const LockSpec& spec, const Answers<Vote>& votes, Millis took, Millis within);
   Attempt refused(const LockSpec& spec, const Answers<Attempt>& answers, Millis took);
   Result<bool> raise_fence(const LockSpec& spec, const Owner& owner, std::uint64_t fence, const CallLimits& limit);

@@ -38,16 +38,19 @@ std::string_view wait_mode(const LockSpec& spec, const AcquireOptions& options)
   return !options.queues ? "try" : spec.who.latest ? "latest" : "wait";
 }
 
-// The purpose argument of the renew script.
-std::string_view purpose_of(const LockSpec& spec)
+// The renew script's argument.
+std::string_view purpose_of(const RenewOptions& options)
 {
-  return spec.stopping ? "stopping" : spec.confirms ? "confirm" : "";
+  return options.stopping ? "stopping" : options.confirms ? "confirm" : "";
 }
 
-// {'granted', fence, count, agreed}
-Granted granted_in(const ScriptReply& answer)
+// {'granted', fence, count, agreed}. The server counts the whole ttl from the moment when it ran the script.
+Granted granted_in(const ScriptReply& answer, Instant sent_at, Millis ttl)
 {
-  return {.fence = answer.number(1), .count = answer.integer(2), .agreed = answer.integer(3) == 1};
+  return {.fence = answer.number(1),
+          .count = answer.integer(2),
+          .lease = {.from = sent_at, .length = ttl},
+          .agreed = answer.integer(3) == 1};
 }
 
 std::string loss_in(const ScriptReply& answer)
@@ -169,6 +172,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
                                     const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
+  const Instant sent_at = m_clock.now();
   const auto reply = call(script, spec.name, spec.mode, owner,
                           {owner.text(), text_of(spec.ttl), encode(spec.who), wait_mode(spec, options),
                            std::to_string(options.ticket), text_of(shared_for(spec)), rights_check()},
@@ -178,7 +182,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
   }
   const ScriptReply answer(*reply);
   if (answer.is("granted")) {
-    return Attempt{granted_in(answer)};
+    return Attempt{granted_in(answer, sent_at, spec.ttl)};
   }
   if (answer.is("done")) {
     return Attempt{AlreadyDone{answer.millis(1)}};
@@ -203,6 +207,7 @@ Result<Attempt> RedisStore::acquire(const LockSpec& spec, const Owner& owner, co
 Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).acquire;
+  const Instant sent_at = m_clock.now();
   const auto reply = call(
       script, spec.name, spec.mode, hold.owner,
       {hold.id, text_of(spec.ttl), encode(spec.who), "again", "0", text_of(shared_for(spec)), rights_check()}, limit);
@@ -211,7 +216,7 @@ Result<ReentryResult> RedisStore::reenter(const LockSpec& spec, const Hold& hold
   }
   const ScriptReply answer(*reply);
   if (answer.is("granted")) {
-    return ReentryResult{granted_in(answer)};
+    return ReentryResult{granted_in(answer, sent_at, spec.ttl)};
   }
   if (answer.is("done")) {
     return ReentryResult{AlreadyDone{answer.millis(1)}};
@@ -253,27 +258,35 @@ Result<bool> RedisStore::is_queued(const LockSpec& spec, const Owner& owner, con
   return reply->kind != Reply::Kind::nil;
 }
 
-Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit)
+Result<Renewal> RedisStore::renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                                  const CallLimits& limit)
 {
-  return renew_as(spec, owner, "", limit);
+  return renew_as(spec, owner, "", options, limit);
 }
 
-Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit)
+Result<Renewal> RedisStore::renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                                       const CallLimits& limit)
 {
-  return renew_as(spec, hold.owner, hold.id, limit);
+  return renew_as(spec, hold.owner, hold.id, options, limit);
 }
 
+// A ttl of 0 changes nothing. The server never shortens a ttl.
 Result<Renewal> RedisStore::renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold,
-                                     const CallLimits& limit)
+                                     const RenewOptions& options, const CallLimits& limit)
 {
   const Script& script = scripts_of(spec.mode).renew;
-  const auto reply = call(script, spec.name, spec.mode, owner, {text_of(spec.ttl), hold, purpose_of(spec)}, limit);
+  const std::string ttl = text_of(options.only_checks ? Millis{0} : spec.ttl);
+  const Instant sent_at = m_clock.now();
+  const auto reply = call(script, spec.name, spec.mode, owner, {ttl, hold, purpose_of(options)}, limit);
   if (!reply) {
     return reply.error();
   }
   const ScriptReply answer(*reply);
   if (answer.is("kept")) {
-    return Renewal{Renewed{.forced = request_in(answer, 1), .at = time_in(answer, 2)}};
+    return Renewal{Renewed{
+        .lease = options.only_checks ? std::nullopt : std::optional(LeaseTerm{.from = sent_at, .length = spec.ttl}),
+        .forced = request_in(answer, 1),
+        .at = time_in(answer, 2)}};
   }
   if (answer.is("lost")) {
     return Renewal{not_held(answer)};

@@ -25,8 +25,9 @@ class RedisStore final : public LockStore,
                          public RestartMarker,
                          public RunHistory {
  public:
-  explicit RedisStore(std::unique_ptr<Transport> transport, RightsCheck check = RightsCheck::before_grant)
-      : m_transport(std::move(transport)), m_rights_check(check)
+  // `clock` must outlive it.
+  RedisStore(std::unique_ptr<Transport> transport, const Clock& clock, RightsCheck check = RightsCheck::before_grant)
+      : m_transport(std::move(transport)), m_clock(clock), m_rights_check(check)
   {
   }
 
@@ -35,8 +36,10 @@ class RedisStore final : public LockStore,
   Result<Done> await_replicas(const LockSpec& spec, const CallLimits& limit) override;
   Result<ReentryResult> reenter(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
   Result<bool> is_queued(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const CallLimits& limit) override;
-  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const CallLimits& limit) override;
+  Result<Renewal> renew(const LockSpec& spec, const Owner& owner, const RenewOptions& options,
+                        const CallLimits& limit) override;
+  Result<Renewal> renew_hold(const LockSpec& spec, const Hold& hold, const RenewOptions& options,
+                             const CallLimits& limit) override;
   Result<Release> release(const LockSpec& spec, const Hold& hold, const ReleaseOptions& options,
                           const CallLimits& limit) override;
   std::vector<Result<Release>> release_each(std::span<const LockSpec* const> specs, const Owner& owner,
@@ -71,7 +74,8 @@ class RedisStore final : public LockStore,
                             const CallLimits& limit) override;
 
  private:
-  Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const CallLimits& limit);
+  Result<Renewal> renew_as(const LockSpec& spec, const Owner& owner, std::string_view hold, const RenewOptions& options,
+                           const CallLimits& limit);
   [[nodiscard]] std::string_view rights_check() const;
   [[nodiscard]] std::string_view among() const;  // an argument of the scripts: "cluster", or "" for one server
   Result<Reply> call(const Script& script, const LockName& name, const Mode& mode, const Owner& owner,
@@ -89,6 +93,7 @@ class RedisStore final : public LockStore,
                                    std::initializer_list<std::string> args) const;
 
   std::unique_ptr<Transport> m_transport;
+  const Clock& m_clock;
   RightsCheck m_rights_check;
   // How many listeners of this store subscribe to releases: the release script does not count them as foreign clients.
   std::shared_ptr<std::atomic<int>> m_release_subscriptions = std::make_shared<std::atomic<int>>(0);

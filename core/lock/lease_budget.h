@@ -6,6 +6,7 @@
 #include "base/result.h"
 
 #include <algorithm>
+#include <string>
 
 namespace rlock {
 
@@ -63,11 +64,14 @@ class LeaseBudget {
   Millis m_shorter_by;
 };
 
+// The advice in the error of a lease that is too short for the server.
+inline constexpr const char* give_longer_lease = " (give a longer --ttl or --lease)";
+
 // The error of a caller whose grants are repeatedly too late.
 inline Error too_slow()
 {
   return {ErrorCode::unfit,
-          "the server needs longer to answer than half the lease lasts (give a longer --ttl or --lease)"};
+          std::string("the server needs longer to answer than half the lease lasts") + give_longer_lease};
 }
 
 }  // namespace rlock

@@ -61,8 +61,7 @@ Result<std::vector<Setting>> read_settings(const ConfigFile& file, const OptionT
 std::vector<Given> settings_beside(std::span<const Given> words, const std::vector<Setting>& settings,
                                    const OptionTable& known);
 
-// The error; when it is about a setting, with the place in the file.
-Error with_source(Error error, const std::vector<Setting>& settings, const OptionTable& known,
-                  const ParsedWords& split);
+// The error; when it is about one of the settings, with the place in the file.
+Error with_source(Error error, std::span<const Given> settings);
 
 }  // namespace rlock::cli

@@ -213,7 +213,7 @@ Result<RunEnd> acquire_lock(const RawAcquire& raw, const Call& call)
   name_in_log(raw.take, request->name);
   const BootClock clock;
   SystemRng rng;
-  const Log log(raw.quiet ? Verbosity::quiet : Verbosity::normal);
+  const Log log(raw.take.verbosity());
   return acquire(*request, {clock, rng, call.signals, log}, [&](const HeldLock& lock, const Granted& grant) {
     print(shown(raw, *request, lock, grant, call.environment));
     return finish_output();

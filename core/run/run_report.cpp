@@ -5,7 +5,7 @@
 #include "base/os_error.h"
 #include "base/text.h"
 #include "base/timestamp.h"
-#include "lock/validity.h"
+#include "lock/lease_budget.h"
 #include "process/process_tree.h"
 #include "process/signals.h"
 
